@@ -14,6 +14,7 @@ mod duplicates;
 mod failure;
 mod gateway;
 mod load;
+mod local;
 mod policy;
 mod progress;
 mod report;

@@ -1,4 +1,5 @@
 //! What `serve` prints.
 
 pub mod calls;
+pub mod local;
 pub mod log;

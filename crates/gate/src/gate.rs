@@ -160,11 +160,11 @@ impl Gate {
     pub fn narrow(
         &self,
         wanted: impl Fn(&LiveTool) -> bool,
-        policies: Option<CedarPolicies>,
+        policies: Option<Arc<CedarPolicies>>,
         approvals: ApprovalSettings,
         arguments: ArgumentLimits,
     ) {
-        let set = self.0.live().only(wanted).with_policies(policies);
+        let set = self.0.live().only(wanted).with_shared_policies(policies);
         self.replace_with_settings(set, approvals, arguments);
     }
 

@@ -15,6 +15,7 @@ mod looks;
 mod metrics;
 mod open_calls;
 mod outcome;
+mod patterns;
 mod ports;
 mod publish;
 mod reason;

@@ -1,6 +1,6 @@
 //! A tool that can be called: everything costly is done once, when it is loaded.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value, json};
@@ -12,12 +12,14 @@ use toolgate_secrets::Detector;
 use toolgate_spec::{
     CompiledSchema, DeniedHelpers, Digest, helpers_of,
     model::{Body, Classification, Handler, NetworkMode, ToolSpec},
+    name_looks,
     project::{self, WireTarget, wire_name},
 };
 
 use crate::{
     call::{Shared, Shows, Writing, secrets},
     danger::DangerScope,
+    patterns::CompiledPatterns,
     ports::Runnable,
 };
 
@@ -27,6 +29,8 @@ pub struct LiveTool {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) policy: EffectivePolicy,
     pub(crate) wire_name: String,
+    /// Forms of the name by which people could mistake it for another. See `name_looks`.
+    looks: BTreeSet<String>,
     pub(crate) digest: String,
     pub(crate) policy_digest: String,
     pub(crate) level: RiskLevel,
@@ -36,7 +40,7 @@ pub struct LiveTool {
     pub(crate) input: CompiledSchema,
     pub(crate) input_schema: Value,
     pub(crate) output: Option<CompiledSchema>,
-    pub(crate) danger: RegexSet,
+    pub(crate) danger: Arc<RegexSet>,
     pub(crate) danger_scope: DangerScope,
     pub(crate) runnable: Arc<dyn Runnable>,
     /// What the tool's audit policy blots out of what is written down.
@@ -45,6 +49,9 @@ pub struct LiveTool {
     alarming: Vec<String>,
     listing: Value,
 }
+
+static DANGER: CompiledPatterns<RegexSet> = CompiledPatterns::new();
+static REDACT: CompiledPatterns<[Regex]> = CompiledPatterns::new();
 
 /// What every record of a call of this tool says alike.
 #[derive(Clone, Debug)]
@@ -73,10 +80,12 @@ impl LiveTool {
             None => None,
         };
         let patterns: Vec<&str> = policy.approval.danger_patterns.values().map(AsRef::as_ref).collect();
-        let danger = RegexSet::new(patterns).map_err(|error| format!("a danger pattern: {error}"))?;
-        let redact = policy.audit.redact_patterns.values().map(|pattern| Regex::new(pattern));
-        let redact: Arc<[Regex]> =
-            redact.collect::<Result<_, _>>().map_err(|error| format!("a redact pattern: {error}"))?;
+        let danger = DANGER.get(&patterns, |patterns| RegexSet::new(patterns).map(Arc::new));
+        let danger = danger.map_err(|error| format!("a danger pattern: {error}"))?;
+        let redact: Vec<&str> = policy.audit.redact_patterns.values().map(AsRef::as_ref).collect();
+        let redact =
+            REDACT.get(&redact, |patterns| patterns.iter().map(|pattern| Regex::new(pattern)).collect());
+        let redact = redact.map_err(|error| format!("a redact pattern: {error}"))?;
         let alarming = policy.audit.alert_on.values().map(ToString::to_string).collect();
         let safety = safety_of(&spec, &policy);
         let level = effective_level(&risk, &policy.approval, wording);
@@ -92,6 +101,7 @@ impl LiveTool {
             })),
         };
         Ok(Self {
+            looks: name_looks(&wire_name),
             wire_name,
             digest,
             policy_digest: enforced_digest(&policy, &safety),
@@ -115,6 +125,11 @@ impl LiveTool {
 
     pub fn name(&self) -> &str {
         &self.wire_name
+    }
+
+    /// Forms of the name by which people could mistake it for another.
+    pub const fn looks(&self) -> &BTreeSet<String> {
+        &self.looks
     }
 
     pub fn spec(&self) -> &ToolSpec {
@@ -160,7 +175,7 @@ impl LiveTool {
 
     /// What every caller must hold to know of it.
     pub fn permissions_needed(&self) -> Vec<String> {
-        self.permissions.missing_always(&std::collections::BTreeSet::new())
+        self.permissions.missing_always(&BTreeSet::new())
     }
 
     /// Has it a way to the network?

@@ -3,14 +3,13 @@
 mod audience;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     sync::{Arc, PoisonError},
 };
 
 use audience::Audience;
 use serde_json::Value;
 use toolgate_policy::{Caller, CedarPolicies, ToolPolicy};
-use toolgate_spec::name_looks;
 
 use crate::{
     call::Shared,
@@ -42,9 +41,15 @@ pub struct LiveSet {
 
 impl LiveSet {
     #[must_use]
-    pub fn with_policies(mut self, cedar: Option<CedarPolicies>) -> Self {
+    pub fn with_policies(self, cedar: Option<CedarPolicies>) -> Self {
+        self.with_shared_policies(cedar.map(Arc::new))
+    }
+
+    /// As `with_policies`, for policies that an earlier set may have too.
+    #[must_use]
+    pub fn with_shared_policies(mut self, cedar: Option<Arc<CedarPolicies>>) -> Self {
         self.cedar_digest = cedar.as_ref().map(|cedar| Shared::from(Value::from(cedar.digest())));
-        self.cedar = cedar.map(Arc::new);
+        self.cedar = cedar;
         self.audience = Audience::default();
         self
     }
@@ -79,16 +84,15 @@ impl LiveSet {
     /// Tools that would have one name on the wire, or names that people cannot tell apart, are a mistake or an attack; none of
     /// them is live.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
-        let tools: Vec<(BTreeSet<String>, Arc<LiveTool>)> =
-            tools.into_iter().map(|tool| (name_looks(tool.name()), tool)).collect();
-        let mut bearers: HashMap<&str, usize> = HashMap::new();
-        for look in tools.iter().flat_map(|(looks, _)| looks) {
+        let tools: Vec<Arc<LiveTool>> = tools.into_iter().collect();
+        let mut bearers: HashMap<&str, usize> = HashMap::with_capacity(tools.len());
+        for look in tools.iter().flat_map(|tool| tool.looks()) {
             *bearers.entry(look.as_str()).or_default() += 1;
         }
         let mut set = Self::default();
         let mut doubled = Vec::new();
-        for (looks, tool) in &tools {
-            if looks.iter().all(|look| bearers.get(look.as_str()) == Some(&1)) {
+        for tool in &tools {
+            if tool.looks().iter().all(|look| bearers.get(look.as_str()) == Some(&1)) {
                 set.by_name.insert(tool.name().to_owned(), set.tools.len());
                 set.tools.push(Arc::clone(tool));
             } else {

@@ -1,9 +1,22 @@
-//! Which tool documents are there? Files and folders in, every tool of theirs out, in an order that does not change.
+//! Tool documents of the workspace, kept between reloads.
+//!
+//! A file is parsed again only if its bytes differ: the digest of the bytes that were read decides, never the metadata.
+//! After a change that the watcher reported by path, only that file is read.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use sha2::{Digest as _, Sha256};
 use toolgate_config::Writable;
 use toolgate_spec::{FileKind, Format, MAX_FILE_BYTES, ToolCheck, check};
+use toolgate_store::{Changes, WalkError, Walked};
+
+use crate::parallel::in_parallel;
 
 /// One tool of a file.
 #[derive(Clone, Debug)]
@@ -19,42 +32,195 @@ pub struct Unread {
     pub problem: String,
 }
 
-/// Every tool behind the paths. What was found by walking and is no tool is passed over.
-pub fn read(paths: &[PathBuf]) -> (Vec<Document>, Vec<Unread>) {
-    let (mut documents, mut unread) = (Vec::new(), Vec::new());
-    for path in paths {
-        for found in toolgate_store::walk([path.clone()], &is_document) {
-            match found {
-                Ok(file) => read_file(&file, file == *path, &mut documents, &mut unread),
-                Err(error) => unread.push(Unread { problem: error.to_string(), file: error.path }),
+/// Every tool document of the configured paths, in an order that does not change.
+#[derive(Debug, Default)]
+pub struct Documents {
+    roots: Vec<ToolRoot>,
+    /// Files that were parsed by the last `read` or `update`.
+    pub parsed: usize,
+}
+
+/// A configured file or directory.
+#[derive(Debug)]
+struct ToolRoot {
+    path: PathBuf,
+    /// Without symlinks, as the watcher reports changes. `None`: it does not exist.
+    real: Option<PathBuf>,
+    files: BTreeMap<PathBuf, DocumentFile>,
+}
+
+#[derive(Clone, Debug)]
+struct DocumentFile {
+    /// Of the bytes that were parsed. `None`: they could not be read.
+    digest: Option<[u8; 32]>,
+    /// It has other names, under which it can change without a report about this one.
+    has_other_names: bool,
+    documents: Arc<[Arc<Document>]>,
+    unread: Option<Unread>,
+}
+
+impl Documents {
+    /// Brings this up to date. Reads everything if the paths are other ones, or if `changes` does not name all changes.
+    pub fn update(&mut self, paths: &[PathBuf], changes: &Changes) {
+        let is_same = self.roots.iter().map(|root| &root.path).eq(paths);
+        let files = match changes {
+            Changes::Paths(named) if is_same => self.files_of(named),
+            _ => None,
+        };
+        match files {
+            Some(files) => self.read_again(files),
+            None => self.read_all(paths),
+        }
+    }
+
+    /// All tools in order.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.files().flat_map(|file| file.documents.iter())
+    }
+
+    pub fn unread(&self) -> impl Iterator<Item = &Unread> {
+        self.files().filter_map(|file| file.unread.as_ref())
+    }
+
+    fn files(&self) -> impl Iterator<Item = &DocumentFile> {
+        self.roots.iter().flat_map(|root| root.files.values())
+    }
+
+    fn read_all(&mut self, paths: &[PathBuf]) {
+        let mut old = std::mem::take(&mut self.roots);
+        let (mut roots, mut found) = (Vec::new(), Vec::new());
+        for (at, path) in paths.iter().enumerate() {
+            let known = old.iter_mut().find(|root| root.path == *path);
+            let mut known = known.map(|root| std::mem::take(&mut root.files)).unwrap_or_default();
+            for one in toolgate_store::walk([path.clone()], &is_document) {
+                let before = known.remove(path_of(&one));
+                found.push((at, one, before));
+            }
+            let real = fs::canonicalize(path).ok();
+            roots.push(ToolRoot { path: path.clone(), real, files: BTreeMap::new() });
+        }
+        let read = in_parallel(&found, |(at, one, before)| {
+            let is_named = paths.get(*at).is_some_and(|path| path == path_of(one));
+            read_found(one, is_named, before.as_ref())
+        });
+        self.parsed = 0;
+        for ((at, one, _), (file, is_parsed)) in found.iter().zip(read) {
+            self.parsed += usize::from(is_parsed);
+            if let (Some(root), Some(file)) = (roots.get_mut(*at), file) {
+                root.files.insert(path_of(one).to_owned(), file);
+            }
+        }
+        self.roots = roots;
+    }
+
+    /// The configured names of the changed files, by root. `None`: a directory changed, or a root was replaced.
+    fn files_of(&self, changed: &BTreeSet<PathBuf>) -> Option<Vec<(usize, PathBuf)>> {
+        let mut files = Vec::new();
+        for (at, root) in self.roots.iter().enumerate() {
+            let real = root.real.as_ref()?;
+            if fs::canonicalize(&root.path).ok().as_ref() != Some(real) {
+                return None;
+            }
+            for path in changed {
+                if real != path && real.starts_with(path) {
+                    return None;
+                }
+                let Ok(below) = path.strip_prefix(real) else { continue };
+                let file = if below == Path::new("") { root.path.clone() } else { root.path.join(below) };
+                // Known files below it: it was a directory.
+                let next = root
+                    .files
+                    .range::<Path, _>((std::ops::Bound::Excluded(file.as_path()), std::ops::Bound::Unbounded))
+                    .next();
+                if next.is_some_and(|(next, _)| next.starts_with(&file)) || file.is_dir() {
+                    return None;
+                }
+                files.push((at, file));
+            }
+            let other_names = root.files.iter().filter(|(_, file)| file.has_other_names);
+            files.extend(other_names.map(|(path, _)| (at, path.clone())));
+        }
+        files.sort_unstable();
+        files.dedup();
+        Some(files)
+    }
+
+    fn read_again(&mut self, files: Vec<(usize, PathBuf)>) {
+        self.parsed = 0;
+        for (at, file) in files {
+            let Some(root) = self.roots.get_mut(at) else { continue };
+            let is_named = file == root.path;
+            let walked = if is_named {
+                Walked::File(Ok(file.clone()))
+            } else {
+                toolgate_store::walk_one(&root.path, &file, &is_document)
+            };
+            let before = root.files.remove(&file);
+            let (read, is_parsed) = match walked {
+                Walked::File(found) => read_found(&found, is_named, before.as_ref()),
+                // A directory by now: the watcher reports its files.
+                Walked::Nothing | Walked::Directory => (None, false),
+            };
+            self.parsed += usize::from(is_parsed);
+            if let Some(read) = read {
+                root.files.insert(file, read);
             }
         }
     }
-    (documents, unread)
 }
 
-fn read_file(file: &Path, is_named: bool, documents: &mut Vec<Document>, unread: &mut Vec<Unread>) {
-    if let Some(open) = Writable::check(file).filter(Writable::is_refused) {
-        unread.push(Unread { file: file.to_owned(), problem: open.to_string() });
-        return;
+fn path_of(found: &Result<PathBuf, WalkError>) -> &Path {
+    match found {
+        Ok(path) => path,
+        Err(error) => &error.path,
     }
+}
+
+/// The file, and whether it was parsed. `None`: it holds no tool.
+fn read_found(
+    found: &Result<PathBuf, WalkError>,
+    is_named: bool,
+    before: Option<&DocumentFile>,
+) -> (Option<DocumentFile>, bool) {
+    match found {
+        Ok(file) => read_file(file, is_named, before),
+        Err(error) => (Some(unusable(&error.path, error.to_string())), false),
+    }
+}
+
+fn unusable(file: &Path, problem: String) -> DocumentFile {
+    let unread = Some(Unread { file: file.to_owned(), problem });
+    DocumentFile { digest: None, has_other_names: false, documents: Arc::default(), unread }
+}
+
+fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Option<DocumentFile>, bool) {
+    if let Some(open) = Writable::check(file).filter(Writable::is_refused) {
+        return (Some(unusable(file, open.to_string())), false);
+    }
+    let has_other_names =
+        fs::symlink_metadata(file).map_or(true, |metadata| metadata.is_symlink() || metadata.nlink() > 1);
     let bytes = match toolgate_store::read_bounded(file, MAX_FILE_BYTES as u64) {
         Ok(bytes) => bytes,
-        Err(error) => {
-            unread.push(Unread { file: file.to_owned(), problem: error.to_string() });
-            return;
-        }
+        Err(error) => return (Some(unusable(file, error.to_string())), false),
     };
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    if let Some(before) = before.filter(|before| before.digest == Some(digest)) {
+        return (Some(DocumentFile { has_other_names, ..before.clone() }), false);
+    }
     let checked = check(&bytes, Format::of_file_name(&file.to_string_lossy()));
     if !is_named && !checked.holds_a_tool(&bytes) {
-        return;
+        return (None, true);
     }
-    if checked.kind == FileKind::Unreadable || checked.findings.iter().any(toolgate_spec::Finding::is_error) {
+    let is_unread =
+        checked.kind == FileKind::Unreadable || checked.findings.iter().any(toolgate_spec::Finding::is_error);
+    let unread = is_unread.then(|| {
         let problem =
             checked.findings.first().map_or_else(|| "no tool".to_owned(), |one| one.message.clone());
-        unread.push(Unread { file: file.to_owned(), problem });
-    }
-    documents.extend(checked.tools.into_iter().map(|check| Document { file: file.to_owned(), check }));
+        Unread { file: file.to_owned(), problem }
+    });
+    let document = |check| Arc::new(Document { file: file.to_owned(), check });
+    let documents = checked.tools.into_iter().map(document).collect();
+    (Some(DocumentFile { digest: Some(digest), has_other_names, documents, unread }), true)
 }
 
 fn is_document(path: &Path) -> bool {
@@ -62,3 +228,6 @@ fn is_document(path: &Path) -> bool {
         ["json", "yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,7 @@ mod journals;
 mod listing;
 mod load;
 mod open;
+mod parallel;
 mod policies;
 mod restored;
 mod rust_tool;
@@ -36,7 +37,7 @@ pub use handlers::own_variables;
 pub use isolation::{HostLayers, layer_state};
 pub use journals::{Writes, note_command};
 pub use listing::ToolList;
-pub use load::{Loaded, Origin, Problem, Surveyed, ToTry};
+pub use load::{LoadWork, Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
     Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, ask_threshold, open_egress,
     open_state,
@@ -75,3 +76,4 @@ pub use toolgate_spec::{
     model::{Classification, CommandOutput},
     project::{ProjectError, WireTarget},
 };
+pub use toolgate_store::Changes;

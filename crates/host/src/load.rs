@@ -1,19 +1,26 @@
-//! What is there, what may be live, and what is wrong with the rest? Everything is read anew and swapped whole.
+//! The tools of a workspace: which were found, which may be live, and the problems with the others.
 
-use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc};
+mod cache;
 
-use toolgate_config::Config;
-use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
-use toolgate_handlers::{EnvironmentSecrets, check_variables};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+};
+
+use toolgate_gate::{Candidate, LiveTool};
 use toolgate_policy::{CedarError, CedarPolicies, PassOutcome};
-use toolgate_spec::{ToolCheck, digest, is_deceptive, model::Body, name_looks};
+use toolgate_spec::{ToolCheck, model::Body};
 
-use crate::{catalog, documents, exposure, handlers::own_variables, policies, rust_tool::RustTool};
+pub(crate) use self::cache::LoadCache;
+use crate::documents::Document;
+use crate::rust_tool::RustTool;
 
 /// Everything that was found, and what of it may be live.
 #[derive(Debug)]
 pub struct Loaded {
-    pub tools: Vec<Surveyed>,
+    pub tools: Vec<Arc<Surveyed>>,
     /// Errors in documents and policies. With any of these an earlier good set stays in force.
     pub problems: Vec<Problem>,
     /// Those of them that are about whole files and folders: which tools are in there is not known.
@@ -23,7 +30,17 @@ pub struct Loaded {
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
-    pub(crate) policies: Result<Option<CedarPolicies>, Unusable>,
+    pub(crate) policies: Result<Option<Arc<CedarPolicies>>, Unusable>,
+    pub work: LoadWork,
+}
+
+/// The work of one load. A reload after one edit parses and judges one document, however many there are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LoadWork {
+    /// Files whose bytes were parsed.
+    pub parsed: usize,
+    /// Tools that were resolved, rated and prepared.
+    pub judged: usize,
 }
 
 /// There are policies, and they cannot be used; `problems` says why.
@@ -39,17 +56,20 @@ impl Default for Loaded {
             unheeded: Vec::new(),
             awaits_restart: Vec::new(),
             policies: Ok(None),
+            work: LoadWork::default(),
         }
     }
 }
 
 /// A tool and how far it has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Surveyed {
     pub name: String,
     pub origin: Origin,
     pub candidate: Result<Candidate, String>,
     pub is_exposed: bool,
+    /// The document that was judged. `None`: the tool is shipped.
+    pub(crate) document: Option<Arc<Document>>,
 }
 
 /// Where a tool comes from.
@@ -65,6 +85,8 @@ pub enum Origin {
 #[derive(Debug, Default)]
 pub(crate) struct InCode {
     pub tools: Vec<RustTool>,
+    /// The judgements of their documents. They stay at one address, by which `LoadCache` knows them.
+    pub checks: Vec<ToolCheck>,
     /// Cedar policies, each with the name that messages give it.
     pub cedar: Vec<(String, String)>,
 }
@@ -94,7 +116,7 @@ impl fmt::Display for Problem {
 impl Loaded {
     /// The tools that are active and exposed, in order: shipped ones first, as the preset has them, then the files'.
     pub fn live(&self) -> Vec<Arc<LiveTool>> {
-        let is_live = |tool: &&Surveyed| {
+        let is_live = |tool: &&Arc<Surveyed>| {
             tool.is_exposed
                 && tool.candidate.as_ref().is_ok_and(|candidate| candidate.lifecycle.state.is_exposed())
         };
@@ -120,48 +142,13 @@ impl Loaded {
     }
 }
 
-pub fn load(config: &Config, workshop: &Workshop, in_code: &InCode) -> Loaded {
-    let mut loaded = Loaded::default();
-    let shipped = catalog::shipped_tools();
-    let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
-    loaded.problems.extend(catalog::altered().into_iter().map(|name| Problem {
-        place: format!("shipped tool `{name}`"),
-        what: "it is not as it was reviewed; this program was built from altered files".to_owned(),
-    }));
-    let base = catalog::preset(config.catalog.preset.name()).unwrap_or_default();
-    for spec in exposure::choose(&config.catalog, &base, &specs) {
-        if let Some(tool) = shipped.iter().find(|tool| tool.name == spec.name) {
-            loaded.take(&tool.check, Origin::Shipped, config, workshop);
-        }
-    }
-    let (found, unread) = documents::read(&config.tools);
-    loaded.unread = unread
-        .into_iter()
-        .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem })
-        .collect();
-    loaded.problems.extend_from_slice(&loaded.unread);
-    for document in found {
-        loaded.take_own(&document.check, Origin::File(document.file), config, workshop);
-    }
-    for tool in &in_code.tools {
-        loaded.take_own(&tool.check(), Origin::Program, config, workshop);
-    }
-    let is_shipped = |name: &str| shipped.iter().any(|tool| tool.name == name);
-    loaded.unheeded = loaded.unheeded(config, workshop, is_shipped);
-    let live = loaded.live();
-    loaded.problems.extend(collisions(live.iter().map(|tool| (tool.name(), tool.spec().name.as_str()))));
-    loaded.policies = loaded.read_policies(&config.policy.cedar, &in_code.cedar);
-    loaded
-}
-
 /// Tools with names of their own that clients or people could not tell apart, by their name on the wire and their own. A mistake
 /// like any other: who was live before stays so, and the newcomer does not take its place.
-fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem> {
-    let mut known: HashMap<String, (&str, &str)> = HashMap::new();
+fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<String>)>) -> Vec<Problem> {
+    let mut known: HashMap<&str, (&str, &str)> = HashMap::with_capacity(live.size_hint().0);
     let mut problems = Vec::new();
-    for (wire, name) in live {
-        let looks = name_looks(wire);
-        if let Some((taken_wire, taken_name)) = looks.iter().find_map(|look| known.get(look)) {
+    for (wire, name, looks) in live {
+        if let Some((taken_wire, taken_name)) = looks.iter().find_map(|look| known.get(look.as_str())) {
             problems.push(Problem {
                 place: format!("tools `{taken_name}` and `{name}`"),
                 what: if wire == *taken_wire {
@@ -178,147 +165,6 @@ fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str)>) -> Vec<Problem
     problems
 }
 
-impl Loaded {
-    fn read_policies(
-        &mut self,
-        files: &[PathBuf],
-        in_code: &[(String, String)],
-    ) -> Result<Option<CedarPolicies>, Unusable> {
-        if files.is_empty() && in_code.is_empty() {
-            return Ok(None);
-        }
-        let mut sources = Vec::new();
-        for file in files {
-            let shown = file.display().to_string();
-            match policies::text(file) {
-                Ok(text) => sources.push((shown, text)),
-                Err(error) => self.problems.push(Problem { place: shown, what: error.problem }),
-            }
-        }
-        if sources.len() < files.len() {
-            return Err(Unusable);
-        }
-        sources.extend_from_slice(in_code);
-        let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
-        let tools = known.map(|candidate| candidate.tool.for_policies());
-        match CedarPolicies::new(&sources, tools) {
-            Ok(policies) => {
-                self.unheeded.extend(policies.warnings().iter().map(policy_problem));
-                Ok(Some(policies))
-            }
-            Err(errors) => {
-                self.problems.extend(errors.iter().map(policy_problem));
-                Err(Unusable)
-            }
-        }
-    }
-
-    /// A shipped name is reserved: only the shipped tool itself may carry it, and nothing that would be taken for it.
-    fn take_own(&mut self, check: &ToolCheck, origin: Origin, config: &Config, workshop: &Workshop) {
-        let shipped = catalog::reserved_by(&check.name);
-        let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
-        let is_tampered = shipped.is_some() && (own.is_none() || own != catalog::digest_of(&check.name));
-        if let Some(unseen) = check.name.chars().find(|character| is_deceptive(*character)) {
-            self.refuse(
-                check,
-                origin,
-                format!(
-                    "its name holds a character that nobody sees, U+{:04X}; write the name without it",
-                    u32::from(unseen)
-                ),
-            );
-        } else if let Some(shipped) = shipped.filter(|_| is_tampered) {
-            self.refuse(check, origin, taken_name(&check.name, shipped));
-        } else if self.has_id_of(check) {
-            self.refuse(
-                check,
-                origin,
-                "another tool has the same `toolId`; leave it out or make a new one".to_owned(),
-            );
-        } else if self.tools.iter().any(|known| known.name == check.name) {
-            // The shipped tool itself, copied into a file, is no collision.
-            if shipped.is_none() {
-                self.refuse(check, origin, format!("there are two tools `{}`; rename one", check.name));
-            }
-        } else if let Some(what) = asks_for_own(check, config) {
-            self.refuse(check, origin, what);
-        } else {
-            self.take(check, origin, config, workshop);
-        }
-    }
-
-    /// No error: a tool may be gone before its override is, and what is served must not stay as it was for that.
-    fn unheeded(
-        &self,
-        config: &Config,
-        workshop: &Workshop,
-        is_shipped: impl Fn(&str) -> bool,
-    ) -> Vec<Problem> {
-        let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
-        let place = place.unwrap_or_default();
-        let names = workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
-        let is_meant = |tool: &Surveyed, entry: &str| {
-            tool.name == entry
-                || tool.candidate.as_ref().is_ok_and(|candidate| candidate.tool.spec().is_named_by(entry))
-        };
-        let unknown =
-            names.filter(|name| !is_shipped(name) && !self.tools.iter().any(|tool| is_meant(tool, name)));
-        let what = |name: &str| {
-            format!(
-                "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"
-            )
-        };
-        unknown.map(|name| Problem { place: place.clone(), what: what(name) }).collect()
-    }
-
-    /// Passes are kept by id: two tools with one id would take each other's.
-    fn has_id_of(&self, check: &ToolCheck) -> bool {
-        let Some(spec) = &check.spec else { return false };
-        let known = self.tools.iter().filter_map(|tool| tool.candidate.as_ref().ok());
-        known
-            .map(|candidate| candidate.tool.spec())
-            .any(|known| known.id == spec.id && known.name != spec.name)
-    }
-
-    fn take(&mut self, check: &ToolCheck, origin: Origin, config: &Config, workshop: &Workshop) {
-        let candidate = workshop.assess(check).map_err(|unfit| match unfit {
-            Unfit::Findings(findings) => {
-                let what =
-                    findings.first().map_or_else(|| "it has errors".to_owned(), |one| one.message.clone());
-                self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
-                what
-            }
-            // A command may be missing on this machine and there on the next; what JavaScript asks for is ours to offer.
-            Unfit::NotOffered(what) if !is_javascript(check) => what,
-            Unfit::NotOffered(what) | Unfit::Unreadable(what) => {
-                self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
-                what
-            }
-        });
-        let is_exposed = candidate
-            .as_ref()
-            .is_ok_and(|candidate| exposure::is_exposed(&config.exposure, candidate.tool.spec()));
-        self.tools.push(Surveyed { name: check.name.clone(), origin, candidate, is_exposed });
-    }
-
-    fn refuse(&mut self, check: &ToolCheck, origin: Origin, what: String) {
-        self.problems.push(Problem { place: place(check, &origin), what: what.clone() });
-        self.tools.push(Surveyed {
-            name: check.name.clone(),
-            origin,
-            candidate: Err(what),
-            is_exposed: false,
-        });
-    }
-}
-
-/// A mistake in whatever is run, for the tool would have got a secret of the gateway's own; so it is told, and keeps what was in
-/// force.
-fn asks_for_own(check: &ToolCheck, config: &Config) -> Option<String> {
-    let source = EnvironmentSecrets(own_variables(config.own_variables()));
-    check_variables(check.spec.as_ref()?, &source).err()
-}
-
 fn policy_problem(error: &CedarError) -> Problem {
     let place = match error.position {
         Some(position) => format!("{}:{}:{}", error.file, position.line, position.column),
@@ -326,14 +172,6 @@ fn policy_problem(error: &CedarError) -> Problem {
     };
     let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
     Problem { place, what: format!("{}{help}", error.message) }
-}
-
-fn taken_name(name: &str, shipped: &str) -> String {
-    if name == shipped {
-        format!("`{name}` is the name of a shipped tool and this is another one; give it a name of its own")
-    } else {
-        format!("`{name}` can be taken for the shipped tool `{shipped}`; give it a name of its own")
-    }
 }
 
 fn is_javascript(check: &ToolCheck) -> bool {
@@ -350,23 +188,30 @@ fn place(check: &ToolCheck, origin: &Origin) -> String {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_spec::name_looks;
+
     use super::*;
+
+    fn collide(live: &[(&str, &str)]) -> Vec<Problem> {
+        let looks: Vec<BTreeSet<String>> = live.iter().map(|(wire, _)| name_looks(wire)).collect();
+        collisions(live.iter().zip(&looks).map(|((wire, name), looks)| (*wire, *name, looks)))
+    }
 
     #[test]
     fn tools_that_clients_could_not_tell_apart_are_a_mistake() {
         let live = [("a_b_1", "a\u{1}b"), ("plain", "plain"), ("a_b_1", "a_b_1")];
-        let found = collisions(live.into_iter());
+        let found = collide(&live);
         let [found] = found.as_slice() else { panic!("one of them") };
         assert_eq!(found.place, "tools `a\u{1}b` and `a_b_1`");
         assert_eq!(found.what, "both have the name `a_b_1` on the wire; rename one");
-        assert!(collisions([("a", "a"), ("b", "b")].into_iter()).is_empty());
+        assert!(collide(&[("a", "a"), ("b", "b")]).is_empty());
     }
 
     #[test]
     fn so_are_tools_that_people_could_not_tell_apart() {
         for newcomer in ["Mail", "m\u{430}il", "\u{ff4d}ail", "m\u{e1}il", "mai1", "maiI"] {
             let live = [("mail", "mail"), ("mall", "mall"), (newcomer, newcomer)];
-            let found = collisions(live.into_iter());
+            let found = collide(&live);
             let [found] = found.as_slice() else { panic!("one of them: {newcomer}") };
             assert_eq!(found.place, format!("tools `mail` and `{newcomer}`"));
             assert!(found.what.ends_with("look alike; rename one"), "{}", found.what);

@@ -14,7 +14,7 @@ use std::{
     fmt, io,
     net::SocketAddr,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -33,7 +33,7 @@ use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Arguments, AskThreshold, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_spec::project::WireTarget;
-use toolgate_store::{Limits as QueueLimits, State};
+use toolgate_store::{Changes, Limits as QueueLimits, State};
 use toolgate_telemetry::Telemetry;
 
 use crate::{
@@ -46,7 +46,7 @@ use crate::{
     journal::FileJournal,
     journals::{Writes, open_journal},
     listing::ToolList,
-    load::{self, InCode, Loaded, Origin, ToTry},
+    load::{InCode, LoadCache, Loaded, Origin, ToTry},
     policies::{overrides_from, policies_from},
     restored::{Revived, remember_compared, withdraw_revived},
     rust_tool::RustTool,
@@ -73,6 +73,7 @@ pub struct Toolgate {
     /// Kept for those who look after the workers, who hold it weakly.
     _alarm: Arc<Alarm>,
     loaded: Mutex<Arc<Loaded>>,
+    cache: Mutex<LoadCache>,
     /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
     revived: Revived,
     /// Whoever changes what is in force does it alone, from reading to swapping.
@@ -153,7 +154,8 @@ impl Toolgate {
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let metrics = Arc::clone(gate.metrics());
         let alarm = Arc::new(Alarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
-        let in_code = InCode { tools: extras.tools, cedar: extras.cedar };
+        let checks = extras.tools.iter().map(RustTool::check).collect();
+        let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
         let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
         let handlers = Arc::new(handlers);
@@ -174,6 +176,7 @@ impl Toolgate {
             in_code,
             _alarm: alarm,
             loaded: Mutex::default(),
+            cache: Mutex::default(),
             revived,
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
@@ -186,10 +189,11 @@ impl Toolgate {
             }))?;
         }
         // What is sound is served from the start; what is not is told.
-        let mut loaded = toolgate.load();
+        let config = toolgate.config();
+        let mut loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::Everything);
         // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
         if Box::pin(toolgate.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = toolgate.load();
+            loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::default());
         }
         let cli = &toolgate.handlers.cli;
         check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
@@ -199,10 +203,6 @@ impl Toolgate {
     }
 
     /// Everything that there is now, under the configuration and the policies in force.
-    fn load(&self) -> Loaded {
-        load::load(&self.config(), &self.workshop(), &self.in_code)
-    }
-
     pub const fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -356,6 +356,17 @@ impl Toolgate {
         Ok(self.journal.files.close()?)
     }
 
+    /// Reads what changed, and shares the rest with the last load.
+    fn load(&self, config: &Config, workshop: &Arc<Workshop>, changes: &Changes) -> Loaded {
+        let mut cache = self.cache();
+        let passes = self.state.passes_changed_after(cache.passes_seen()).ok();
+        cache.load(config, workshop, &self.in_code, changes, passes.as_ref())
+    }
+
+    fn cache(&self) -> MutexGuard<'_, LoadCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.
     fn put_in_force(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
         let (_, record) = self.swap(loaded, config);
@@ -369,7 +380,7 @@ impl Toolgate {
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         // Of two tools with one name on the wire neither is live at the start; loading has told of them.
         let (set, _) = LiveSet::new(live);
-        let set = set.with_policies(cedar);
+        let set = set.with_shared_policies(cedar);
         let (found, policies) = (loaded.tools.len(), set.policies_digest());
         let entry = json!({
             "kind": "tools.loaded", "live": set.len(), "found": found, "policiesVersion": policies,

@@ -51,6 +51,21 @@ pub struct CedarTool<'t> {
     pub policy: &'t EffectivePolicy,
 }
 
+impl CedarTool<'_> {
+    /// Do all rules see the same in both? Then rules that were loaded for one hold for the other.
+    pub fn is_same_as(&self, other: &CedarTool<'_>) -> bool {
+        let (policy, others) = (self.policy, other.policy);
+        self.name == other.name
+            && self.input_schema == other.input_schema
+            && self.level == other.level
+            && self.spec.category == other.spec.category
+            && self.spec.tags == other.spec.tags
+            && policy.classification.value == others.classification.value
+            && policy.destructive.value == others.destructive.value
+            && policy.network.mode.value == others.network.mode.value
+    }
+}
+
 /// The answer, which rules gave it, and in words why.
 #[must_use]
 #[derive(Clone, Debug, Eq, PartialEq)]

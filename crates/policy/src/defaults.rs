@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// One set of defaults. The built-in one is empty: there the fallbacks in `resolve` speak.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Defaults {
     pub origin: Origin,
     pub patch: CapabilityPatch,

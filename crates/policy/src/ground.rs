@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Worked out when the set is built, so that resolving a tool only shares it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ground {
     pub classes: ClassPolicy,
     /// Entries both allowed and denied before the tool adds or removes any.

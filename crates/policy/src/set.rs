@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Everything that tools are resolved against. There is no set that is partly valid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PolicySet {
     baseline: Arc<Ground>,
     profiles: BTreeMap<Arc<str>, Arc<Ground>>,

@@ -16,10 +16,11 @@ mod walk;
 mod watch;
 mod write;
 
+pub use passes::PassChanges;
 pub use read::{ReadError, read_bounded};
 pub use secret::{SecretError, secret_bytes};
 pub use state::{Limits, State, StateError};
 pub use tokens::{NewToken, Role, Token, TokenIdentity, TokenText};
-pub use walk::{WalkError, walk};
-pub use watch::{Watch, WatchError};
+pub use walk::{WalkError, Walked, walk, walk_one};
+pub use watch::{Changes, Watch, WatchError};
 pub use write::{write_atomic, write_atomic_no_follow};

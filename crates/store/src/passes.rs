@@ -1,5 +1,7 @@
 //! Which test run did this tool pass last, and of which document under which policy?
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use toolgate_gate::{PassStore, StoredPass};
 use toolgate_policy::{PassOutcome, PassRecord};
@@ -9,7 +11,41 @@ use crate::state::{State, StateError, from_ms, to_ms, unreadable};
 #[cfg(test)]
 mod tests;
 
+/// Tools whose pass changed, and the number of the last change.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct PassChanges {
+    /// Ids of the tools, with the names that the passes are for.
+    pub tools: Vec<(String, Option<String>)>,
+    pub last: i64,
+}
+
 impl State {
+    /// The passes that changed after change number `after`. Costs nothing for those that did not.
+    pub fn passes_changed_after(&self, after: i64) -> Result<PassChanges, StateError> {
+        self.shared.read(|connection| {
+            let mut changes = PassChanges { tools: Vec::new(), last: after };
+            let mut query = connection.prepare_cached(
+                "SELECT tool_id, name, number FROM pass_changes WHERE number > ?1 ORDER BY number",
+            )?;
+            let mut rows = query.query([after])?;
+            while let Some(row) = rows.next()? {
+                changes.tools.push((row.get(0)?, row.get(1)?));
+                changes.last = row.get(2)?;
+            }
+            Ok(changes)
+        })
+    }
+
+    /// The digests of all published documents, by the tools' ids.
+    pub fn published_digests(&self) -> Result<HashMap<String, String>, StateError> {
+        self.shared.read(|connection| {
+            connection
+                .prepare_cached("SELECT tool_id, document_digest FROM passes WHERE published")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })
+    }
+
     /// The latest pass of every tool, in order of ids.
     pub fn all_passes(&self) -> Result<Vec<(String, StoredPass)>, StateError> {
         self.shared.read(|connection| {
@@ -54,6 +90,7 @@ impl PassStore for State {
 
     fn forget(&self, tool_id: &str) -> Result<(), String> {
         let deleted = self.shared.write(|transaction| {
+            note_change(transaction, tool_id, None)?;
             transaction.prepare_cached("DELETE FROM passes WHERE tool_id = ?1")?.execute([tool_id])
         });
         deleted.map(|_| ()).map_err(|error| error.to_string())
@@ -97,9 +134,17 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
     if let (true, Some(name)) = (pass.is_published, &pass.name) {
         // Another id under the same name was an earlier version. Its file must not be served again when it is restored.
         connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO pass_changes
+                 SELECT tool_id, name, (SELECT coalesce(max(number), 0) + 1 FROM pass_changes)
+                 FROM passes WHERE name = ?1 AND tool_id <> ?2 AND published",
+            )?
+            .execute([name.as_str(), tool_id])?;
+        connection
             .prepare_cached("UPDATE passes SET published = 0 WHERE name = ?1 AND tool_id <> ?2")?
             .execute([name.as_str(), tool_id])?;
     }
+    note_change(connection, tool_id, pass.name.as_deref())?;
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -117,6 +162,17 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
             pass.is_withdrawn,
             pass.accepted.join(" "),
         ])?;
+    Ok(())
+}
+
+/// Numbers never decrease: a row is replaced by one with a higher number and is never removed.
+fn note_change(connection: &Connection, tool_id: &str, name: Option<&str>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO pass_changes
+             VALUES (?1, ?2, (SELECT coalesce(max(number), 0) + 1 FROM pass_changes))",
+        )?
+        .execute(params![tool_id, name])?;
     Ok(())
 }
 

@@ -42,11 +42,44 @@ impl Error for WalkError {
     }
 }
 
-/// The files that links below a folder lead to, by their real names, where `walk` comes by the links.
-pub(crate) fn linked_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+/// The symlinks below a folder that `walk` comes by, in order.
+pub(crate) fn links(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(is_walked);
     let links = entries.filter_map(Result::ok).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
-    links.filter_map(|link| fs::canonicalize(link.path()).ok()).filter(|real| real.is_file())
+    links.map(DirEntry::into_path)
+}
+
+/// The result of `walk` for one path.
+#[derive(Debug)]
+pub enum Walked {
+    /// A file that `walk` yields.
+    File(Result<PathBuf, WalkError>),
+    /// `walk` passes over it, or it does not exist.
+    Nothing,
+    /// A directory: several files may have changed.
+    Directory,
+}
+
+/// Judges one path below the directory `root` as `walk` does.
+pub fn walk_one(root: &Path, path: &Path, accept: &dyn Fn(&Path) -> bool) -> Walked {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Walked::Nothing,
+        Err(error) => return Walked::File(Err(WalkError { path: path.to_owned(), error })),
+    };
+    if found.is_dir() {
+        return Walked::Directory;
+    }
+    if is_passed_over(below) {
+        return Walked::Nothing;
+    }
+    let judged = if found.is_symlink() {
+        judge_link(path, false, accept)
+    } else {
+        accept(path).then(|| Ok(path.to_owned()))
+    };
+    judged.map_or(Walked::Nothing, Walked::File)
 }
 
 /// Does `walk` pass over this path, given relative to the folder that was named? The last name may be a folder's or a

@@ -1,13 +1,14 @@
 //! Has something changed on the disk? A tick says so, soon after and at least once; what changed is for the reader to see.
 //!
-//! The kernel tells us where it can (inotify). Once a second we also look whether the watched names still lead to what
-//! is being watched, which covers renamed ancestors and moved links; and where the kernel cannot tell us, because its
-//! limits are exhausted, we compare what is there once a second. Start the watch first and read the files after it:
-//! then nothing falls between the two.
+//! The kernel reports changes with their paths (inotify). Once a second the watcher also checks that the watched names
+//! still lead to the same files, which covers renamed ancestors and changed symlinks. The check looks at the watched
+//! paths and at known symlinks only, so an idle gateway uses no measurable CPU however many files there are. If the
+//! limits of inotify are exhausted, the watcher compares all metadata once a second. Start the watch first and read
+//! the files after it: then no change is missed.
 
 use std::{
     error::Error,
-    fmt, io,
+    fmt, fs, io,
     path::PathBuf,
     sync::{
         Arc,
@@ -24,8 +25,13 @@ use notify::{
 };
 use tokio::sync::watch;
 
-use self::plan::{Depth, Plan};
+pub use self::changed::Changes;
+use self::{
+    changed::ChangeLog,
+    plan::{Depth, Plan},
+};
 
+mod changed;
 mod plan;
 mod scan;
 #[cfg(test)]
@@ -50,8 +56,13 @@ impl Watch {
         let paths: Vec<PathBuf> =
             paths.into_iter().map(std::path::absolute).collect::<io::Result<_>>().map_err(WatchError)?;
         let (wake, woken) = mpsc::sync_channel(1);
-        let signals =
-            Arc::new(Signals { wake, is_stopped: AtomicBool::new(false), is_lost: AtomicBool::new(false) });
+        let signals = Arc::new(Signals {
+            wake,
+            is_stopped: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
+            may_have_links: AtomicBool::new(false),
+            log: ChangeLog::default(),
+        });
         let mut watcher = Watcher { paths, ticks, how, signals: Arc::clone(&signals), woken };
         // Before the thread starts, so that the caller may read files as soon as this returns.
         let source = watcher.begin();
@@ -60,6 +71,11 @@ impl Watch {
             .spawn(move || watcher.run(source))
             .map_err(WatchError)?;
         Ok(Self { signals, thread: Some(thread) })
+    }
+
+    /// The changes since the last call. Take them before you read the files: later changes are in the next batch.
+    pub fn take_changes(&self) -> Changes {
+        self.signals.log.take()
     }
 }
 
@@ -111,6 +127,9 @@ struct Signals {
     is_stopped: AtomicBool,
     /// The kernel has dropped events, or could not watch a new folder.
     is_lost: AtomicBool,
+    /// A directory or a symlink has come or changed.
+    may_have_links: AtomicBool,
+    log: ChangeLog,
 }
 
 impl Signals {
@@ -119,7 +138,18 @@ impl Signals {
         let _ = self.wake.try_send(());
     }
 
+    fn change(&self, paths: Vec<PathBuf>) {
+        // Removed symlinks are found by `Plan::again`.
+        let is_more = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
+        if paths.iter().any(is_more) {
+            self.may_have_links.store(true, Ordering::Release);
+        }
+        self.log.add(paths);
+        self.wake();
+    }
+
     fn lose(&self) {
+        self.log.add_everything();
         self.is_lost.store(true, Ordering::Release);
         self.wake();
     }
@@ -163,6 +193,9 @@ impl Watcher {
             let has_moved;
             (source, has_moved) = self.renewed(source);
             // After the renewal: whoever reads now sees all that happened before we were watching again.
+            if has_moved {
+                self.signals.log.add_everything();
+            }
             if is_woken || has_moved {
                 self.ticks.send_modify(|tick| *tick = tick.wrapping_add(1));
             }
@@ -184,7 +217,7 @@ impl Watcher {
         match source {
             Source::Told { plan, notify } => {
                 let is_lost = self.signals.is_lost.swap(false, Ordering::AcqRel);
-                if !is_lost && plan == Plan::of(&self.paths) {
+                if !is_lost && plan == self.plan_now(&plan) {
                     return (Source::Told { plan, notify }, false);
                 }
                 // The old one goes first: it may hold what the limits allow.
@@ -202,6 +235,12 @@ impl Watcher {
                 (Source::Seen { fingerprint: now, looks_left: looks_left - 1 }, now != fingerprint)
             }
         }
+    }
+
+    /// Looks for new symlinks only if a name that could hold one has changed.
+    fn plan_now(&self, known: &Plan) -> Plan {
+        let may_have_links = self.signals.may_have_links.swap(false, Ordering::AcqRel);
+        if may_have_links { Plan::of(&self.paths) } else { known.again(&self.paths) }
     }
 
     fn begin(&mut self) -> Source {
@@ -236,7 +275,7 @@ impl Watcher {
         let handler = move |event: notify::Result<Event>| match event {
             Ok(event) if event.need_rescan() || ends_a_watch(&event, &meant) => signals.lose(),
             Ok(event) if is_change(&event) && event.paths.iter().any(|path| meant.concerns(path)) => {
-                signals.wake();
+                signals.change(event.paths);
             }
             Ok(_) => {}
             Err(_) => signals.lose(),

@@ -1,9 +1,10 @@
-//! What does a published tool answer? One call through all stages.
+//! Calls a published tool, through the running gateway if there is one.
 
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
-use toolgate::Toolgate;
+use toolgate::{Config, Problem, Toolgate};
+use toolgate_config::Overrides;
 use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
 use toolgate_policy::State;
 use toolgate_server::{Identity, Role};
@@ -11,45 +12,17 @@ use toolgate_server::{Identity, Role};
 use crate::{
     Ending, Failure,
     args::{CallArgs, OutputFormat},
-    gateway, runner,
+    gateway, local, runner,
     terminal::{Terminal, json_pretty, visible},
 };
 
 pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let outcome = gateway::wait(async {
-        let toolgate = args.config.open().await?;
-        let config = toolgate.config();
-        let local = &config.auth.local;
-        let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
-        let arguments = match toolgate.gate().find(&caller, &args.tool) {
-            Some(tool) => runner::arguments(tool.spec(), &args.arguments)?,
-            // The gate gives the answer for what is not there, and writes it down.
-            None => Map::new(),
-        };
-        let mut call = Call {
-            tool: args.tool.clone(),
-            arguments,
-            caller,
-            client: Client { transport: "command-line", ..Client::default() },
-            answer: None,
-            ask: None,
-            standing: None,
-        };
-        let outcome = toolgate.gate().handle(call.clone()).await;
-        if outcome.reason() == Some(Reason::UnknownTool) {
-            explain(&toolgate, &args.tool);
+        let config = args.config.load(&Overrides::default())?;
+        match local::call(&config, &args.tool, &args.arguments, None).await? {
+            Some(ended) => through_gateway(args, &config, ended, terminal).await,
+            None => by_itself(args, terminal).await,
         }
-        let outcome = match outcome {
-            // Where only the queue answers, nobody is asked here for what would not count.
-            Outcome::Pending(pending) if !args.autonomous && pending.client_may_answer && can_ask() => {
-                let answer = ask(&pending, terminal)?;
-                call.answer = Some(ClientAnswer { approval: pending.approval, answer, answered_after: None });
-                toolgate.gate().handle(call).await
-            }
-            outcome => outcome,
-        };
-        toolgate.deliver_alerts().await;
-        Ok(outcome)
     })?;
     match args.format {
         OutputFormat::Json => terminal.data(to_json(&outcome)),
@@ -62,12 +35,85 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     })
 }
 
-/// A caller is told nothing; whoever can run this command may know why the tool is not served.
-fn explain(toolgate: &Toolgate, name: &str) {
-    let loaded = toolgate.loaded();
-    for problem in &loaded.problems {
-        Terminal::note(&format!("{}: {}", visible(&problem.place), visible(&problem.what)));
+/// The gateway that runs for this configuration makes the call.
+async fn through_gateway(
+    args: &CallArgs,
+    config: &Config,
+    (outcome, notes): (Outcome, Vec<String>),
+    terminal: &mut Terminal,
+) -> Result<Outcome, Failure> {
+    for note in &notes {
+        Terminal::note(note);
     }
+    let Some(answer) = answer_for(&outcome, args, terminal)? else { return Ok(outcome) };
+    let ended = local::call(config, &args.tool, &args.arguments, Some(&answer)).await?;
+    let (outcome, _) = ended.ok_or_else(|| Failure::new("the gateway stopped before it got the answer"))?;
+    Ok(outcome)
+}
+
+async fn by_itself(args: &CallArgs, terminal: &mut Terminal) -> Result<Outcome, Failure> {
+    let toolgate = args.config.open().await?;
+    let (outcome, notes) = make(&toolgate, &args.tool, &args.arguments, None).await?;
+    for note in &notes {
+        Terminal::note(note);
+    }
+    let outcome = match answer_for(&outcome, args, terminal)? {
+        Some(answer) => make(&toolgate, &args.tool, &args.arguments, Some(answer)).await?.0,
+        None => outcome,
+    };
+    toolgate.deliver_alerts().await;
+    Ok(outcome)
+}
+
+/// Asks the person at the terminal, if the call waits for an answer that may come from here.
+fn answer_for(
+    outcome: &Outcome,
+    args: &CallArgs,
+    terminal: &mut Terminal,
+) -> Result<Option<ClientAnswer>, Failure> {
+    let Outcome::Pending(pending) = outcome else { return Ok(None) };
+    if args.autonomous || !pending.client_may_answer || !can_ask() {
+        return Ok(None);
+    }
+    let answer = ask(pending, terminal)?;
+    Ok(Some(ClientAnswer { approval: pending.approval.clone(), answer, answered_after: None }))
+}
+
+/// One call as the local caller, with notes for the operator.
+pub async fn make(
+    toolgate: &Toolgate,
+    tool: &str,
+    arguments: &[String],
+    answer: Option<ClientAnswer>,
+) -> Result<(Outcome, Vec<String>), Failure> {
+    let config = toolgate.config();
+    let local = &config.auth.local;
+    let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
+    let arguments = match toolgate.gate().find(&caller, tool) {
+        Some(known) => runner::arguments(known.spec(), arguments)?,
+        // The gate gives the answer for what is not there, and writes it down.
+        None => Map::new(),
+    };
+    let call = Call {
+        tool: tool.to_owned(),
+        arguments,
+        caller,
+        client: Client { transport: "command-line", ..Client::default() },
+        answer,
+        ask: None,
+        standing: None,
+    };
+    let outcome = toolgate.gate().handle(call).await;
+    let is_unknown = outcome.reason() == Some(Reason::UnknownTool);
+    let notes = if is_unknown { explain(toolgate, tool) } else { Vec::new() };
+    Ok((outcome, notes))
+}
+
+/// Why a tool is not served. Callers do not get this; the operator who runs the command does.
+fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
+    let loaded = toolgate.loaded();
+    let problem = |problem: &Problem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
+    let mut notes: Vec<String> = loaded.problems.iter().map(problem).collect();
     if let Some(tool) = loaded.tools.iter().find(|tool| tool.name == name) {
         let why = match &tool.candidate {
             Err(problem) => problem.clone(),
@@ -83,8 +129,9 @@ fn explain(toolgate: &Toolgate, name: &str) {
                 )
             }
         };
-        Terminal::note(&format!("`{}` is not served to you: {}", visible(name), visible(&why)));
+        notes.push(format!("`{}` is not served to you: {}", visible(name), visible(&why)));
     }
+    notes
 }
 
 fn can_ask() -> bool {

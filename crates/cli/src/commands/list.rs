@@ -19,7 +19,7 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let layers = HostLayers::look();
     match args.format {
         OutputFormat::Json => {
-            let tools: Vec<Value> = loaded.tools.iter().map(to_json).collect();
+            let tools: Vec<Value> = loaded.tools.iter().map(|tool| to_json(tool)).collect();
             let told = |problems: &[Problem]| -> Vec<Value> {
                 problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
             };

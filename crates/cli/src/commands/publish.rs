@@ -120,18 +120,18 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Recor
 /// All that are named; without names, all that are not active yet, and those that something keeps from it, but none that
 /// somebody took back: whoever publishes the rest does not overrule that unawares.
 fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
-    let tools = &loaded.tools;
+    let tools: Vec<&Surveyed> = loaded.tools.iter().map(AsRef::as_ref).collect();
     if names.is_empty() {
         let is_waiting = |tool: &&Surveyed| match &tool.candidate {
             Ok(candidate) => candidate.lifecycle.state != State::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
-        return Ok(tools.iter().filter(is_waiting).collect());
+        return Ok(tools.into_iter().filter(is_waiting).collect());
     }
     names
         .iter()
         .map(|name| {
-            tools.iter().find(|tool| tool.name == *name).ok_or_else(|| {
+            tools.iter().copied().find(|tool| tool.name == *name).ok_or_else(|| {
                 let hint = similar::closest(name, tools.iter().map(|tool| tool.name.as_str()));
                 let hint =
                     hint.map_or_else(String::new, |close| format!("; did you mean `{}`?", visible(close)));

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use tokio_util::sync::CancellationToken;
 use toolgate::{
     Config, Extras, Front, LogLevel, ServeError, ServeLog, ServeOptions, StopSignals, Tokenless, Toolgate,
     Watching,
@@ -20,7 +21,7 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
-    serve::{calls::CallLog, log::Log},
+    serve::{calls::CallLog, local::LocalDoor, log::Log},
     terminal::{Terminal, json_pretty, visible},
     tokens::{self, Revoked},
 };
@@ -79,7 +80,12 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
         })),
     };
     let front = if args.stdio { Front::Stdio } else { Front::Http };
-    let served = Arc::new(opened).serve_until_signal(front, options, &mut signals).await;
+    let toolgate = Arc::new(opened);
+    let stop = CancellationToken::new();
+    let local = LocalDoor::open(&toolgate, log, stop.clone()).await;
+    let served = toolgate.serve_until_signal(front, options, &mut signals).await;
+    stop.cancel();
+    local.close().await;
     calls.close();
     served.map(|()| Ending::Clean).map_err(|error| told(&error))
 }

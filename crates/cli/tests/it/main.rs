@@ -56,6 +56,7 @@ mod readiness;
 mod refusals;
 mod reloads;
 mod resolve;
+mod running_gateway;
 mod signed_callers;
 mod slices;
 mod stand_ins;

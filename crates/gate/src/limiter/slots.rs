@@ -13,9 +13,12 @@ use super::{Busy, CallLimits};
 
 /// Hands out run slots. Cheap to clone; clones share the slots.
 #[derive(Clone, Debug)]
-pub struct RunSlots {
+pub struct RunSlots(Arc<SharedSlots>);
+
+#[derive(Debug)]
+struct SharedSlots {
     limits: CallLimits,
-    ledger: Arc<Mutex<SlotLedger>>,
+    ledger: Mutex<SlotLedger>,
 }
 
 /// The right to run one call. Dropping it lets the next call start.
@@ -61,26 +64,26 @@ struct Queued<'s> {
 
 impl RunSlots {
     pub fn new(limits: CallLimits) -> Self {
-        Self { limits, ledger: Arc::default() }
+        Self(Arc::new(SharedSlots { limits, ledger: Mutex::default() }))
     }
 
     /// Waits for a slot. Refuses if the queue is full or `limits.wait_timeout` passes.
     pub async fn enter(&self, caller: &str) -> Result<Slot, Busy> {
         let (id, started) = {
             let mut ledger = self.ledger();
-            if ledger.may_start(&self.limits, caller) {
+            if ledger.may_start(&self.0.limits, caller) {
                 ledger.start(caller);
                 return Ok(Slot { has_waited: false, slots: self.clone(), caller: caller.to_owned() });
             }
-            ledger.enqueue(&self.limits, caller)?
+            ledger.enqueue(&self.0.limits, caller)?
         };
         let queued = Queued { slots: self, caller, id };
-        let turn = timeout(self.limits.wait_timeout, started).await;
+        let turn = timeout(self.0.limits.wait_timeout, started).await;
         // Take the call out of the queue first. A slot that arrives now is dropped with `turn` and goes to the next call.
         drop(queued);
         match turn {
             Ok(Ok(slot)) => Ok(slot),
-            _ => Err(self.ledger().too_long(&self.limits, caller)),
+            _ => Err(self.ledger().too_long(&self.0.limits, caller)),
         }
     }
 
@@ -89,7 +92,7 @@ impl RunSlots {
         let mut ledger = self.ledger();
         change(&mut ledger);
         let mut started = Vec::new();
-        while let Some((caller, start)) = ledger.start_next(&self.limits) {
+        while let Some((caller, start)) = ledger.start_next(&self.0.limits) {
             started.push((start, Slot { has_waited: true, slots: self.clone(), caller }));
         }
         drop(ledger);
@@ -100,7 +103,7 @@ impl RunSlots {
     }
 
     fn ledger(&self) -> MutexGuard<'_, SlotLedger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
@@ -122,7 +125,7 @@ impl SlotLedger {
         match self.callers.get_mut(caller) {
             Some(calls) => calls.running += 1,
             None => {
-                drop(self.callers.insert(caller.to_owned(), CallerCalls { running: 1, ..Default::default() }))
+                self.callers.insert(caller.to_owned(), CallerCalls { running: 1, ..CallerCalls::default() });
             }
         }
     }

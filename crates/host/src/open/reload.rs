@@ -3,17 +3,18 @@
 //! Without a mistake all of them are swapped in one piece. With a mistake only what narrows is: tools whose documents were removed
 //! or edited, or that were unpublished or excluded, go. A tool whose own document has the mistake stays as it was.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::json;
 use toolgate_config::{Config, Overrides, model::Approvals};
 use toolgate_gate::{LiveTool, Workshop, text_for_journal};
+use toolgate_store::Changes;
 
 use super::{OpenError, Toolgate, approval_settings, argument_limits, narrowed::narrowed, workshop};
 use crate::{
     exposure::is_exposed,
     handlers::own_variables,
-    load::{self, Loaded, Origin, Problem},
+    load::{Loaded, Origin, Problem, Surveyed},
 };
 
 /// Was all that a configuration names watched before it was read?
@@ -57,33 +58,66 @@ impl Toolgate {
         overrides: &Overrides,
         beside: &mut impl Beside,
     ) -> Result<Reloaded, Vec<Problem>> {
-        let _alone = self.changing.lock().await;
-        self.take_over(overrides, beside).map_err(|problems| self.note_rejection(problems))
+        self.reload_changed(overrides, beside, Changes::Everything).await
     }
 
-    fn take_over(&self, overrides: &Overrides, beside: &mut impl Beside) -> Result<Reloaded, Vec<Problem>> {
+    /// As `reload_with`, if it is known which files changed since the last reload. Other documents are not read.
+    pub async fn reload_changed(
+        &self,
+        overrides: &Overrides,
+        beside: &mut impl Beside,
+        changes: Changes,
+    ) -> Result<Reloaded, Vec<Problem>> {
+        let _alone = self.changing.lock().await;
+        self.take_over(overrides, beside, changes).map_err(|problems| self.note_rejection(problems))
+    }
+
+    /// Makes the next reload judge every tool again, also those whose documents did not change.
+    pub fn forget_judgements(&self) {
+        self.cache().forget();
+    }
+
+    /// The ids of tools whose Local Pass or publication changed since the last load.
+    pub fn changed_passes(&self) -> Result<Vec<String>, OpenError> {
+        let seen = self.cache().passes_seen();
+        let broken =
+            |error: toolgate_store::StateError| OpenError { part: "state", problem: error.to_string() };
+        let changes = self.state.passes_changed_after(seen).map_err(broken)?;
+        Ok(changes.tools.into_iter().map(|(id, _)| id).collect())
+    }
+
+    fn take_over(
+        &self,
+        overrides: &Overrides,
+        beside: &mut impl Beside,
+        mut changes: Changes,
+    ) -> Result<Reloaded, Vec<Problem>> {
         let (config, awaits_restart) = loop {
             let read = self.read_config(overrides).inspect_err(|_| {
                 let config = self.config();
-                self.drop_changed(&config, &self.workshop());
+                self.drop_changed(&config, &self.workshop(), &changes);
             })?;
             // The file itself may have been edited while the watch began. One that stands still names the same again.
             if beside.watch(&read.0) == Watched::Already {
                 break read;
             }
+            // The new watch knows nothing of changes before it.
+            changes = Changes::Everything;
         };
         // What the configuration names anew is guarded anew.
         let own = own_variables(config.own_variables());
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
-            self.drop_changed(&config, &self.workshop());
+            self.drop_changed(&config, &self.workshop(), &changes);
             broken(error)
         })?;
-        let mut loaded = Loaded { awaits_restart, ..load::load(&config, &workshop, &self.in_code) };
+        let workshop = self.current_or(workshop, &config);
+        let mut loaded = Loaded { awaits_restart, ..self.load(&config, &workshop, &changes) };
         let about_callers = beside.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
-            self.gate.retain(|tool| self.stays(tool, &loaded, &config, &workshop));
+            let staying = self.staying(&loaded, &config, &workshop);
+            self.gate.retain(|tool| staying.includes(tool));
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
@@ -92,7 +126,7 @@ impl Toolgate {
         // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
-        self.workshop.store(Arc::new(workshop));
+        self.workshop.store(workshop);
         beside.put_in_force();
         Ok(Reloaded { loaded, unrecorded: self.note_loaded(&record).err() })
     }
@@ -114,66 +148,60 @@ impl Toolgate {
         &self,
         mut loaded: Loaded,
         config: Config,
-        workshop: Workshop,
+        workshop: Arc<Workshop>,
         beside: &mut impl Beside,
     ) -> Vec<Problem> {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
         let are_callers_ready = beside.prepare(&config).is_ok();
-        let stays = |tool: &LiveTool| self.stays(tool, &loaded, &config, &workshop);
+        let staying = self.staying(&loaded, &config, &workshop);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
         // INVARIANT: as without mistakes, tools and policies before callers.
-        self.gate.narrow(stays, policies, approvals, arguments);
+        self.gate.narrow(|tool| staying.includes(tool), policies, approvals, arguments);
         self.config.store(Arc::new(config));
-        self.workshop.store(Arc::new(workshop));
+        self.workshop.store(workshop);
         if are_callers_ready {
             beside.put_in_force();
         }
         loaded.problems
     }
 
-    /// May a live tool stay although not everything that was read can be put in force?
-    fn stays(&self, tool: &LiveTool, loaded: &Loaded, config: &Config, workshop: &Workshop) -> bool {
-        if !self.is_published(tool) || !is_exposed(&config.exposure, tool.spec()) {
-            return false;
-        }
-        let has_mistake = |problem: &String| loaded.problems.iter().any(|known| known.what == *problem);
-        let found = loaded.tools.iter().find(|found| found.name == tool.spec().name);
-        match found.map(|found| &found.candidate) {
-            Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
-            // The last good version of a broken document.
-            Some(Err(problem)) => has_mistake(problem) && workshop.is_under_current_policy(tool),
-            None => self.is_in_unread_file(tool, loaded) && workshop.is_under_current_policy(tool),
-        }
+    /// The workshop in force, if a new one would judge every tool alike. Then the results of the last load still hold.
+    fn current_or(&self, workshop: Workshop, config: &Config) -> Arc<Workshop> {
+        let (current, in_force) = (self.workshop(), self.config());
+        let is_same = current.policies == workshop.policies
+            && current.overrides == workshop.overrides
+            && in_force.guarded_paths() == config.guarded_paths()
+            && in_force.own_variables() == config.own_variables();
+        if is_same { current } else { Arc::new(workshop) }
     }
 
-    /// Was the tool read from a file that cannot be read now?
-    fn is_in_unread_file(&self, tool: &LiveTool, loaded: &Loaded) -> bool {
-        let known = self.loaded();
-        let known = known.tools.iter().find(|known| known.name == tool.spec().name);
-        match known.map(|known| &known.origin) {
-            Some(Origin::File(file)) => loaded.unread.iter().any(|unread| file.starts_with(&unread.place)),
-            Some(Origin::Shipped | Origin::Program) | None => false,
+    /// The live tools that may stay although not everything that was read can be put in force.
+    fn staying<'l>(&self, loaded: &'l Loaded, config: &'l Config, workshop: &'l Workshop) -> Staying<'l> {
+        Staying {
+            published: self.state.published_digests().unwrap_or_default(),
+            found: loaded.tools.iter().map(|tool| (tool.name.as_str(), tool.as_ref())).collect(),
+            before: self.loaded(),
+            loaded,
+            config,
+            workshop,
         }
-    }
-
-    /// Is the very document of the tool still published?
-    fn is_published(&self, tool: &LiveTool) -> bool {
-        let pass = toolgate_gate::PassStore::latest(self.state.as_ref(), tool.spec().id.as_str());
-        matches!(pass, Ok(Some(pass)) if pass.is_published && pass.record.document_digest == tool.digest())
     }
 
     /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
     /// policies.
-    fn drop_changed(&self, config: &Config, workshop: &Workshop) {
-        let loaded = load::load(config, workshop, &self.in_code);
-        self.gate.retain(|tool| self.stays(tool, &loaded, config, workshop));
+    fn drop_changed(&self, config: &Config, workshop: &Arc<Workshop>, changes: &Changes) {
+        let loaded = self.load(config, workshop, changes);
+        let staying = self.staying(&loaded, config, workshop);
+        self.gate.retain(|tool| staying.includes(tool));
     }
 
     /// Stops serving tools that were unpublished or are not exposed any more, without a reload.
     pub fn drop_taken_back(&self) {
         let config = self.config();
-        let stays = |tool: &LiveTool| self.is_published(tool) && is_exposed(&config.exposure, tool.spec());
+        let published = self.state.published_digests().unwrap_or_default();
+        let stays =
+            |tool: &LiveTool| is_published(&published, tool) && is_exposed(&config.exposure, tool.spec());
         if self.gate.all().iter().any(|tool| !stays(tool)) {
             self.gate.retain(stays);
         }
@@ -206,6 +234,48 @@ impl Toolgate {
         (config.limits.arguments, config.limits.depth) = (read.limits.arguments, read.limits.depth);
         Ok((config, awaits_restart))
     }
+}
+
+/// Decides which live tools stay in force.
+struct Staying<'l> {
+    published: HashMap<String, String>,
+    found: HashMap<&'l str, &'l Surveyed>,
+    before: Arc<Loaded>,
+    loaded: &'l Loaded,
+    config: &'l Config,
+    workshop: &'l Workshop,
+}
+
+impl Staying<'_> {
+    fn includes(&self, tool: &LiveTool) -> bool {
+        if !is_published(&self.published, tool) || !is_exposed(&self.config.exposure, tool.spec()) {
+            return false;
+        }
+        let has_mistake = |problem: &String| self.loaded.problems.iter().any(|known| known.what == *problem);
+        let found = self.found.get(tool.spec().name.as_str());
+        match found.map(|found| &found.candidate) {
+            Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
+            // The last good version of a broken document.
+            Some(Err(problem)) => has_mistake(problem) && self.workshop.is_under_current_policy(tool),
+            None => self.is_in_unread_file(tool) && self.workshop.is_under_current_policy(tool),
+        }
+    }
+
+    /// Was the tool read from a file that cannot be read now?
+    fn is_in_unread_file(&self, tool: &LiveTool) -> bool {
+        let known = self.before.tools.iter().find(|known| known.name == tool.spec().name);
+        match known.map(|known| &known.origin) {
+            Some(Origin::File(file)) => {
+                self.loaded.unread.iter().any(|unread| file.starts_with(&unread.place))
+            }
+            Some(Origin::Shipped | Origin::Program) | None => false,
+        }
+    }
+}
+
+/// Is the very document of the tool still published?
+fn is_published(published: &HashMap<String, String>, tool: &LiveTool) -> bool {
+    published.get(tool.spec().id.as_str()).is_some_and(|digest| digest == tool.digest())
 }
 
 fn broken(error: OpenError) -> Vec<Problem> {
@@ -347,5 +417,143 @@ mod tests {
         let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
         let file = folder.path().join("toolgate.yaml").display().to_string();
         assert_eq!(places, [file.as_str(), "journal"]);
+    }
+
+    /// A workspace of this many tools, loaded.
+    async fn workspace(count: usize) -> (tempfile::TempDir, Toolgate) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(folder.path());
+        for number in 0..count {
+            write_tool(folder.path(), number, "return 1");
+        }
+        let toolgate = Toolgate::open(config, Extras::default()).await.unwrap();
+        let work = toolgate.loaded().work;
+        assert_eq!((work.parsed, work.judged), (count, count));
+        (folder, toolgate)
+    }
+
+    fn write_tool(folder: &Path, number: usize, code: &str) {
+        let document = serde_json::json!({
+            "name": format!("tool {number}"), "description": "Says nothing, for tests.", "codeType": "Javascript",
+            "code": code, "params": [],
+        });
+        fs::write(path_of(folder, number), document.to_string()).unwrap();
+    }
+
+    fn path_of(folder: &Path, number: usize) -> std::path::PathBuf {
+        fs::canonicalize(folder).unwrap().join(format!("tools/{number:04}.json"))
+    }
+
+    struct NothingBeside;
+
+    impl Beside for NothingBeside {
+        fn watch(&mut self, _: &Config) -> Watched {
+            Watched::Already
+        }
+
+        fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+            Ok(())
+        }
+
+        fn put_in_force(&mut self) {}
+    }
+
+    /// Parsed documents and judged tools of a reload after these changes.
+    async fn work(toolgate: &Toolgate, changes: Changes) -> (usize, usize) {
+        let reloaded =
+            toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await.unwrap();
+        (reloaded.loaded.work.parsed, reloaded.loaded.work.judged)
+    }
+
+    fn files(folder: &Path, numbers: impl IntoIterator<Item = usize>) -> Changes {
+        Changes::Paths(numbers.into_iter().map(|number| path_of(folder, number)).collect())
+    }
+
+    #[tokio::test]
+    async fn work_of_an_edit_does_not_grow_with_the_number_of_tools() {
+        for count in [10, 300] {
+            let (folder, toolgate) = workspace(count).await;
+            let before = toolgate.loaded();
+            write_tool(folder.path(), 3, "return 2");
+            assert_eq!(work(&toolgate, files(folder.path(), [3])).await, (1, 1), "{count}");
+            let after = toolgate.loaded();
+            for (at, (one, other)) in before.tools.iter().zip(&after.tools).enumerate() {
+                assert_eq!(Arc::ptr_eq(one, other), at != 3, "only the edited tool is another one");
+            }
+            assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
+            assert_eq!(work(&toolgate, Changes::Everything).await, (0, 0), "no bytes differ");
+            toolgate.close().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn changed_pass_is_seen_and_costs_one_tool() {
+        let (_folder, toolgate) = workspace(100).await;
+        let candidate = toolgate.loaded().tools[7].candidate.clone().unwrap();
+        assert!(toolgate.changed_passes().unwrap().is_empty());
+        let id = candidate.tool.spec().id.as_str().to_owned();
+        toolgate
+            .workshop()
+            .unpublish(&id, &candidate.tool.spec().name, std::time::SystemTime::now())
+            .unwrap();
+        assert_eq!(toolgate.changed_passes().unwrap(), [id]);
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 1));
+        assert!(toolgate.loaded().tools[7].candidate.as_ref().unwrap().is_withdrawn);
+        assert!(toolgate.changed_passes().unwrap().is_empty());
+        // A new id does not undo it: the name is withdrawn.
+        toolgate.workshop().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 1));
+        assert!(toolgate.loaded().tools[9].candidate.as_ref().unwrap().is_withdrawn);
+        toolgate.close().unwrap();
+    }
+
+    /// Tools under other rules are judged again, although their documents did not change.
+    #[tokio::test]
+    async fn changed_rules_judge_every_tool_again() {
+        let (folder, toolgate) = workspace(80).await;
+        let overrides = folder.path().join("overrides.yaml");
+        fs::write(&overrides, "tools: {}\n").unwrap();
+        let file = folder.path().join("toolgate.yaml");
+        let with =
+            |more: &str| fs::write(&file, format!("version: 1\ncatalog: {{preset: none}}\n{more}")).unwrap();
+        with("limits: {depth: 7}\n");
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0), "limits of calls concern no tool");
+        with("policy: {overrides: overrides.yaml}\n");
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 80), "another file is guarded");
+        let tool = || toolgate.loaded().tools[5].candidate.as_ref().unwrap().tool.clone();
+        let before = tool();
+        fs::write(&overrides, "tools: {tool 5: {capability: {approval: {level: ask}}}}\n").unwrap();
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 80));
+        assert!(!before.is_same_as(&tool()), "the override is in force");
+        with("exposure: {excluded: [tool 6]}\npolicy: {overrides: overrides.yaml}\n");
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
+        assert!(!toolgate.loaded().tools[6].is_exposed);
+        toolgate.forget_judgements();
+        assert_eq!(work(&toolgate, Changes::Everything).await, (0, 80));
+        toolgate.close().unwrap();
+    }
+
+    /// The first of two tools with one name counts. If it goes, the other one takes its place.
+    #[tokio::test]
+    async fn duplicates_are_found_without_judging_the_others() {
+        let (folder, toolgate) = workspace(100).await;
+        let twin = fs::read_to_string(path_of(folder.path(), 50)).unwrap();
+        fs::write(path_of(folder.path(), 99), &twin).unwrap();
+        let reload = async |numbers: &[usize]| {
+            let changes = files(folder.path(), numbers.iter().copied());
+            toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await
+        };
+        let problems = reload(&[99]).await.unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].what.contains("there are two tools `tool 50`"), "{problems:?}");
+        fs::remove_file(path_of(folder.path(), 50)).unwrap();
+        let reloaded = reload(&[50]).await.unwrap();
+        assert_eq!(reloaded.loaded.tools.len(), 99);
+        assert_eq!(reloaded.loaded.work, crate::LoadWork { parsed: 0, judged: 1 });
+        // The first one comes back, and the one that was fine is refused.
+        fs::write(path_of(folder.path(), 50), &twin).unwrap();
+        let problems = reload(&[50]).await.unwrap_err();
+        assert!(problems[0].place.contains("0099.json"), "{problems:?}");
+        toolgate.close().unwrap();
     }
 }

@@ -11,11 +11,12 @@ use std::{
 use tempfile::TempDir;
 use toolgate_gate::{Candidate, TestEffects, Trial, Workshop};
 use toolgate_handlers::{CopyLimits, Places, ToolHandlers, copy_workspace};
+use toolgate_store::Changes;
 
 use super::{OpenError, Toolgate};
 use crate::{
     catalog,
-    load::{self, Loaded, Origin, ToTry},
+    load::{Loaded, Origin, ToTry},
 };
 
 /// The effects that test runs may have.
@@ -89,7 +90,7 @@ impl Toolgate {
         let (config, workshop) = (self.config(), self.workshop());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // By what is known of them now: the last load may be long ago.
-        for tool in load::load(&config, &workshop, &self.in_code).tools {
+        for tool in self.load(&config, &workshop, &Changes::Everything).tools {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
@@ -121,7 +122,7 @@ impl Toolgate {
             }
             trials.push(trial);
         }
-        self.put_in_force(load::load(&config, &workshop, &self.in_code), &config)?;
+        self.put_in_force(self.load(&config, &workshop, &Changes::Everything), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {

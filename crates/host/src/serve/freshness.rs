@@ -10,7 +10,6 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
-use toolgate_gate::StoredPass;
 use toolgate_store::Watch;
 
 use super::{
@@ -18,13 +17,13 @@ use super::{
     log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
-use crate::{Beside, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
+use crate::{Beside, Changes, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
 
 /// The files that are watched, which the configuration itself can change.
 pub struct Watching {
     paths: Vec<PathBuf>,
     changed: watch::Receiver<u64>,
-    _watch: Option<Watch>,
+    watch: Option<Watch>,
 }
 
 impl Watching {
@@ -38,7 +37,12 @@ impl Watching {
         let watch = Watch::start(paths.clone(), ticks)
             .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
             .ok();
-        Self { paths, changed, _watch: watch }
+        Self { paths, changed, watch }
+    }
+
+    /// The files that changed since the last call. Without a watch nothing is known of them.
+    fn take_changes(&self) -> Changes {
+        self.watch.as_ref().map_or(Changes::Everything, Watch::take_changes)
     }
 
     /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
@@ -99,15 +103,6 @@ impl Trials {
     }
 }
 
-/// What is known of test runs, by the tools' ids.
-type Passes = Vec<(String, StoredPass)>;
-
-/// Without those of tools that are being tried: trials write passes too, and end with a look at all of them.
-fn besides(mut passes: Passes, trials: Option<&Trials>) -> Passes {
-    passes.retain(|(id, _)| trials.is_none_or(|trials| !trials.of.contains(id)));
-    passes
-}
-
 /// Until `stop`.
 pub async fn keep_fresh(
     toolgate: Arc<Toolgate>,
@@ -118,13 +113,12 @@ pub async fn keep_fresh(
     let Followers { mut watching, mut callers, hears_hangup, log } = followers;
     let mut hangups = (hears_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
-    // Nothing is known yet: what has changed since the start is seen at the first tick.
-    let mut passes = None;
     // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
     let mut to_try = ToTry::AlsoFailed;
     let mut trials = Trials::begin(&toolgate, to_try);
     let mut upkeep = Upkeep::new(&toolgate);
     loop {
+        let mut is_everything = false;
         let may_try = tokio::select! {
             () = stop.cancelled() => {
                 // Report failures since the last tick before the process ends.
@@ -133,9 +127,10 @@ pub async fn keep_fresh(
             }
             Ok(()) = watching.changed.changed() => true,
             Ok(()) = state.changed() => {
-                // Approvals and tokens live there too; only passes concern the tools.
-                let now = toolgate.state().all_passes().ok();
-                if now.map(|all| besides(all, trials.as_ref())) == passes {
+                // Approvals and tokens are in there too; only passes concern the tools. Trials also write passes, and a
+                // reload follows them.
+                let is_tried = |id: &String| trials.as_ref().is_some_and(|trials| trials.of.contains(id));
+                if toolgate.changed_passes().is_ok_and(|changed| changed.iter().all(is_tried)) {
                     // What somebody took back while it is tried goes before the end of the trials.
                     if trials.is_some() {
                         toolgate.drop_taken_back();
@@ -144,7 +139,11 @@ pub async fn keep_fresh(
                 }
                 true
             }
-            () = hung_up(&mut hangups) => true,
+            () = hung_up(&mut hangups) => {
+                toolgate.forget_judgements();
+                is_everything = true;
+                true
+            }
             // What could not be tried now is not tried again before something changes.
             () = ended(&mut trials) => {
                 to_try = ToTry::Untried;
@@ -154,14 +153,14 @@ pub async fn keep_fresh(
         };
         // They were for what was in force; what has passed is kept.
         trials = None;
-        // Before everything is read, so that a change in the meantime is seen as one.
-        passes = toolgate.state().all_passes().ok();
+        // Before anything is read: a change in the meantime is in the next batch.
+        let changes = watching.take_changes();
+        let changes = if is_everything { Changes::Everything } else { changes };
         let mut doors =
             Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log: &log };
-        reload(&toolgate, &mut doors, &overrides, &log).await;
+        reload(&toolgate, &mut doors, (&overrides, changes), &log).await;
         if may_try {
             trials = Trials::begin(&toolgate, to_try);
-            passes = passes.map(|all| besides(all, trials.as_ref()));
         }
     }
 }
@@ -301,9 +300,14 @@ pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
     }
 }
 
-async fn reload(toolgate: &Toolgate, doors: &mut Doors<'_>, overrides: &Overrides, log: &ServeLog) {
+async fn reload(
+    toolgate: &Toolgate,
+    doors: &mut Doors<'_>,
+    (overrides, changes): (&Overrides, Changes),
+    log: &ServeLog,
+) {
     let was_open = toolgate.config().auth.anonymous.is_some();
-    match toolgate.reload_with(overrides, doors).await {
+    match toolgate.reload_changed(overrides, doors, changes).await {
         Ok(Reloaded { loaded, unrecorded }) => {
             if !was_open {
                 warn_of_anonymous(&toolgate.config(), log);

@@ -129,3 +129,33 @@ fn last_publication_is_found_by_id_and_by_name() {
     assert_eq!(state.last_publication("new-id", "say"), Ok(Some("{\"x\":2}".to_owned())));
     assert_eq!(state.last_publication("b", "say"), Ok(Some("{}".to_owned())));
 }
+
+#[test]
+fn changed_passes_are_known_by_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = State::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
+    let ids = |after: i64| {
+        let changes = state.passes_changed_after(after).unwrap();
+        let ids: Vec<String> = changes.tools.into_iter().map(|(id, _)| id).collect();
+        (ids, changes.last)
+    };
+    assert_eq!(ids(0), (vec![], 0));
+    let mut published = pass("1", PassOutcome::Passed, json!({}));
+    published.is_published = true;
+    put(&state, "a", &published);
+    put(&state, "b", &pass("2", PassOutcome::Passed, json!({})));
+    let (all, seen) = ids(0);
+    assert_eq!(all, ["a", "b"]);
+    assert_eq!(ids(seen), (vec![], seen));
+    assert_eq!(state.published_digests().unwrap(), [("a".to_owned(), "1".to_owned())].into());
+    // The other tool of the same name is unpublished by it.
+    put(&state, "c", &published);
+    let (changed, seen) = ids(seen);
+    assert_eq!(changed, ["a", "c"]);
+    state.forget("c").unwrap();
+    let (changed, after) = ids(seen);
+    assert_eq!(changed, ["c"]);
+    assert!(after > seen, "the last row is replaced by a higher number");
+    assert!(state.published_digests().unwrap().is_empty());
+}

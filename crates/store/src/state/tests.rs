@@ -94,7 +94,7 @@ fn is_private_durable_and_hardened() {
     assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
     assert_eq!(ask("foreign_keys"), "Integer(1)");
     assert_eq!(ask("trusted_schema"), "Integer(0)");
-    assert_eq!(ask("user_version"), "Integer(6)");
+    assert_eq!(ask("user_version"), "Integer(7)");
     writer.execute("PRAGMA writable_schema = ON", []).unwrap();
     writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
     let reader = lock(&state.shared.reader);

@@ -16,6 +16,8 @@ pub(super) struct Plan {
     targets: Vec<PathBuf>,
     /// Ordered, so that a folder comes after the one it is in: whoever replaces it meanwhile is seen by the latter.
     folders: BTreeMap<PathBuf, Folder>,
+    /// Symlinks below the watched folders.
+    links: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,9 +36,18 @@ pub(super) enum Depth {
 
 impl Plan {
     pub(super) fn of(paths: &[PathBuf]) -> Self {
-        let mut plan = Self { targets: Vec::new(), folders: BTreeMap::new() };
+        Self::with_links(paths, &|folder| walk::links(folder).collect())
+    }
+
+    /// The plan for the same paths as the disk is now, if no symlink was added. Does not walk the folders.
+    pub(super) fn again(&self, paths: &[PathBuf]) -> Self {
+        Self::with_links(paths, &|folder| self.links.get(folder).cloned().unwrap_or_default())
+    }
+
+    fn with_links(paths: &[PathBuf], links: &dyn Fn(&Path) -> Vec<PathBuf>) -> Self {
+        let mut plan = Self { targets: Vec::new(), folders: BTreeMap::new(), links: BTreeMap::new() };
         for path in paths {
-            plan.add(path);
+            plan.add(path, links);
         }
         plan.leave_to_outer_folders();
         plan
@@ -58,12 +69,12 @@ impl Plan {
         })
     }
 
-    fn add(&mut self, path: &Path) {
+    fn add(&mut self, path: &Path, links: &dyn Fn(&Path) -> Vec<PathBuf>) {
         let (real, missing) = nearest(path);
         if missing.as_os_str().is_empty() {
             if real.is_dir() {
                 self.watch(real.clone(), Depth::Everything);
-                self.add_linked_files(&real);
+                self.add_linked_files(&real, links(&real));
             }
             if let Some(parent) = real.parent() {
                 self.watch(parent.to_owned(), Depth::Names);
@@ -89,13 +100,15 @@ impl Plan {
     }
 
     /// A file that is linked into a folder counts as one of it, and is written where it lies.
-    fn add_linked_files(&mut self, folder: &Path) {
-        for file in walk::linked_files(folder) {
+    fn add_linked_files(&mut self, folder: &Path, links: Vec<PathBuf>) {
+        let files = links.iter().filter_map(|link| fs::canonicalize(link).ok()).filter(|real| real.is_file());
+        for file in files {
             if let Some(parent) = file.parent() {
                 self.watch(parent.to_owned(), Depth::Names);
             }
             self.targets.push(file);
         }
+        self.links.insert(folder.to_owned(), links);
     }
 
     /// A folder in one that is watched with everything in it would, watched for itself, lose what is made in it later.

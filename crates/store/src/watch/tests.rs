@@ -15,7 +15,7 @@ use notify::{
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::watch, time::timeout};
 
-use super::{How, Kernel, Watch, ends_a_watch, is_change, plan::Plan, scan};
+use super::{Changes, How, Kernel, Watch, ends_a_watch, is_change, plan::Plan, scan};
 use crate::write_atomic;
 
 struct Scene {
@@ -318,3 +318,48 @@ fn the_fingerprint_is_that_of_what_walk_would_find() {
 const STILL: Duration = Duration::from_millis(350);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const HANG: Duration = Duration::from_secs(30);
+
+/// The paths of changes are known, and a loss of events is a change of everything.
+#[test]
+fn changes_are_named() {
+    both(|scene| {
+        fs::create_dir(scene.path("tools")).unwrap();
+        fs::write(scene.path("tools/a.json"), "1").unwrap();
+        let watch = scene.watch(&["tools"]);
+        assert_eq!(watch.take_changes(), Changes::default());
+        scene.ticks_after(|| fs::write(scene.path("tools/a.json"), "2").unwrap());
+        let real = fs::canonicalize(scene.path("tools")).unwrap();
+        let expected = match scene.kernel {
+            Kernel::Asked => Changes::Paths([real.join("a.json")].into()),
+            Kernel::Avoided => Changes::Everything,
+        };
+        assert_eq!(watch.take_changes(), expected);
+        assert_eq!(watch.take_changes(), Changes::default());
+        scene.ticks_after(|| {
+            fs::rename(scene.path("tools"), scene.path("old")).unwrap();
+            fs::create_dir(scene.path("tools")).unwrap();
+        });
+        assert_eq!(watch.take_changes(), Changes::Everything);
+    });
+}
+
+/// The check of every second must not walk the directories: it would use CPU in proportion to the number of files.
+#[test]
+fn idle_check_does_not_walk_and_still_follows_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let [tools, one, two] = ["tools", "one.json", "two.json"].map(|name| folder.path().join(name));
+    fs::create_dir(&tools).unwrap();
+    fs::write(&one, "").unwrap();
+    fs::write(&two, "").unwrap();
+    symlink(&one, tools.join("link.json")).unwrap();
+    let paths = vec![tools.clone()];
+    let plan = Plan::of(&paths);
+    assert_eq!(plan, plan.again(&paths));
+    // A walk would find it.
+    symlink(&two, tools.join("new.json")).unwrap();
+    assert_eq!(plan, plan.again(&paths));
+    assert_ne!(plan, Plan::of(&paths));
+    fs::remove_file(tools.join("link.json")).unwrap();
+    symlink(&two, tools.join("link.json")).unwrap();
+    assert_ne!(plan, plan.again(&paths), "a known symlink leads elsewhere");
+}
