@@ -10,10 +10,26 @@ use crate::{
     write::{self, Existing},
 };
 
+/// The result of `clear`.
+pub enum Cleared {
+    /// The document does not say that it is a draft.
+    Unchanged,
+    Edited,
+    /// The file cannot be written, for this reason, and still says `draft: true`.
+    NotWritable(Failure),
+}
+
 /// Sets `draft` to false where it is true. Nothing else of the file changes.
-pub fn clear(file: &Path, tool: &str) -> Result<(), Failure> {
-    change(file, tool, |document| {
+pub fn clear(file: &Path, tool: &str) -> Result<Cleared, Failure> {
+    let edited = edited(file, tool, |document| {
         (document.get("draft") == Some(&Value::Bool(true))).then(|| vec![("draft", Some(Value::Bool(false)))])
+    })?;
+    Ok(match edited {
+        None => Cleared::Unchanged,
+        Some(text) => match write::write(file, text.as_bytes(), Existing::Edit) {
+            Ok(()) => Cleared::Edited,
+            Err(failure) => Cleared::NotWritable(failure),
+        },
     })
 }
 
@@ -21,8 +37,23 @@ pub fn clear(file: &Path, tool: &str) -> Result<(), Failure> {
 pub fn change(
     file: &Path,
     tool: &str,
-    wanted: impl FnOnce(&serde_json::Map<String, Value>) -> Option<Vec<(&'static str, Option<Value>)>>,
+    wanted: impl FnOnce(&Members) -> Option<Changes>,
 ) -> Result<(), Failure> {
+    match edited(file, tool, wanted)? {
+        Some(text) => write::write(file, text.as_bytes(), Existing::Edit),
+        None => Ok(()),
+    }
+}
+
+type Members = serde_json::Map<String, Value>;
+type Changes = Vec<(&'static str, Option<Value>)>;
+
+/// The new text of the file. `None` if `wanted` names no change.
+fn edited(
+    file: &Path,
+    tool: &str,
+    wanted: impl FnOnce(&Members) -> Option<Changes>,
+) -> Result<Option<String>, Failure> {
     let bytes = load::read_file(file).map_err(|_| Failure::at(file, "it cannot be read any more"))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::at(file, "it is not UTF-8"))?;
     let format = load::format_of(file);
@@ -30,7 +61,7 @@ pub fn change(
     let Some((index, found)) = checked.tools.iter().enumerate().find(|(_, known)| known.name == tool) else {
         return Err(Failure::at(file, format!("the tool `{tool}` is not in it any more")));
     };
-    let Some(changes) = wanted(&found.document) else { return Ok(()) };
+    let Some(changes) = wanted(&found.document) else { return Ok(None) };
     let edited = match (checked.kind, format) {
         (FileKind::Bundle, Format::Json) => edit_in_bundle(&text, index, &changes),
         (FileKind::Bundle, Format::Yaml) => {
@@ -38,6 +69,5 @@ pub fn change(
         }
         _ => edit(&text, format, &changes),
     };
-    let edited = edited.map_err(|error| Failure::at(file, error))?;
-    write::write(file, edited.as_bytes(), Existing::Edit)
+    edited.map(Some).map_err(|error| Failure::at(file, error))
 }

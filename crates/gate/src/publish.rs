@@ -5,7 +5,7 @@ mod effects;
 mod folder;
 mod observed;
 
-use std::{cell::Cell, sync::Arc, time::SystemTime};
+use std::{borrow::Cow, cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
@@ -94,6 +94,11 @@ pub struct Trial {
 }
 
 impl Candidate {
+    /// Publishes a document whose file says `draft: true` and cannot be written. Holds for exactly this document.
+    pub fn accept_draft(&mut self) {
+        self.accepted.push(ACCEPTED_DRAFT.to_owned());
+    }
+
     /// The test run that lets it be published as it is now.
     pub fn holding_pass(&self) -> Option<&StoredPass> {
         self.pass.as_ref().filter(|pass| pass.record.outcome == PassOutcome::Passed)
@@ -164,7 +169,16 @@ impl Workshop {
         findings: &[Finding],
     ) -> Lifecycle {
         let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
-        let lifecycle = state(&tool.spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
+        let is_accepted_draft = pass.is_some_and(|pass| {
+            pass.is_published
+                && speaks_for(pass, tool)
+                && pass.accepted.iter().any(|one| one == ACCEPTED_DRAFT)
+        });
+        let mut spec = Cow::Borrowed(tool.spec.as_ref());
+        if is_accepted_draft {
+            spec.to_mut().draft = None;
+        }
+        let lifecycle = state(&spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
         let because = match pass {
             // Also a tool that was published before its finding was known.
             Some(pass) if pass.is_published && !unaccepted(findings, &pass.accepted).is_empty() => {
@@ -480,3 +494,5 @@ const TAKEN_BACK: &str = "it was taken back meanwhile";
 
 /// Whose call a test run is.
 const LOCAL_PASS: &str = "local-pass";
+/// Among the accepted codes: the operator published a document that says it is a draft.
+const ACCEPTED_DRAFT: &str = "draft";

@@ -29,6 +29,8 @@ pub struct Loaded {
     pub unheeded: Vec<Problem>,
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
+    /// The operator's policies cannot be used, and no tool is served. Set when the load is put in force.
+    pub has_broken_policies: bool,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
     pub(crate) policies: Result<Option<Arc<CedarPolicies>>, Unusable>,
     pub work: LoadWork,
@@ -55,6 +57,7 @@ impl Default for Loaded {
             unread: Vec::new(),
             unheeded: Vec::new(),
             awaits_restart: Vec::new(),
+            has_broken_policies: false,
             policies: Ok(None),
             work: LoadWork::default(),
         }

@@ -376,6 +376,7 @@ impl Toolgate {
     /// With the settings of the configuration that it was loaded by, in one piece; and what is to be written down of it.
     fn swap(&self, mut loaded: Loaded, config: &Config) -> (Arc<Loaded>, Value) {
         // Policies that cannot be used let nothing through.
+        loaded.has_broken_policies = loaded.policies.is_err();
         let live = if loaded.policies.is_err() { Vec::new() } else { loaded.live() };
         let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         // Of two tools with one name on the wire neither is live at the start; loading has told of them.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use toolgate::{HostLayers, Loaded, Origin, Problem, Surveyed};
+use toolgate_policy::State;
 
 use crate::{
     Ending, Failure,
@@ -19,7 +20,7 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     let layers = HostLayers::look();
     match args.format {
         OutputFormat::Json => {
-            let tools: Vec<Value> = loaded.tools.iter().map(|tool| to_json(tool)).collect();
+            let tools: Vec<Value> = loaded.tools.iter().map(|tool| to_json(tool, &loaded)).collect();
             let told = |problems: &[Problem]| -> Vec<Value> {
                 problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
             };
@@ -58,7 +59,7 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
         )?;
     }
     for tool in &loaded.tools {
-        let (state, level, at, why) = row(tool);
+        let (state, level, at, why) = row(tool, loaded);
         let style = terminal.palette.of(state);
         writeln!(
             terminal,
@@ -81,15 +82,23 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(tool: &Surveyed) -> (&'static str, &'static str, String, String) {
+fn row(tool: &Surveyed, loaded: &Loaded) -> (&'static str, &'static str, String, String) {
     match &tool.candidate {
         Err(problem) => ("REFUSED", "-", "-".to_owned(), problem.clone()),
         Ok(candidate) => {
             let lifecycle = &candidate.lifecycle;
-            let state = if tool.is_exposed { lifecycle.state.name() } else { "NOT_EXPOSED" };
+            let is_held_back = loaded.has_broken_policies && lifecycle.state == State::Active;
+            let state = match tool.is_exposed {
+                false => "NOT_EXPOSED",
+                true if is_held_back => "NOT_SERVED",
+                true => lifecycle.state.name(),
+            };
             let at = candidate.pass.as_ref().map_or_else(|| "-".to_owned(), |pass| time::minute(pass.at));
             let why = match (&lifecycle.error, lifecycle.missing.as_slice()) {
                 (Some(error), _) => error.clone(),
+                _ if is_held_back => {
+                    "the policies have errors, and no tool is served until they are fixed".to_owned()
+                }
                 (None, []) => lifecycle.because.to_owned(),
                 (None, missing) => format!("set {}", missing.join(", ")),
             };
@@ -98,8 +107,8 @@ fn row(tool: &Surveyed) -> (&'static str, &'static str, String, String) {
     }
 }
 
-fn to_json(tool: &Surveyed) -> Value {
-    let (state, level, _, why) = row(tool);
+fn to_json(tool: &Surveyed, loaded: &Loaded) -> Value {
+    let (state, level, _, why) = row(tool, loaded);
     let pass = tool.candidate.as_ref().ok().and_then(|candidate| candidate.pass.as_ref());
     json!({
         "name": tool.name,

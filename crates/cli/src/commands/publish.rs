@@ -14,7 +14,8 @@ use toolgate_spec::model::ToolId;
 use crate::{
     Ending, Failure, announce,
     args::{OutputFormat, PublishArgs, UnpublishArgs},
-    draft, gateway,
+    draft::{self, Cleared},
+    gateway,
     progress::Waiting,
     similar,
     terminal::{Terminal, visible},
@@ -196,9 +197,21 @@ async fn publish(
         trial::print_failure(candidate, &trial, terminal)?;
         return Ok(Ending::Findings);
     }
-    let passed = trial.publishable(candidate).map_err(told)?;
+    let mut passed = trial.publishable(candidate).map_err(told)?;
     if let Origin::File(file) = &tool.origin {
-        draft::clear(file, &tool.name)?;
+        let shown = file.to_string_lossy();
+        let shown = visible(&shown);
+        match draft::clear(file, &tool.name)? {
+            Cleared::Unchanged => {}
+            Cleared::Edited => writeln!(terminal, "edited     {shown}: `draft` is now false")?,
+            Cleared::NotWritable(why) => {
+                passed.accept_draft();
+                writeln!(
+                    terminal,
+                    "note       {shown} still says `draft: true`, and is served all the same: {why}"
+                )?;
+            }
+        }
     }
     let record = || {
         let noted = toolgate.note_published(candidate, &gateway::operator());

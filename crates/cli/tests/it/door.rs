@@ -175,7 +175,7 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
     place.write_tool("say", &json!({}));
-    serving.wait_for("reloaded: 1 tools are live");
+    serving.wait_for("reloaded: 1 tool is live");
     place.ok(&["publish", "say"]);
     serving.wait_for("reloaded: 2 tools are live");
     assert_eq!(serving.names(&token), ["say", "word_count"]);
@@ -185,7 +185,7 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
     fs::remove_file(place.path().join("tools/broken.json")).unwrap();
     serving.wait_for("reloaded: 2 tools are live");
     place.configure("exposure:\n  excluded: [say]\n");
-    serving.wait_for("reloaded: 1 tools are live");
+    serving.wait_for("reloaded: 1 tool is live");
     assert_eq!(serving.names(&token), ["word_count"]);
     place.configure("exposure:\n  exclude: [say]\n");
     serving.wait_for("did you mean `excluded`?");

@@ -1,4 +1,4 @@
-//! Errors on a full disk say that the disk is full.
+//! Disks that are full or read-only.
 
 use std::process::Command;
 
@@ -27,4 +27,30 @@ fn full_disk_is_named_with_a_remedy() {
         let line = said.lines().find(|line| line.starts_with(part)).unwrap();
         assert!(line.contains("the disk is full; make room"), "{line}");
     }
+}
+
+/// The state of a publication is in the gateway, so the tools may be mounted read-only.
+#[test]
+fn tools_on_a_read_only_mount_are_published() {
+    let place = tempfile::tempdir().unwrap();
+    let script = r#"
+        cd "$1" && "$0" init . --preset none >/dev/null && "$0" new word_count --dir tools >/dev/null || exit 9
+        grep -q 'draft: true' tools/word_count.yaml || echo 'draft: true' >> tools/word_count.yaml
+        mount --bind tools tools && mount -o remount,ro,bind tools || exit 8
+        "$0" publish word_count --yes 2>&1 || exit 7
+        "$0" list 2>&1
+        umount tools
+        "$0" unpublish word_count >/dev/null && "$0" publish word_count --yes 2>&1
+    "#;
+    let run = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_toolgate")])
+        .arg(place.path())
+        .env_remove("TOOLGATE_CONFIG")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("still says `draft: true`") && said.contains("published  word_count"), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("word_count") && line.contains("ACTIVE")), "{said}");
+    assert!(said.contains("edited     ") && said.contains("`draft` is now false"), "{said}");
 }

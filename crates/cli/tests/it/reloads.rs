@@ -102,12 +102,13 @@ fn a_newly_named_folder_that_is_mended_is_in_force() {
         "name": "two", "description": "Is two, for tests.", "codeType": "Javascript", "code": "return 2", "params": [],
     });
     fs::write(more.join(name), sound.to_string()).unwrap();
-    serving.wait_for("reloaded: 1 tools are live");
+    serving.wait_for("reloaded: 1 tool is live");
     // What is named no more is not served any more, and what is there again is.
     place.configure("tools: [more]\n");
     serving.wait_for("reloaded: 0 tools are live");
+    serving.wait_for("is not served any more: its document is gone");
     place.configure("tools: [tools]\n");
-    serving.wait_for("reloaded: 1 tools are live");
+    serving.wait_for("reloaded: 1 tool is live");
     serving.stop();
 }
 

@@ -1,7 +1,15 @@
 //! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
 //! beside that, and the journal is signed every minute.
 
-use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    future::Future,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -10,6 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
+use toolgate_gate::LiveTool;
 use toolgate_store::Watch;
 
 use super::{
@@ -300,6 +309,35 @@ pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
     }
 }
 
+/// Names the tools that were live before a reload and are not any more, with the reason and the remedy.
+fn report_gone(before: &[Arc<LiveTool>], toolgate: &Toolgate, loaded: &Loaded, log: &ServeLog) {
+    let now = toolgate.gate().all();
+    let live: HashSet<&str> = now.iter().map(|tool| tool.spec().name.as_str()).collect();
+    let gone: HashSet<&str> =
+        before.iter().map(|tool| tool.spec().name.as_str()).filter(|name| !live.contains(name)).collect();
+    for name in gone.iter().take(MOST_GONE) {
+        let found = loaded.tools.iter().find(|tool| tool.name == **name);
+        let why = match found.map(|tool| (&tool.candidate, tool.is_exposed)) {
+            None => "its document is gone".to_owned(),
+            Some((Err(problem), _)) => problem.clone(),
+            Some((Ok(_), false)) => "`exposure` or its document hides it".to_owned(),
+            Some((Ok(candidate), true)) => {
+                format!("{}; publish it with `toolgate publish {name}`", candidate.lifecycle.because)
+            }
+        };
+        log.warn(&format!("`{name}` is not served any more: {why}"));
+    }
+    if gone.len() > MOST_GONE {
+        log.warn(&format!(
+            "{} more tools are not served any more; see `toolgate list`",
+            gone.len() - MOST_GONE
+        ));
+    }
+}
+
+/// How many tools the log names after one reload.
+const MOST_GONE: usize = 20;
+
 async fn reload(
     toolgate: &Toolgate,
     doors: &mut Doors<'_>,
@@ -307,12 +345,15 @@ async fn reload(
     log: &ServeLog,
 ) {
     let was_open = toolgate.config().auth.anonymous.is_some();
+    let before = toolgate.gate().all();
     match toolgate.reload_changed(overrides, doors, changes).await {
         Ok(Reloaded { loaded, unrecorded }) => {
             if !was_open {
                 warn_of_anonymous(&toolgate.config(), log);
             }
-            log.info(&format!("reloaded: {} tools are live", toolgate.gate().live_count()));
+            let count = toolgate.gate().live_count();
+            log.info(&format!("reloaded: {count} {} live", if count == 1 { "tool is" } else { "tools are" }));
+            report_gone(&before, toolgate, &loaded, log);
             warn_of_unheeded(&loaded, log);
             if let Some(problem) = unrecorded {
                 log.error(&format!("the change is in force, and the journal has no record of it: {problem}"));
