@@ -71,9 +71,12 @@ intlClass("Collator", (locales, options) => {
   resolvedOptions: resolvedCollator,
 }, { callable: true, bound: ["compare"], supports: supportedText });
 
+// Sorting calls `localeCompare` very often, mostly without further arguments.
+const defaultOrder = collatorState();
 addHidden(StringOf.prototype, {
   localeCompare(that, locales, options) {
-    return compareTexts(collatorState(locales, options), this, that);
+    const isDefault = locales === undefined && options === undefined;
+    return compareTexts(isDefault ? defaultOrder : collatorState(locales, options), this, that);
   },
 });
 
