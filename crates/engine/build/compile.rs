@@ -66,7 +66,7 @@ fn arguments(sources: &Path) -> Vec<String> {
     arguments
 }
 
-/// A copy of the sources in which recursion has its limit back: upstream switches it off under `__wasi__`.
+/// A copy of the sources with the changes of `PATCHES`.
 fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let original = crate_folder("rquickjs-sys")?.join("quickjs");
     let copy = out.join("quickjs");
@@ -79,15 +79,44 @@ fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         }
     }
     let file = copy.join("quickjs.c");
-    let text = fs::read_to_string(&file)?;
-    let unlimited = "#if defined(__wasi__)\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {";
-    if text.matches(unlimited).count() != 1 {
-        return Err("`update_stack_limit` of quickjs.c is not as expected; see build/compile.rs".into());
+    let mut text = fs::read_to_string(&file)?;
+    for (original, patched) in PATCHES {
+        if text.matches(original).count() != 1 {
+            return Err(format!(
+                "quickjs.c does not contain this text once; see build/compile.rs:\n{original}"
+            )
+            .into());
+        }
+        text = text.replace(original, patched);
     }
-    let limited = unlimited.replace("#if defined(__wasi__)", "#if 0");
-    fs::write(file, text.replace(unlimited, &limited))?;
+    fs::write(file, text)?;
     Ok(copy)
 }
+
+/// Each text occurs once in quickjs.c and is replaced by the second.
+const PATCHES: [(&str, &str); 5] = [
+    // Upstream has no limit on recursion under `__wasi__`.
+    (
+        "#if defined(__wasi__)\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {",
+        "#if 0\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {",
+    ),
+    // `Date.parse` accepts an offset right after the minutes, as V8 does: `2026-01-15 10:00Z`. A minus sign there begins
+    // an offset; upstream skips it and takes the digits of `10:00:30-0530` for a year.
+    (
+        "                if (sp[p] != '\\0' && sp[p] != ' ')\n                    return false;\n                has_time = true;\n",
+        "                if (!strchr(\" Zz+-\", sp[p]))\n                    return false;\n                has_time = true;\n                if (sp[p] == '-')\n                    continue;\n",
+    ),
+    (
+        "            if (has_time && string_get_tzoffset(sp, &p, &fields[8], false)) {\n",
+        "            if (has_time) {\n                if (!string_get_tzoffset(sp, &p, &fields[8], false))\n                    return false;\n",
+    ),
+    // RFC 3339 allows `t` and `z`.
+    ("if (sgn != 'Z') {", "if (sgn != 'Z' && sgn != 'z') {"),
+    (
+        "if (string_skip_char(sp, &p, 'T')) {",
+        "if (string_skip_char(sp, &p, 'T') || string_skip_char(sp, &p, 't')) {",
+    ),
+];
 
 /// Where Cargo keeps the sources of a dependency, as the lock file pins it.
 fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {

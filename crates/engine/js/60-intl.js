@@ -72,7 +72,7 @@ function wholeNumber(options, name, least, most, otherwise) {
 }
 
 // A constructor as the platform has them: usable without `new`, with hidden state, and bound getters.
-function intlClass(name, make, methods, { callable = false, bound = [] } = {}) {
+function intlClass(name, make, methods, { callable = false, bound = [], supports = supportedPart } = {}) {
   const states = new StateOf();
   const stateOf = (self) => {
     const state = states.get(self);
@@ -104,7 +104,7 @@ function intlClass(name, make, methods, { callable = false, bound = [] } = {}) {
   defineProperty(prototype, "constructor", { value: constructor, writable: true, configurable: true, enumerable: false });
   defineProperty(prototype, SymbolOf.toStringTag, { value: `Intl.${name}`, configurable: true });
   defineProperty(constructor, "prototype", { value: prototype, writable: false });
-  addHidden(constructor, { supportedLocalesOf: (locales) => localeList(locales).filter((tag) => supportedPart(tag) !== undefined) });
+  addHidden(constructor, { supportedLocalesOf: (locales) => localeList(locales).filter((tag) => supports(tag) !== undefined) });
   addHidden(Intl, { [name]: constructor });
   return { make, methods };
 }
@@ -123,74 +123,10 @@ addHidden(Intl, {
       case "currency": return keys(currencyNames).sort();
       case "calendar": return ["gregory"];
       case "numberingSystem": return ["latn"];
-      case "collation": return ["default"];
+      case "collation": return keys(collationTypes).sort();
       case "unit": return keys(unitForms).sort();
       default: throw new OutOfRange(`Invalid key : ${key}`);
     }
-  },
-});
-
-// Letters in the order of the alphabet, accents and case only where all else is equal; digits and signs come first.
-const collationKey = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-const compareTexts = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
-const collationClass = (character) => (/\p{L}/u.test(character) ? 3 : /\p{N}/u.test(character) ? 2 : /\s/u.test(character) ? 0 : 1);
-
-function compareLetters(one, other, numeric) {
-  const left = numeric ? one.match(/\d+|\D/gu) ?? [] : [...one];
-  const right = numeric ? other.match(/\d+|\D/gu) ?? [] : [...other];
-  for (let i = 0; i < left.length && i < right.length; i++) {
-    if (left[i] === right[i]) continue;
-    if (numeric && /^\d/.test(left[i]) && /^\d/.test(right[i])) {
-      const difference = compareTexts(BigIntOf(left[i]), BigIntOf(right[i]));
-      if (difference !== 0) return difference;
-      continue;
-    }
-    return compareTexts(collationClass(left[i]), collationClass(right[i])) || compareTexts(left[i], right[i]);
-  }
-  return left.length - right.length;
-}
-
-const withoutCase = (text) => text.normalize("NFD").toLowerCase();
-const onlyCase = (text) => text.normalize("NFD").replace(/\p{M}/gu, "");
-// Lower case comes before upper case, unless asked otherwise.
-const swapCase = (text) => text.replace(/\p{L}/gu, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()));
-
-function compareBy(state, one, other) {
-  const clean = (text) => (state.ignorePunctuation ? text.replace(/[\p{P}\s]/gu, "") : text);
-  const left = clean(StringOf(one));
-  const right = clean(StringOf(other));
-  if (left === right) return 0;
-  const base = compareLetters(collationKey(left), collationKey(right), state.numeric);
-  if (base !== 0 || state.sensitivity === "base") return Maths.sign(base);
-  if (state.sensitivity !== "case") {
-    const accents = compareTexts(withoutCase(left), withoutCase(right));
-    if (accents !== 0 || state.sensitivity === "accent") return accents;
-  }
-  const order = state.caseFirst === "upper" ? (text) => text : swapCase;
-  return state.sensitivity === "case"
-    ? compareTexts(order(onlyCase(left)), order(onlyCase(right)))
-    : compareTexts(order(left.normalize("NFD")), order(right.normalize("NFD")));
-}
-
-const collator = intlClass("Collator", (locales, given) => {
-  const options = optionsOf(given);
-  return {
-    locale: resolveLocale(locales).locale,
-    usage: choice(options, "usage", ["sort", "search"], "sort"),
-    sensitivity: choice(options, "sensitivity", ["base", "accent", "case", "variant"], "variant"),
-    ignorePunctuation: options.ignorePunctuation ? true : false,
-    numeric: options.numeric ? true : false,
-    caseFirst: choice(options, "caseFirst", ["upper", "lower", "false"], "false"),
-  };
-}, {
-  compare: (state, one, other) => compareBy(state, one, other),
-  resolvedOptions: ({ locale, usage, sensitivity, ignorePunctuation, numeric, caseFirst }) =>
-    ({ locale, usage, sensitivity, ignorePunctuation, collation: "default", numeric, caseFirst }),
-}, { callable: true, bound: ["compare"] });
-
-addHidden(StringOf.prototype, {
-  localeCompare(that, locales, options) {
-    return compareBy(collator.make(locales, options), StringOf(this), StringOf(that));
   },
 });
 

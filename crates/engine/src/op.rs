@@ -61,6 +61,18 @@ ops! {
     ZonedTime = 30 as "ZONED_TIME";
     /// Text: a time zone's name. Its canonical spelling comes back, or nothing.
     ZoneName = 31 as "ZONE_NAME";
+    /// JSON `[locale, settings, text, text]`; `-1`, `0` or `1` comes back, or nothing for an invalid locale. The settings
+    /// are four characters, the last three `-` for the locale's default: sensitivity (`b a c v`), numeric (`0 1`), the case
+    /// that comes first (`u l 0`), and whether punctuation is ignored (`0 1`).
+    Collate = 32 as "COLLATE";
+    /// JSON `[locale, settings]`; JSON `[numeric, caseFirst, ignorePunctuation]` as used comes back, or nothing for an
+    /// invalid locale.
+    Collator = 33 as "COLLATOR";
+    /// Text: the granularity, a space, the locale, a line feed and the text. The segments' ends come back as 32-bit
+    /// little-endian UTF-16 offsets, with the highest bit set for words; or nothing for an invalid locale.
+    Segment = 34 as "SEGMENT";
+    /// Text: `language`, `region`, `script` or `currency`, a space and the code. Its English name comes back, or nothing.
+    DisplayName = 35 as "DISPLAY_NAME";
     /// Text: a page. A tree comes back.
     ParseHtml = 40 as "PARSE_HTML";
     ParseXml = 41 as "PARSE_XML";

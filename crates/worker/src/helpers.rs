@@ -1,16 +1,20 @@
 //! What can be answered without leaving the jail? Pure functions of their input, written in Rust.
 
 mod charge;
+mod collation;
 mod crypto;
 mod csv;
+mod display_name;
 mod encoding;
 mod html;
+mod segment;
 mod url;
 mod xml;
 mod yaml;
 mod zone;
 
 pub use charge::charge;
+use icu_locale_core::Locale;
 use toolgate_engine::Op;
 
 /// What JavaScript receives.
@@ -85,6 +89,12 @@ fn whole_or_length(text: &str, most: usize) -> String {
     }
 }
 
+/// A locale that JavaScript named. `None` if it is invalid.
+fn locale(tag: &str) -> Option<Locale> {
+    const LONGEST: usize = 256;
+    (tag.len() <= LONGEST).then(|| Locale::try_from_str(tag).ok())?
+}
+
 /// The answer to a pure question; `None` for those that this file does not answer. What is built on the way to it and is
 /// larger than the answer has `room` bytes.
 pub fn answer(op: Op, text: &str, bytes: &[u8], room: usize) -> Option<Result<Answer, HelperError>> {
@@ -104,6 +114,10 @@ pub fn answer(op: Op, text: &str, bytes: &[u8], room: usize) -> Option<Result<An
         Op::Pbkdf2 => crypto::pbkdf2(text, bytes),
         Op::ZonedTime => zone::zoned_time(text),
         Op::ZoneName => zone::zone_name(text),
+        Op::Collate => collation::compare(text),
+        Op::Collator => collation::resolve(text),
+        Op::Segment => segment::segment(text),
+        Op::DisplayName => Ok(display_name::of(text)),
         Op::ParseHtml => html::parse(text, room),
         Op::ParseXml => xml::parse(text),
         Op::ParseCsv => csv::parse(text),

@@ -7,8 +7,8 @@ use toolgate_engine::Op;
 pub fn charge(op: Op, text: &str, bytes: &[u8]) -> u64 {
     let size = (text.len() as u64).saturating_add(bytes.len() as u64);
     let per_byte = match op {
-        Op::ParseHtml | Op::ParseXml | Op::ParseYaml => 200,
-        Op::ParseCsv | Op::UrlParse | Op::UrlSet => 50,
+        Op::ParseHtml | Op::ParseXml | Op::ParseYaml | Op::Collate => 200,
+        Op::ParseCsv | Op::UrlParse | Op::UrlSet | Op::Segment => 50,
         _ => 10,
     };
     PER_CALL.saturating_add(size.saturating_mul(per_byte)).saturating_add(rounds(op, text))

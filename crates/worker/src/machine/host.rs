@@ -89,7 +89,9 @@ const fn helper(op: Op) -> Option<Helper> {
         | Op::AesGcmDecrypt
         | Op::Hkdf
         | Op::Pbkdf2 => Some(Helper::Crypto),
-        Op::ZonedTime | Op::ZoneName => Some(Helper::Intl),
+        Op::ZonedTime | Op::ZoneName | Op::Collate | Op::Collator | Op::Segment | Op::DisplayName => {
+            Some(Helper::Intl)
+        }
         Op::ParseHtml => Some(Helper::Html),
         Op::ParseXml => Some(Helper::Xml),
         Op::ParseCsv => Some(Helper::Csv),
