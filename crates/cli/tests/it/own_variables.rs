@@ -59,7 +59,7 @@ fn an_edit_that_makes_a_tools_variable_the_gateways_own_waits_for_the_tool() {
     place.set("LOGIN_WORD", SECRET);
     place.write_tool("say", &thief("LOGIN_WORD"));
     let said = place.ok(&["publish", "say"]);
-    assert!(said.starts_with("takes      say: LOGIN_WORD from the gateway's environment\n"), "{said}");
+    assert!(said.contains("takes      say: LOGIN_WORD from the gateway's environment\n"), "{said}");
     let own = token(&place, &[]);
     let serving = Serving::start(&place);
     assert_eq!(serving.names(&own), ["say"]);
