@@ -87,7 +87,7 @@ impl Gateway {
         let folder =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let file = folder.path().join("toolgate.yaml");
-        fs::write(&file, "version: 1\ncatalog: {preset: none}\nserver: {listen: '127.0.0.1:0'}\napprovals: {default: never}\n").unwrap();
+        fs::write(&file, "version: 1\ncatalog: {preset: none}\nserver: {listen: '127.0.0.1:0'}\napprovals: {ask_from: never}\n").unwrap();
         fs::create_dir(folder.path().join("tools")).unwrap();
         for number in 0..tools {
             fs::write(tool_file(folder.path(), number), document(number, number)).unwrap();

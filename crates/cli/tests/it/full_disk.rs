@@ -34,13 +34,13 @@ fn full_disk_is_named_with_a_remedy() {
 fn tools_on_a_read_only_mount_are_published() {
     let place = tempfile::tempdir().unwrap();
     let script = r#"
-        cd "$1" && "$0" init . --preset none >/dev/null && "$0" new word_count --dir tools >/dev/null || exit 9
-        grep -q 'draft: true' tools/word_count.yaml || echo 'draft: true' >> tools/word_count.yaml
+        cd "$1" && "$0" init . --preset none >/dev/null && "$0" new letters --dir tools >/dev/null || exit 9
+        grep -q 'draft: true' tools/letters.yaml || echo 'draft: true' >> tools/letters.yaml
         mount --bind tools tools && mount -o remount,ro,bind tools || exit 8
-        "$0" publish word_count --yes 2>&1 || exit 7
+        "$0" publish letters --yes 2>&1 || exit 7
         "$0" list 2>&1
         umount tools
-        "$0" unpublish word_count >/dev/null && "$0" publish word_count --yes 2>&1
+        "$0" unpublish letters >/dev/null && "$0" publish letters --yes 2>&1
     "#;
     let run = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_toolgate")])
@@ -50,7 +50,7 @@ fn tools_on_a_read_only_mount_are_published() {
         .unwrap();
     let said = String::from_utf8_lossy(&run.stdout).into_owned();
     assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.contains("still says `draft: true`") && said.contains("published  word_count"), "{said}");
-    assert!(said.lines().any(|line| line.starts_with("word_count") && line.contains("ACTIVE")), "{said}");
+    assert!(said.contains("still says `draft: true`") && said.contains("published  letters"), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("letters") && line.contains("ACTIVE")), "{said}");
     assert!(said.contains("edited     ") && said.contains("`draft` is now false"), "{said}");
 }

@@ -13,7 +13,7 @@ use crate::place::{Place, Serving};
 
 fn place() -> Place {
     let place = Place::new();
-    place.configure("approvals:\n  default: never\n");
+    place.configure("approvals:\n  ask_from: never\n");
     place.write_tool("word_count", &json!({ "code": "return text.split(' ').length" }));
     place.ok(&["publish", "--yes"]);
     place

@@ -122,8 +122,10 @@ fn clock_that_was_ahead_is_reported_and_does_not_hide_real_times() {
     ]);
     let found: Value = serde_json::from_str(&found).unwrap();
     let records = found["records"].as_array().unwrap();
-    let closed =
-        records.iter().find(|record| record["kind"] == "call.closed").unwrap_or_else(|| panic!("{found}"));
+    let closed = records
+        .iter()
+        .find(|record| record["entry"]["kind"] == "call.closed")
+        .unwrap_or_else(|| panic!("{found}"));
     assert!(closed["wallClock"].as_str().unwrap() < closed["time"].as_str().unwrap(), "{closed}");
     // It is said at the start.
     let mut serving = place.serve_stdio();
