@@ -188,21 +188,24 @@ impl Toolgate {
                 "debug": toolgate.config().audit.debug,
             }))?;
         }
-        // What is sound is served from the start; what is not is told.
-        let config = toolgate.config();
-        let mut loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::Everything);
-        // Nothing looser is served meanwhile, and a client that lists at once sees all of them.
-        if Box::pin(toolgate.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = toolgate.load(&config, &toolgate.workshop(), &Changes::default());
-        }
-        let cli = &toolgate.handlers.cli;
-        check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
-        check_sound(&loaded)?;
-        toolgate.put_in_force(loaded, &toolgate.config())?;
+        toolgate.load_first().await?;
         Ok(toolgate)
     }
 
-    /// Everything that there is now, under the configuration and the policies in force.
+    /// Puts the sound tools in force from the start, and reports the others.
+    async fn load_first(&self) -> Result<(), OpenError> {
+        let config = self.config();
+        let mut loaded = self.load(&config, &self.workshop(), &Changes::Everything);
+        // Before anything is served: a client that lists at once sees all tools.
+        if Box::pin(self.try_untried(&loaded, ToTry::Untried)).await {
+            loaded = self.load(&config, &self.workshop(), &Changes::default());
+        }
+        let cli = &self.handlers.cli;
+        check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
+        check_sound(&loaded)?;
+        self.put_in_force(loaded, &config)
+    }
+
     pub const fn gate(&self) -> &Gate {
         &self.gate
     }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    path::Path,
     time::SystemTime,
 };
 
@@ -199,19 +200,7 @@ async fn publish(
     }
     let mut passed = trial.publishable(candidate).map_err(told)?;
     if let Origin::File(file) = &tool.origin {
-        let shown = file.to_string_lossy();
-        let shown = visible(&shown);
-        match draft::clear(file, &tool.name)? {
-            Cleared::Unchanged => {}
-            Cleared::Edited => writeln!(terminal, "edited     {shown}: `draft` is now false")?,
-            Cleared::NotWritable(why) => {
-                passed.accept_draft();
-                writeln!(
-                    terminal,
-                    "note       {shown} still says `draft: true`, and is served all the same: {why}"
-                )?;
-            }
-        }
+        clear_draft(file, &mut passed, terminal)?;
     }
     let record = || {
         let noted = toolgate.note_published(candidate, &gateway::operator());
@@ -222,6 +211,24 @@ async fn publish(
     writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
+}
+
+/// Takes `draft: true` out of the file, and says so. A file that cannot be written does not matter: the state keeps it, too.
+fn clear_draft(file: &Path, passed: &mut Candidate, terminal: &mut Terminal) -> Result<(), Failure> {
+    let shown = file.to_string_lossy();
+    let shown = visible(&shown);
+    match draft::clear(file, &passed.tool.spec().name)? {
+        Cleared::Unchanged => {}
+        Cleared::Edited => writeln!(terminal, "edited     {shown}: `draft` is now false")?,
+        Cleared::NotWritable(why) => {
+            passed.accept_draft();
+            writeln!(
+                terminal,
+                "note       {shown} still says `draft: true`, and is served all the same: {why}"
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// A shipped tool that reaches other hosts has the pass of its release, and is not run again.
