@@ -17,8 +17,6 @@ pub struct Caller {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QuotaShare {
     pub address: String,
-    /// A session that the gateway made. A name that the client chose does not count: it could choose another one.
-    pub session: Option<String>,
 }
 
 impl Caller {
@@ -30,31 +28,12 @@ impl Caller {
         Self { subject: subject.into(), permissions, share: None }
     }
 
-    /// The key of the quota of sessions, streams and open questions. These outlive a session, so the address counts.
+    /// The key of every quota. For an anonymous caller the address counts: it can open many sessions.
     pub fn quota(&self) -> Cow<'_, str> {
         match &self.share {
             Some(share) => Cow::Owned(format!("{}@{}", self.subject, share.address)),
             None => Cow::Borrowed(&self.subject),
         }
-    }
-
-    /// The key of the quota of running calls. A session ends its calls, so each session has a separate quota.
-    pub fn running_quota(&self) -> Cow<'_, str> {
-        match &self.share {
-            Some(QuotaShare { session: Some(session), .. }) => {
-                Cow::Owned(format!("{}@{session}", self.subject))
-            }
-            _ => self.quota(),
-        }
-    }
-
-    /// The same caller within a session.
-    #[must_use]
-    pub fn in_session(mut self, session: Option<&str>) -> Self {
-        if let Some(share) = &mut self.share {
-            share.session = session.map(str::to_owned);
-        }
-        self
     }
 }
 
@@ -122,17 +101,8 @@ mod tests {
     #[test]
     fn anonymous_callers_have_separate_quotas() {
         let mut caller = Caller::new::<String>("anonymous:anyone", []);
-        assert_eq!(
-            (caller.quota(), caller.running_quota()),
-            ("anonymous:anyone".into(), "anonymous:anyone".into())
-        );
-        // A session does not give a named caller a second quota.
-        assert_eq!(caller.clone().in_session(Some("s1")).running_quota(), "anonymous:anyone");
-        caller.share = Some(QuotaShare { address: "192.0.2.1".to_owned(), session: None });
-        assert_eq!(caller.running_quota(), "anonymous:anyone@192.0.2.1");
-        let caller = caller.in_session(Some("s1"));
-        assert_eq!(caller.running_quota(), "anonymous:anyone@s1");
-        // Questions outlive the session: another session must not bring another quota.
+        assert_eq!(caller.quota(), "anonymous:anyone");
+        caller.share = Some(QuotaShare { address: "192.0.2.1".to_owned() });
         assert_eq!(caller.quota(), "anonymous:anyone@192.0.2.1");
     }
 }

@@ -347,7 +347,7 @@ fn leaky_spec() -> Value {
             "fileRead": true, "fileWrite": true, "fsBasePath": "/CANARY", "destructive": true,
         },
         "toolSafety": {
-            "version": "CANARY", "runtime": { "id": "CANARY", "minVersion": "CANARY", "ecmaVersion": "CANARY" },
+            "version": "1.CANARY", "runtime": { "id": "CANARY", "minVersion": "CANARY", "ecmaVersion": "CANARY" },
             "category": { "source": "CANARY", "id": "CANARY" }, "capabilities": { "network": { "hosts": ["CANARY"] } },
         },
         "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "CANARY", "x-CANARY": "CANARY" },

@@ -57,7 +57,7 @@ impl Log {
 
     fn call_written(self, at: &str, call: &CallLine) -> String {
         let tool =
-            if call.is_known_tool { bounded(&call.tool) } else { without_secrets(&bounded(&call.tool)) };
+            if call.is_known_tool { bounded(&call.tool) } else { bounded(&without_secrets(&call.tool)) };
         let caller = bounded(&call.caller);
         // Microseconds are enough.
         let milliseconds = (call.milliseconds * 1_000.0).round() / 1_000.0;

@@ -38,7 +38,7 @@ pub async fn make_place(gate: &Inner, checked: &Checked) -> Result<Place, Stop> 
     let caller = &admitted.call.caller.subject;
     let begun = Instant::now();
     let due = begun + gate.limiter.wait_timeout();
-    let slot = gate.limiter.enter(&admitted.call.caller.running_quota()).await;
+    let slot = gate.limiter.enter(&admitted.call.caller.quota()).await;
     let slot = slot.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
     let room = match admitted.purpose {
         Purpose::Call => {

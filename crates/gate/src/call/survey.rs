@@ -29,7 +29,7 @@ async fn aside(gate: &Inner, bound: &Bound) -> Result<Result<Survey, Refusal>, S
     let begun = Instant::now();
     // The turn and the look together.
     let due = begun + gate.looks.longest();
-    let Some(place) = gate.looks.enter(&call.caller.running_quota(), due).await else {
+    let Some(place) = gate.looks.enter(&call.caller.quota(), due).await else {
         return Err(Stop::new(Reason::Busy, NO_PLACE).with_remedy("wait a moment and call again"));
     };
     let (runnable, arguments) = (Arc::clone(&bound.admitted.tool.runnable), Arc::clone(&bound.arguments));

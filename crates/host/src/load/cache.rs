@@ -36,10 +36,39 @@ pub(crate) struct LoadCache {
     documents: Documents,
     /// Usable tools by the address of their check. Each keeps its document alive, so no other check gets the address.
     surveyed: HashMap<usize, Arc<Surveyed>>,
-    judged_by: Option<(Arc<Workshop>, OwnNames)>,
+    judged_by: Option<JudgedBy>,
     /// The number of the last change of a pass that was seen.
     passes_seen: i64,
     policies: Option<KnownPolicies>,
+}
+
+/// What the tools of the last load were judged by.
+#[derive(PartialEq)]
+struct JudgedBy {
+    workshop: WorkshopId,
+    own: OwnNames,
+    /// The gateway's own paths with their symlinks resolved. A tool keeps away from the targets it was judged with.
+    guarded: Vec<PathBuf>,
+}
+
+/// Equal only for the same workshop.
+struct WorkshopId(Arc<Workshop>);
+
+impl PartialEq for WorkshopId {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl JudgedBy {
+    fn now(workshop: &Arc<Workshop>, config: &Config) -> Self {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        Self {
+            workshop: WorkshopId(Arc::clone(workshop)),
+            own: config.own_variables(),
+            guarded: config.guarded_paths().into_iter().map(real).collect(),
+        }
+    }
 }
 
 /// The operator's policies, with the files and the tools that they were loaded for.
@@ -98,17 +127,18 @@ impl LoadCache {
         passes: Option<&PassChanges>,
     ) -> Loaded {
         self.documents.update(&config.tools, changes);
-        let own = config.own_variables();
-        self.drop_outdated(workshop, &own, passes);
+        // Before the tools are judged: a symlink that is switched meanwhile differs in the next load.
+        let judged_by = JudgedBy::now(workshop, config);
+        self.drop_outdated(&judged_by, passes);
         let documents = std::mem::take(&mut self.documents);
-        let mut loading = self.take_all((&documents, in_code), config, workshop, &own);
+        let mut loading = self.take_all((&documents, in_code), config, workshop, &judged_by.own);
         loading.loaded.work.parsed = documents.parsed;
         loading.read_unread(&documents);
         loading.loaded.unheeded = loading.unheeded(workshop);
         let Loading { mut loaded, surveyed, .. } = loading;
         self.documents = documents;
         self.surveyed = surveyed;
-        self.judged_by = passes.is_some().then(|| (Arc::clone(workshop), own));
+        self.judged_by = passes.is_some().then_some(judged_by);
         let live = loaded.live();
         let names = live.iter().map(|tool| (tool.name(), tool.spec().name.as_str(), tool.looks()));
         loaded.problems.extend(collisions(names));
@@ -116,10 +146,8 @@ impl LoadCache {
         loaded
     }
 
-    fn drop_outdated(&mut self, workshop: &Arc<Workshop>, own: &OwnNames, passes: Option<&PassChanges>) {
-        let is_same =
-            |(known, known_own): &(Arc<Workshop>, OwnNames)| Arc::ptr_eq(known, workshop) && known_own == own;
-        let Some(passes) = passes.filter(|_| self.judged_by.as_ref().is_some_and(is_same)) else {
+    fn drop_outdated(&mut self, judged_by: &JudgedBy, passes: Option<&PassChanges>) {
+        let Some(passes) = passes.filter(|_| self.judged_by.as_ref() == Some(judged_by)) else {
             self.surveyed.clear();
             self.passes_seen = passes.map_or(0, |passes| passes.last);
             return;

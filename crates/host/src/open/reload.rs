@@ -533,6 +533,26 @@ mod tests {
         toolgate.close().unwrap();
     }
 
+    /// Tools keep away from the real target of each guarded path, so a switched symlink judges them again.
+    #[tokio::test]
+    async fn switched_symlink_of_a_guarded_path_judges_every_tool_again() {
+        let (folder, toolgate) = workspace(10).await;
+        for name in ["one", "two"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("overrides.yaml"), "tools: {}\n").unwrap();
+        }
+        let link = folder.path().join("current");
+        std::os::unix::fs::symlink("one", &link).unwrap();
+        let config = "version: 1\ncatalog: {preset: none}\npolicy: {overrides: current/overrides.yaml}\n";
+        fs::write(folder.path().join("toolgate.yaml"), config).unwrap();
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 10));
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("two", &link).unwrap();
+        assert_eq!(work(&toolgate, Changes::default()).await, (0, 10));
+        toolgate.close().unwrap();
+    }
+
     /// The first of two tools with one name counts. If it goes, the other one takes its place.
     #[tokio::test]
     async fn duplicates_are_found_without_judging_the_others() {

@@ -28,8 +28,10 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
     }
     match Link::of(hay.get(pattern.start..value)?) {
         Some(link) => apart::literal(hay, link, pattern.start, value)
-            .or_else(|| generated(hay, value, marks).filter(|_| is_beside(link) && !is_about(name))),
-        None => literal_end(hay, value, marks).map(|end| value..end),
+            .or_else(|| generated(hay, value, marks).next().filter(|_| is_beside(link) && !is_about(name))),
+        None => lengths(hay, value)
+            .find_map(|length| literal_end(hay, value, length, marks))
+            .map(|end| value..end),
     }
 }
 
@@ -37,7 +39,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
     let name = hay.get(name_around(hay, pattern.start))?;
-    generated(hay, value, marks).filter(|span| {
+    generated(hay, value, marks).find(|span| {
         let value = hay.get(span.clone()).unwrap_or_default();
         let is_evident = !names::is_bare_key(name) || is_random_word(value);
         names::is_of_key(name) && is_evident && has_token_alphabet(value) && !names::is_name(name, value)
@@ -76,27 +78,45 @@ fn is_beside(link: Link) -> bool {
     matches!(link, Link::Argument | Link::Call | Link::Flag | Link::Column | Link::Element | Link::Member)
 }
 
-/// The value at `start`, if it looks generated.
-fn generated(hay: &[u8], start: usize, marks: &Marks) -> Option<Range<usize>> {
+/// The spans at `start` that look generated, the longest first.
+fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator<Item = Range<usize>> + 't {
+    lengths(hay, start).filter_map(move |length| {
+        let is_quoted = is_quoted(hay, start);
+        let rest = hay.get(start..)?;
+        let length = if is_quoted {
+            length
+        } else {
+            let ends = |byte: &u8| matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'|');
+            rest.get(..length)?.iter().position(ends).unwrap_or(length)
+        };
+        if is_pair(rest.get(..rest.len().min(MAX_TOKEN))?) {
+            return None;
+        }
+        // A full stop or a colon behind a value belongs to the sentence.
+        let written = rest.get(..length)?;
+        let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
+        let span = start..start + kept;
+        let value = marks.without(hay, &span);
+        let is_code = !is_quoted && (is_names(&value) || calls(hay, span.end));
+        (is_key(&value) && !is_code).then_some(span)
+    })
+}
+
+/// How long the value at `start` may be. A quoted value ends at its closing quote, or earlier at a blank, a comma, a
+/// backslash or another quote: a key that was read from a file ends with `\n`.
+fn lengths(hay: &[u8], start: usize) -> impl Iterator<Item = usize> + use<> {
     let is_quoted = is_quoted(hay, start);
     let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
-    let rest = hay.get(start..hay.len().min(start + most))?;
-    if is_pair(rest) {
-        return None;
-    }
-    let length = if is_quoted {
-        quoted_length(hay.get(..start)?, rest)?
+    let rest = hay.get(start..hay.len().min(start + most)).unwrap_or_default();
+    let (whole, head) = if is_quoted {
+        let whole = hay.get(..start).and_then(|before| quoted_length(before, rest));
+        let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b',') || byte.is_ascii_whitespace();
+        let head = whole.and_then(|whole| rest.get(..whole)?.iter().position(ends)).filter(|head| *head > 0);
+        (whole, head)
     } else {
-        let ends = |byte: &u8| !is_bare(*byte) || matches!(byte, b',' | b';' | b')' | b']' | b'}' | b'|');
-        rest.iter().position(ends).unwrap_or(rest.len())
+        (Some(rest.iter().take_while(|byte| is_bare(**byte)).count()), None)
     };
-    // A full stop or a colon behind a value belongs to the sentence.
-    let written = rest.get(..length)?;
-    let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
-    let span = start..start + kept;
-    let value = marks.without(hay, &span);
-    let is_code = !is_quoted && (is_names(&value) || calls(hay, span.end));
-    (is_key(&value) && !is_code).then_some(span)
+    whole.into_iter().chain(head)
 }
 
 /// `win32api.RegEnumKey`: names joined by dots, and not the parts of a token.
@@ -124,7 +144,8 @@ fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
         .is_some_and(|short| !words(name).iter().any(|word| word == short))
 }
 
-fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
+/// `length` is one of `lengths`.
+fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option<usize> {
     let is_quoted = is_quoted(hay, start);
     let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
     let rest = hay.get(start..hay.len().min(start + most))?;
@@ -133,11 +154,10 @@ fn literal_end(hay: &[u8], start: usize, marks: &Marks) -> Option<usize> {
         return Some(start + length);
     }
     let is_setting = !is_quoted && is_in_connection(hay, start);
-    let ends = |byte: u8| !is_bare(byte) || is_setting && byte == b';';
-    let length = if is_quoted {
-        quoted_length(hay.get(..start)?, rest)?
+    let length = if is_setting {
+        rest.get(..length)?.iter().position(|byte| *byte == b';').unwrap_or(length)
     } else {
-        rest.iter().take_while(|byte| !ends(**byte)).count()
+        length
     };
     let span = start..start + length;
     // A long run without digits is text. Judging it closely at every name would be slow.

@@ -52,14 +52,11 @@ pub(super) fn is_pair(value: &[u8]) -> bool {
     is_name && behind.iter().any(|byte| *byte != b'=')
 }
 
-/// Whether all characters are of an alphabet that generators of tokens use. A sign such as `?` or `#` belongs to a password,
-/// a mask or code.
+/// Whether a value can be a token: no blanks, quotes or brackets as in code, and no sign twice in a row as in a mask.
 pub(super) fn has_token_alphabet(value: &[u8]) -> bool {
-    let is_encoded =
-        |at: usize| value.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
-    value.iter().enumerate().all(|(at, byte)| {
-        byte.is_ascii_alphanumeric() || b"-_.=+/~:|".contains(byte) || *byte == b'%' && is_encoded(at)
-    })
+    let is_code = |byte: &u8| !byte.is_ascii_graphic() || b"()[]{}<>;\"'`\\".contains(byte);
+    let is_mask = |pair: &[u8; 2]| pair[0] == pair[1] && b"*#?!@$%^&".contains(&pair[0]);
+    !value.iter().any(is_code) && !value.array_windows().any(is_mask)
 }
 
 /// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.

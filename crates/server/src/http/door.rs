@@ -191,8 +191,7 @@ impl Door {
         };
         let standing = CallerStanding::of(&identity, then, &self.authenticator, &self.clock);
         if identity.how == How::Anonymous {
-            identity.caller.share =
-                peer.map(|peer| QuotaShare { address: counted_as(peer).to_string(), session: None });
+            identity.caller.share = peer.map(|peer| QuotaShare { address: counted_as(peer).to_string() });
         }
         let begun = self.clock.now();
         let (mut parts, body) = request.into_parts();

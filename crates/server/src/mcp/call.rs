@@ -24,8 +24,6 @@ pub async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let caller = door.caller_of(&context)?;
     let client = client_of(door, &context)?;
-    let session = client.conversation.as_deref().filter(|_| Era::of(&context) == Era::Sessions);
-    let caller = caller.in_session(session);
     let asking = Asking::of(door, &context);
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
     let (tool, arguments) = (name.into_owned(), arguments.unwrap_or_default());

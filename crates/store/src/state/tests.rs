@@ -128,11 +128,11 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     let place = place();
     drop(open(&place));
     let connection = Connection::open(&place.path).unwrap();
-    connection.pragma_update(None, "user_version", 7).unwrap();
+    connection.pragma_update(None, "user_version", 8).unwrap();
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 7; this one knows 6); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 8; this one knows 7); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();

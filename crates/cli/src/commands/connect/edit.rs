@@ -29,8 +29,7 @@ pub fn with_entry(
     let mut wanted = before.clone();
     let servers = wanted.entry(key).or_insert_with(|| Value::Object(Map::new()));
     let Value::Object(servers) = servers else { return Err(format!("`{key}` is not an object")) };
-    let merged = merged(servers.get(NAME), entry);
-    servers.insert(NAME.to_owned(), Value::Object(merged));
+    servers.insert(NAME.to_owned(), Value::Object(entry.clone()));
     if wanted == before {
         return Ok(text.to_owned());
     }
@@ -63,14 +62,6 @@ pub fn without_entry(format: ClientFormat, text: &str, key: &str) -> Result<Opti
 pub fn toml_table(key: &str, entry: &Map<String, Value>) -> String {
     let lines = entry.iter().map(|(name, value)| format!("{name} = {}\n", toml_value(value)));
     format!("[{key}.{NAME}]\n{}", lines.collect::<String>())
-}
-
-/// The old entry with our members: those of another transport go.
-fn merged(old: Option<&Value>, entry: &Map<String, Value>) -> Map<String, Value> {
-    let mut merged = old.and_then(Value::as_object).cloned().unwrap_or_default();
-    merged.retain(|name, _| !OUR_MEMBERS.contains(&name.as_str()));
-    merged.extend(entry.clone());
-    merged
 }
 
 /// A TOML table that is written only as part of another one goes with its last member.
@@ -107,9 +98,11 @@ fn set_in_jsonc(text: &str, key: &str, entry: &Map<String, Value>) -> Result<Str
     Ok(root.to_string())
 }
 
+/// Other members go: an `env` or `cwd` that came with a repository would apply to our program.
 fn update(old: &CstObject, entry: &Map<String, Value>) {
-    for name in OUR_MEMBERS.iter().filter(|name| !entry.contains_key(**name)) {
-        if let Some(member) = old.get(name) {
+    for member in old.properties() {
+        let name = member.name().and_then(|name| name.decoded_value().ok());
+        if name.is_none_or(|name| !entry.contains_key(&name)) {
             member.remove();
         }
     }
@@ -153,8 +146,10 @@ fn set_in_toml(text: &str, key: &str, entry: &Map<String, Value>) -> Result<Stri
         return Ok(format!("{text}{}", with_newlines_of(text, added)));
     };
     let old: &mut dyn TableLike = old.as_table_like_mut().ok_or("our entry is not a table")?;
-    for name in OUR_MEMBERS.iter().filter(|name| !entry.contains_key(**name)) {
-        old.remove(name);
+    let foreign: Vec<String> =
+        old.iter().map(|(name, _)| name.to_owned()).filter(|name| !entry.contains_key(name)).collect();
+    for name in foreign {
+        old.remove(&name);
     }
     for (name, value) in entry {
         old.insert(name, Item::Value(toml_value(value)));
@@ -234,10 +229,6 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 const NOT_IN_PLACE: &str = "this file is written in a way that cannot be changed without touching the rest";
-
-/// The members of an entry that we write for one client or transport or another.
-const OUR_MEMBERS: [&str; 8] =
-    ["type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "http_headers"];
 
 #[cfg(test)]
 mod tests;

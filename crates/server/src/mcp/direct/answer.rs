@@ -64,7 +64,6 @@ async fn work(shared: Arc<Shared>, maker: Maker, call: PlainCall, shutdown: Canc
     let era = if reservation.is_some() { Era::Sessions } else { Era::Stateless };
     let can_answer = shared.answers == ClientAnswers::Taken && shows_forms;
     let bound = if can_answer { Bound::to(&caller.subject, &tool, &arguments) } else { None };
-    let caller = caller.in_session(client.conversation.as_deref().filter(|_| era == Era::Sessions));
     let call = Call { tool, arguments, caller, client, answer: None, ask: None, standing };
     let outcome = tokio::select! {
         outcome = caught(shared.gate.handle(call)) => outcome,

@@ -120,6 +120,23 @@ fn passwords_with_quotes_and_backslashes_are_redacted_whole() {
     }
 }
 
+/// Signs in a key, and what follows it within its quotes, do not hide it.
+#[test]
+fn keys_with_signs_and_line_ends_are_redacted() {
+    for text in [
+        "api_key = \"aB3$dE5fG7hI9jK1lM2n\"",
+        "API_KEY=\"aB3kE5fG7hI9jK1lM2n#Pd3Hc\"",
+        "SECRET_KEY = 'aB3@dE5fG7hI9jK1lM2n'",
+        "{\"api_key\":\"aB3kE5fG7hI9jK1lM2nQx\\n\"}",
+        "{\"access_token\": \"aB3kE5fG7hI9jK1lM2nQx\\r\\n\"}",
+        "api_key: \"aB3kE5fG7hI9jK1lM2nQx \"",
+        "{\"token\": \"aB3kE5fG7hI9jK1lM2nQx,aB3kE5fG7hI9jK1lM2nQy\"}",
+    ] {
+        let clean = redacted(json!(text)).to_string();
+        assert!(!clean.contains("E5fG7hI9"), "{clean}");
+    }
+}
+
 /// `DB_PASSWORD=x` in one field tells what `x` is in the others, before and after it.
 #[test]
 fn a_value_found_in_one_field_is_redacted_in_all() {
