@@ -63,9 +63,9 @@ pub fn reserved_name(check: &ToolCheck) -> Option<Finding> {
         return None;
     }
     let message = if check.name == shipped {
-        format!("`{shipped}` is the name of a shipped tool")
+        format!("`{shipped}` is the name of a shipped tool and this is another one")
     } else {
-        format!("`{}` can be mistaken for the shipped tool `{shipped}`", check.name)
+        format!("`{}` can be taken for the shipped tool `{shipped}`", check.name)
     };
     let remedy = format!(
         "rename this tool; to use the shipped one, add `{shipped}` to `catalog.include.names` in toolgate.yaml"

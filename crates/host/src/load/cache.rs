@@ -14,7 +14,7 @@ use toolgate_config::{Config, OwnNames};
 use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_policy::CedarPolicies;
-use toolgate_spec::{ToolCheck, digest, is_deceptive, model::ToolId};
+use toolgate_spec::{ToolCheck, is_deceptive, model::ToolId};
 use toolgate_store::{Changes, PassChanges};
 
 use super::{
@@ -42,7 +42,7 @@ pub(crate) struct LoadCache {
     policies: Option<KnownPolicies>,
 }
 
-/// What the tools of the last load were judged by.
+/// The rules and paths that the tools of the last load were judged by.
 #[derive(PartialEq)]
 struct JudgedBy {
     workshop: WorkshopId,
@@ -305,7 +305,7 @@ impl Source<'_> {
     }
 }
 
-/// A shipped name is reserved: only the shipped tool itself may carry it, and nothing that would be taken for it.
+/// Why a tool may not have its name: it deceives the eye, or it belongs to a shipped tool.
 fn refused_name(check: &ToolCheck) -> Option<String> {
     if let Some(unseen) = check.name.chars().find(|character| is_deceptive(*character)) {
         return Some(format!(
@@ -313,18 +313,7 @@ fn refused_name(check: &ToolCheck) -> Option<String> {
             u32::from(unseen)
         ));
     }
-    let shipped = catalog::reserved_by(&check.name)?;
-    let own = check.spec.as_ref().map(|spec| digest(spec, &check.document));
-    let is_tampered = own.is_none() || own != catalog::digest_of(&check.name);
-    is_tampered.then(|| taken_name(&check.name, shipped))
-}
-
-fn taken_name(name: &str, shipped: &str) -> String {
-    if name == shipped {
-        format!("`{name}` is the name of a shipped tool and this is another one; give it a name of its own")
-    } else {
-        format!("`{name}` can be taken for the shipped tool `{shipped}`; give it a name of its own")
-    }
+    catalog::reserved_name(check).map(|finding| format!("{}; {}", finding.message, finding.remedy))
 }
 
 impl<'l> Loading<'l> {

@@ -74,7 +74,7 @@ impl StopSignals {
         })
     }
 
-    /// Waits until somebody wants us to stop.
+    /// Waits for a signal to stop.
     pub async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -119,7 +119,7 @@ async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
     stop.asked().await;
 }
 
-/// Waits for the calls that run. When the grace is over, or somebody asks once more, what is left is ended.
+/// Waits for the calls that run. When the grace is over, or on a second signal, the rest is ended.
 pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopWish, log: &ServeLog) {
     tokio::select! {
         () = gate.idle() => return,

@@ -11,7 +11,7 @@ use crate::{
     wire::{Reader, WireError, Writer},
 };
 
-/// What a supervisor must know to make namespaces and the mounts that every command sees.
+/// The input for namespaces and for the mounts that every command sees.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Groundwork {
     pub(crate) network: Network,
