@@ -264,6 +264,8 @@ fn a_shipped_name_is_reserved() {
     let said = place.fails(&["list"], 1);
     assert!(said.contains("is the name of a shipped tool and this is another one"), "{said}");
     place.fails(&["call", "slugify", "text=hi"], 1);
+    let said = place.fails(&["check", "tools"], 1);
+    assert!(said.contains("RESERVED_NAME") && said.contains("`catalog.include.names`"), "{said}");
 }
 
 /// Models and people choose by what they see.

@@ -477,6 +477,17 @@ fn mistake_in_a_cedar_policy_names_its_file_once() {
 }
 
 #[test]
+fn no_tool_is_listed_as_active_while_the_policies_have_errors() {
+    let place = Place::new();
+    place.configure("catalog:\n  preset: none\n");
+    place.ok(&["publish", "--yes"]);
+    fs::write(place.path().join("p.cedar"), "permit(principal, action").unwrap();
+    place.configure("catalog:\n  preset: none\npolicy:\n  cedar: [p.cedar]\n");
+    let said = place.fails(&["list"], 1);
+    assert!(said.contains("NOT_SERVED") && !said.contains("ACTIVE"), "{said}");
+}
+
+#[test]
 fn a_helper_that_is_not_offered_is_told_everywhere() {
     let place = Place::new();
     place.write_tool("early", &json!({ "toolSafety": { "runtime": { "helpers": ["safety.fs/v9"] } } }));

@@ -24,6 +24,19 @@ fn every_tool_becomes_a_draft_and_keeps_the_rest() {
 }
 
 #[test]
+fn tools_that_a_bundle_does_not_expose_are_imported_hidden() {
+    let id = "00000000-0000-4000-8000-000000000001";
+    let hidden = tool_with("add", &format!("\"toolId\": \"{id}\""));
+    let setting = format!("{{\"autoAdd\": true, \"excludedToolIds\": [\"{id}\"]}}");
+    let text =
+        format!("{{\"toolSpecs\": [{hidden}, {}], \"toolMcpServerSetting\": {setting}}}\n", tool("sum"));
+    let bench = Bench::with("b.json", text);
+    bench.run(&["import", "b.json", "--into", "tools"]).expect(0);
+    assert_eq!(bench.json("tools/add.json")["x-toolgate-exposed"], false);
+    assert!(bench.json("tools/sum.json").get("x-toolgate-exposed").is_none());
+}
+
+#[test]
 fn array_of_tools_is_taken_like_a_bundle() {
     let bench = Bench::with("many.json", format!("[{}, {}]\n", tool("add"), tool("sum")));
     bench.run(&["check", "many.json"]).expect(0);
