@@ -13,7 +13,7 @@ use std::{
 use jsonwebtoken::{Algorithm as Signature, EncodingKey, crypto::sign};
 use toolgate_audit::{Key, Receipt, verify, verify_receipt};
 use toolgate_config::{Config, Overrides};
-use toolgate_egress::{Guard, Mode, Rules, parse_url};
+use toolgate_egress::{Guard, EgressMode, EgressRules, parse_url};
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_sandbox::wire::{FromWorker, HEADER, ToWorker};
 use toolgate_server::{
@@ -179,8 +179,8 @@ fn names_and_values(value: &serde_json::Value) -> usize {
 pub fn address(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(url) = parse_url(text) else { return };
-    let rules = Rules {
-        mode: Mode::Strict,
+    let rules = EgressRules {
+        mode: EgressMode::Strict,
         hosts: Vec::new(),
         blocked_hosts: Vec::new(),
         blocked_ports: vec![25],

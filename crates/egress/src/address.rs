@@ -1,4 +1,4 @@
-//! Is this address on the public internet? One table, one row per special-purpose range.
+//! Table of special-purpose address ranges that are not part of the public internet, one row per range.
 //!
 //! Sources: the IANA special-purpose address registries for IPv4 and IPv6, and the documents named in each row.
 
@@ -7,8 +7,8 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// The row that keeps an address off the public internet, if there is one.
-pub fn special_range(address: IpAddr) -> Option<&'static Row> {
+/// Returns the special-purpose range that contains this address, or `None` for a public address.
+pub fn special_range(address: IpAddr) -> Option<&'static SpecialRange> {
     match unwrapped(address) {
         IpAddr::V4(v4) => {
             let bits = u32::from(v4);
@@ -22,7 +22,7 @@ pub fn special_range(address: IpAddr) -> Option<&'static Row> {
     }
 }
 
-/// The address that packets really go to. To the kernel, the unspecified one is loopback.
+/// Returns the address that packets really go to. The kernel treats the unspecified address as loopback.
 pub fn reached_address(address: IpAddr) -> IpAddr {
     match unwrapped(address) {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -31,7 +31,8 @@ pub fn reached_address(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A v4-mapped address never leaves as IPv6, and a NAT64 gateway turns its well-known prefix into the IPv4 address behind it.
+/// The kernel sends to an IPv4-mapped address as IPv4. A NAT64 gateway replaces its well-known prefix by the embedded
+/// IPv4 address.
 fn unwrapped(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if NAT64.holds(u128::from(v6), u128::BITS) => IpAddr::V4(last_four(v6)),
@@ -39,8 +40,8 @@ fn unwrapped(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Every address that a packet for this one may end at: the address itself, and each IPv4 address that it wraps. To the kernel,
-/// an unspecified address is loopback.
+/// Returns every address that a packet for this one may reach: the address itself and each IPv4 address embedded in it.
+/// The kernel treats an unspecified address as loopback.
 pub fn reached_forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let wrapped = match address {
         IpAddr::V4(_) => None,
@@ -49,7 +50,8 @@ pub fn reached_forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     iter::once(address).chain(wrapped.into_iter().flatten()).map(reached_address)
 }
 
-/// Does this address lead to the credentials that a cloud hands to its machines, in any wrapping?
+/// Whether this address is a cloud metadata endpoint, which hands out credentials. Also looks into embedded IPv4
+/// addresses.
 pub fn is_metadata(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_metadata_v4(v4),
@@ -58,11 +60,12 @@ pub fn is_metadata(address: IpAddr) -> bool {
 }
 
 fn is_metadata_v4(v4: Ipv4Addr) -> bool {
-    // All of 169.254/16: clouds keep adding endpoints there (.169.254, .170.2, .170.23, .42.42), and nothing else does.
+    // All of 169.254/16: clouds keep adding endpoints there (.169.254, .170.2, .170.23, .42.42), and no other service
+    // uses it.
     v4.is_link_local() || METADATA_V4.contains(&v4)
 }
 
-/// Every IPv4 address that some tunnel or translator could unpack from this IPv6 address.
+/// Returns every IPv4 address that a tunnel or translator could extract from this IPv6 address.
 fn wrapped_v4(v6: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
     let segments = v6.segments();
     let pair = |high: usize, low: usize| {
@@ -94,33 +97,33 @@ fn last_four(v6: Ipv6Addr) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// A range that is not the public internet.
+/// A range outside the public internet.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Row {
+pub struct SpecialRange {
     network: u128,
     prefix: u32,
     pub name: &'static str,
     pub source: &'static str,
 }
 
-impl Row {
+impl SpecialRange {
     const fn holds(&self, bits: u128, width: u32) -> bool {
-        // A prefix of 0 would shift by the whole width; no row has one.
+        // A prefix of 0 would shift by the whole width; the table has none.
         let shift = width - self.prefix;
         bits >> shift == self.network >> shift
     }
 }
 
-const fn v4(network: [u8; 4], prefix: u32, name: &'static str, source: &'static str) -> Row {
-    Row { network: u32::from_be_bytes(network) as u128, prefix, name, source }
+const fn v4(network: [u8; 4], prefix: u32, name: &'static str, source: &'static str) -> SpecialRange {
+    SpecialRange { network: u32::from_be_bytes(network) as u128, prefix, name, source }
 }
 
-const fn v6(network: [u16; 4], prefix: u32, name: &'static str, source: &'static str) -> Row {
+const fn v6(network: [u16; 4], prefix: u32, name: &'static str, source: &'static str) -> SpecialRange {
     let [a, b, c, d] = network;
-    Row { network: Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_bits(), prefix, name, source }
+    SpecialRange { network: Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_bits(), prefix, name, source }
 }
 
-static V4_ROWS: [Row; 19] = [
+static V4_ROWS: [SpecialRange; 19] = [
     v4([0, 0, 0, 0], 8, "this network", "RFC 791"),
     v4([10, 0, 0, 0], 8, "private use", "RFC 1918"),
     v4([100, 64, 0, 0], 10, "carrier-grade NAT", "RFC 6598"),
@@ -142,11 +145,11 @@ static V4_ROWS: [Row; 19] = [
     v4([240, 0, 0, 0], 4, "reserved", "RFC 1112"),
 ];
 
-static V6_ROWS: [Row; 20] = [
-    Row { network: 0, prefix: 128, name: "unspecified", source: "RFC 4291" },
-    Row { network: 1, prefix: 128, name: "loopback", source: "RFC 4291" },
-    Row { network: 0, prefix: 96, name: "IPv4-compatible", source: "RFC 4291" },
-    Row { network: 0xffff_0000_0000_0000, prefix: 96, name: "IPv4-translated", source: "RFC 2765" },
+static V6_ROWS: [SpecialRange; 20] = [
+    SpecialRange { network: 0, prefix: 128, name: "unspecified", source: "RFC 4291" },
+    SpecialRange { network: 1, prefix: 128, name: "loopback", source: "RFC 4291" },
+    SpecialRange { network: 0, prefix: 96, name: "IPv4-compatible", source: "RFC 4291" },
+    SpecialRange { network: 0xffff_0000_0000_0000, prefix: 96, name: "IPv4-translated", source: "RFC 2765" },
     v6([0x64, 0xff9b, 1, 0], 48, "local NAT64", "RFC 8215"),
     v6([0x100, 0, 0, 0], 64, "discard", "RFC 6666"),
     v6([0x100, 0, 0, 1], 64, "dummy", "RFC 9780"),
@@ -165,13 +168,14 @@ static V6_ROWS: [Row; 20] = [
     v6([0xff00, 0, 0, 0], 8, "multicast", "RFC 4291"),
 ];
 
-static GLOBAL_UNICAST: Row = v6([0x2000, 0, 0, 0], 3, "global unicast", "RFC 4291");
-static NOT_ASSIGNED: Row = Row { network: 0, prefix: 1, name: "not global unicast", source: "RFC 4291" };
-static NAT64: Row = v6([0x64, 0xff9b, 0, 0], 96, "NAT64", "RFC 6052");
+static GLOBAL_UNICAST: SpecialRange = v6([0x2000, 0, 0, 0], 3, "global unicast", "RFC 4291");
+static NOT_ASSIGNED: SpecialRange =
+    SpecialRange { network: 0, prefix: 1, name: "not global unicast", source: "RFC 4291" };
+static NAT64: SpecialRange = v6([0x64, 0xff9b, 0, 0], 96, "NAT64", "RFC 6052");
 
 const METADATA_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(100, 100, 100, 200), // Alibaba
-    Ipv4Addr::new(168, 63, 129, 16),   // Azure, and publicly routable by its number
+    Ipv4Addr::new(168, 63, 129, 16),   // Azure; publicly routable
     Ipv4Addr::new(192, 0, 0, 192),     // Oracle
 ];
 

@@ -1,4 +1,5 @@
-//! How much of an answer is taken in? At most the cap over the wire, and at most the cap unpacked.
+//! Reads and decompresses response bodies. The size limit applies to the bytes on the wire and again to the
+//! decompressed bytes.
 
 use std::{
     error::Error as _,
@@ -15,18 +16,18 @@ use tokio::{
 };
 
 use crate::{
-    error::{EgressError, Reason, quoted},
+    error::{EgressError, EgressReason, quoted},
     exchange::lost,
-    limits::Limits,
+    limits::EgressLimits,
 };
 
 pub async fn read(
     mut incoming: Incoming,
-    limits: &Limits,
+    limits: &EgressLimits,
     received: &AtomicU64,
 ) -> Result<Vec<u8>, EgressError> {
     let cap = limits.response_body_bytes;
-    // An announced length is believed only when it is bad news.
+    // The announced length is used only to reject a body early; the loop below counts the real bytes.
     if usize::try_from(incoming.size_hint().lower()).map_or(true, |announced| announced > cap) {
         return Err(too_large(cap));
     }
@@ -34,7 +35,7 @@ pub async fn read(
     loop {
         let frame = timeout(limits.body_idle, incoming.frame()).await;
         let Some(frame) = frame.map_err(|_| silent())? else { return Ok(body) };
-        // Trailers are nobody's business here.
+        // Trailers are ignored.
         let Ok(data) = frame.map_err(|error| cut(&error))?.into_data() else { continue };
         received.fetch_add(data.len() as u64, Ordering::Relaxed);
         if data.len() > cap.saturating_sub(body.len()) {
@@ -44,16 +45,17 @@ pub async fn read(
     }
 }
 
-/// How a body was packed.
+/// The compression of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Coding {
+pub enum ContentCoding {
     Gzip,
     Deflate,
     Brotli,
 }
 
-impl Coding {
-    /// The one coding we asked for; two on top of each other serve nobody but a bomb.
+impl ContentCoding {
+    /// Returns the coding of the body. Several codings are rejected, because nested compression is used for
+    /// decompression bombs.
     pub fn of(headers: &HeaderMap) -> Result<Option<Self>, EgressError> {
         let mut found = None;
         for value in headers.get_all(CONTENT_ENCODING) {
@@ -75,15 +77,15 @@ impl Coding {
     }
 }
 
-pub async fn unpack(coding: Coding, packed: &[u8], cap: usize) -> Result<Vec<u8>, EgressError> {
+pub async fn unpack(coding: ContentCoding, packed: &[u8], cap: usize) -> Result<Vec<u8>, EgressError> {
     match coding {
-        Coding::Gzip => {
+        ContentCoding::Gzip => {
             let mut decoder = GzipDecoder::new(packed);
             decoder.multiple_members(true);
             drain(decoder, cap).await
         }
-        Coding::Deflate => drain(ZlibDecoder::new(packed), cap).await,
-        Coding::Brotli => drain(BrotliDecoder::new(packed), cap).await,
+        ContentCoding::Deflate => drain(ZlibDecoder::new(packed), cap).await,
+        ContentCoding::Brotli => drain(BrotliDecoder::new(packed), cap).await,
     }
 }
 
@@ -92,46 +94,46 @@ async fn drain(mut decoder: impl AsyncRead + Unpin, cap: usize) -> Result<Vec<u8
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         let count = decoder.read(&mut chunk).await.map_err(|_| {
-            EgressError::new(Reason::InvalidEncoding, "the body of the answer cannot be decompressed")
+            EgressError::new(EgressReason::InvalidEncoding, "the response body cannot be decompressed")
         })?;
         let Some(data) = chunk.get(..count).filter(|data| !data.is_empty()) else { return Ok(body) };
         if count > cap.saturating_sub(body.len()) {
             return Err(too_large(cap));
         }
         body.extend_from_slice(data);
-        // A reader over memory is always ready: without this, others would wait for the whole body.
+        // Decompression from memory never waits. Yield here; otherwise other tasks wait for the whole body.
         tokio::task::yield_now().await;
     }
 }
 
 fn too_large(cap: usize) -> EgressError {
-    let message = format!("the body of the answer is larger than {cap} bytes; ask for less");
-    EgressError::new(Reason::ResponseBodyTooLarge, message)
+    let message = format!("the response body is larger than {cap} bytes; request less data");
+    EgressError::new(EgressReason::ResponseBodyTooLarge, message)
 }
 
 fn silent() -> EgressError {
-    let message = "the server fell silent within its answer; try again later";
-    EgressError::new(Reason::ResponseBodyTimeout, message)
+    let message = "the server stopped sending in the middle of its response; try again later";
+    EgressError::new(EgressReason::ResponseBodyTimeout, message)
 }
 
 fn unsupported(value: &str) -> EgressError {
-    let message = format!("the answer is packed as {}, which was not asked for", quoted(value));
-    EgressError::new(Reason::UnsupportedEncoding, message)
+    let message = format!("the response has content encoding {}, which was not requested", quoted(value));
+    EgressError::new(EgressReason::UnsupportedEncoding, message)
 }
 
-/// A body that ends early hides its reason one level down.
+/// hyper reports why a body ended early only in the source of its error.
 pub fn cut(error: &hyper::Error) -> EgressError {
     let ended = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
     if ended.is_some_and(|source| source.kind() == std::io::ErrorKind::UnexpectedEof) {
         return EgressError::new(
-            Reason::ResponseTruncated,
-            "the server closed the connection within the answer",
+            EgressReason::ResponseTruncated,
+            "the server closed the connection before the response was complete",
         );
     }
     if ended.is_some_and(|source| {
         matches!(source.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData)
     }) {
-        return EgressError::new(Reason::InvalidResponse, "the body of the answer is not valid HTTP/1.1");
+        return EgressError::new(EgressReason::InvalidResponse, "the response body is not valid HTTP/1.1");
     }
     lost(error)
 }

@@ -1,17 +1,17 @@
-//! Why did nothing come back? One closed table of reasons; its words are promises.
+//! The closed table of reasons why a request fails. Slugs are stable.
 
 use std::{error::Error, fmt};
 
 use crate::response::Hop;
 
-/// Whose fault it is, in the words of the tool documents.
+/// Who caused the failure. Tools and documents use the text of `word`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Class {
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     InvalidInput,
-    /// The world failed.
+    /// The network or the server failed.
     HelperRuntime,
-    /// We said no.
+    /// A rule denied the request.
     Security,
 }
 
@@ -27,12 +27,12 @@ impl Class {
 
 macro_rules! reasons {
     ($($name:ident, $class:ident, $slug:literal;)*) => {
-        /// Every way a request can end without an answer.
+        /// Every reason why a request fails.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-        pub enum Reason { $($name,)* }
+        pub enum EgressReason { $($name,)* }
 
-        impl Reason {
-            /// Stable: journals and tools depend on these words.
+        impl EgressReason {
+            /// Stable: journals and tools depend on these slugs.
             pub const fn slug(self) -> &'static str {
                 match self { $(Self::$name => $slug,)* }
             }
@@ -104,23 +104,23 @@ reasons! {
     RedirectRefused, HelperRuntime, "redirect-refused";
 }
 
-/// A request that came to nothing. The message is for the caller: it names what the caller named, and never an
-/// address that only the resolver knew.
+/// A failed request. The message is for the caller: it contains only names from the request, never an address that only
+/// the resolver returned.
 #[derive(Clone, Debug)]
 pub struct EgressError {
     pub class: Class,
-    pub reason: Reason,
+    pub reason: EgressReason,
     pub message: String,
-    /// Where the request went, and last where it ended, for the journal and not for the caller.
+    /// Every hop of the request, the failed one last. For the journal, not for the caller.
     pub hops: Vec<Hop>,
 }
 
 impl EgressError {
-    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: EgressReason, message: impl Into<String>) -> Self {
         Self { class: reason.class(), reason, message: message.into(), hops: Vec::new() }
     }
 
-    /// The word of the reason, as journals and tools read it.
+    /// The slug of the reason, for journals and tools.
     pub const fn slug(&self) -> &'static str {
         self.reason.slug()
     }
@@ -134,21 +134,21 @@ impl fmt::Display for EgressError {
 
 impl Error for EgressError {}
 
-/// Foreign text in a message: on one line, and whole or not at all. The caller masks secrets, and could not recognise the
-/// beginning of one.
+/// Quotes untrusted text for a message, on one line. Long text is replaced, not truncated: the caller redacts secrets
+/// and would not recognise the beginning of one.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", shown(text))
 }
 
-/// The same for a record, which has a field for it.
+/// Like `quoted`, without the quotes.
 pub(crate) fn shown(text: &str) -> String {
     match text.chars().count() {
-        ..=MOST_SHOWN => text.chars().flat_map(char::escape_debug).collect(),
+        ..=MAX_SHOWN => text.chars().flat_map(char::escape_debug).collect(),
         long => format!("({long} characters)"),
     }
 }
 
-const MOST_SHOWN: usize = 1_000;
+const MAX_SHOWN: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn slugs_are_distinct_and_in_kebab_case() {
-        let slugs: HashSet<_> = Reason::ALL.iter().map(|reason| reason.slug()).collect();
-        assert_eq!(slugs.len(), Reason::ALL.len());
+        let slugs: HashSet<_> = EgressReason::ALL.iter().map(|reason| reason.slug()).collect();
+        assert_eq!(slugs.len(), EgressReason::ALL.len());
         for slug in slugs {
             assert!(slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{slug}");
         }
@@ -168,15 +168,15 @@ mod tests {
     #[test]
     fn every_reason_is_documented() {
         let page = include_str!("../../../docs/egress.md");
-        for reason in Reason::ALL {
+        for reason in EgressReason::ALL {
             assert!(page.contains(&format!("`{}`", reason.slug())), "{}", reason.slug());
         }
     }
 
     #[test]
-    fn foreign_text_is_on_one_line_and_whole_or_not_shown() {
+    fn untrusted_text_is_escaped_and_never_truncated() {
         assert_eq!(quoted("a\r\nb"), r"`a\r\nb`");
-        let whole = "x".repeat(MOST_SHOWN);
+        let whole = "x".repeat(MAX_SHOWN);
         assert_eq!(quoted(&whole), format!("`{whole}`"));
         assert_eq!(quoted(&format!("{whole}x")), "`(1001 characters)`");
     }

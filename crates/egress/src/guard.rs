@@ -1,4 +1,4 @@
-//! May this content leave? Asked before anything is sent; who knows what a secret looks like answers.
+//! Asks a `BodyGuard` whether content may leave, before anything is sent.
 
 use std::{fmt, sync::Arc};
 
@@ -6,44 +6,44 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::{
-    body::{self, Coding},
-    error::{EgressError, Reason, quoted},
+    body::{self, ContentCoding},
+    error::{EgressError, EgressReason, quoted},
 };
 
-/// Judges what a request would carry out. Asked about everything, the secrets that were lent to the call among it:
-/// whoever makes a guard for a call knows which are meant for which host.
+/// Checks the content of a request before it is sent. It sees everything, including secrets that the call may use; the
+/// implementation knows which secret belongs to which host.
 pub trait BodyGuard: Send + Sync {
-    /// Why this must not leave, in words that do not repeat it; nothing if it may.
-    fn judge(&self, leaving: &Leaving<'_>) -> Option<String>;
+    /// Returns the reason why this must not leave, without repeating the content, or `None` if it may.
+    fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String>;
 }
 
-/// A part of a request on its way out.
+/// One part of a request that is about to be sent.
 #[derive(Clone, Copy)]
-pub struct Leaving<'a> {
-    /// Where it would go: a name, or an address without brackets.
+pub struct OutgoingPart<'a> {
+    /// The destination: a name, or an address without brackets.
     pub host: &'a str,
-    pub part: Part<'a>,
+    pub part: RequestPart<'a>,
     pub bytes: &'a [u8],
 }
 
-/// Which part of a request.
+/// The part of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part<'a> {
-    /// Scheme, host, path and query, as they will be sent; of a tunnel, and of a question for a name, only the host.
+pub enum RequestPart<'a> {
+    /// Scheme, host, path and query, as they will be sent. For a tunnel and a DNS question only the host.
     Url,
-    /// The value of the header of this name, which says what the value is; judge both.
+    /// The value of the header with this name. The name says what the value means; check both.
     Header(&'a str),
-    /// The body, unpacked if it says that it is packed.
+    /// The body, decompressed according to its Content-Encoding.
     Body,
-    /// The method, the name of a header or the URL, as the tool wrote it. Their letter case changes on the way out, and
-    /// a secret would no longer be recognised.
+    /// The method, a header name or the URL in the tool's spelling. Their letter case changes before they are sent,
+    /// which would hide a secret.
     Written,
 }
 
-/// What is about to leave stays out of logs.
-impl fmt::Debug for Leaving<'_> {
+/// Keeps the content out of logs.
+impl fmt::Debug for OutgoingPart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leaving")
+        f.debug_struct("OutgoingPart")
             .field("host", &self.host)
             .field("part", &self.part)
             .field("bytes", &self.bytes.len())
@@ -51,68 +51,67 @@ impl fmt::Debug for Leaving<'_> {
     }
 }
 
-/// All that one request would carry out.
+/// All content of one request.
 pub struct Content {
     pub host: String,
-    /// Nothing where a server chose the URL: what it says, it knows.
+    /// `None` if a server chose the URL by a redirect: it already knows that URL.
     pub url: Option<String>,
-    /// The method, the names of headers and the URL, as the tool wrote them.
+    /// The method, header names and URL in the tool's spelling.
     pub written: Vec<String>,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-/// `cap` bounds what a packed body may unpack to.
+/// `cap` limits the size of the decompressed body.
 pub async fn ask(guard: &Arc<dyn BodyGuard>, content: Content, cap: usize) -> Result<(), EgressError> {
     let content = Content { body: unpacked(&content, cap).await?, ..content };
-    if content.body.len() <= MOST_INLINE_BYTES {
+    if content.body.len() <= MAX_INLINE_BYTES {
         return judge_all(&**guard, &content);
     }
-    // A long body takes long to look through, and other calls wait for this thread.
+    // Checking a large body takes long, and other calls use this thread.
     let guard = Arc::clone(guard);
     let judged = tokio::task::spawn_blocking(move || judge_all(&*guard, &content));
-    judged.await.unwrap_or_else(|_| Err(refused("the request", "it could not be looked through")))
+    judged.await.unwrap_or_else(|_| Err(refused("the request", "the check failed")))
 }
 
 fn judge_all(guard: &dyn BodyGuard, content: &Content) -> Result<(), EgressError> {
-    let judge = |part, bytes| guard.judge(&Leaving { host: &content.host, part, bytes });
-    if let Some(why) = content.url.as_ref().and_then(|url| judge(Part::Url, url.as_bytes())) {
+    let judge = |part, bytes| guard.judge(&OutgoingPart { host: &content.host, part, bytes });
+    if let Some(why) = content.url.as_ref().and_then(|url| judge(RequestPart::Url, url.as_bytes())) {
         return Err(refused("the URL", &why));
     }
     for written in &content.written {
-        if let Some(why) = judge(Part::Written, written.as_bytes()) {
+        if let Some(why) = judge(RequestPart::Written, written.as_bytes()) {
             return Err(refused("the method, a header name or the host", &why));
         }
     }
     for (name, value) in &content.headers {
-        if let Some(why) = judge(Part::Header(name.as_str()), value.as_bytes()) {
+        if let Some(why) = judge(RequestPart::Header(name.as_str()), value.as_bytes()) {
             return Err(refused(&format!("header {}", quoted(name.as_str())), &why));
         }
     }
     if content.body.is_empty() {
         return Ok(());
     }
-    judge(Part::Body, &content.body).map_or(Ok(()), |why| Err(refused("the body", &why)))
+    judge(RequestPart::Body, &content.body).map_or(Ok(()), |why| Err(refused("the body", &why)))
 }
 
-/// Packing hides content from a guard that looks for words. What cannot be unpacked cannot be judged.
+/// Compression would hide content from the guard. A body that cannot be decompressed is refused.
 async fn unpacked(content: &Content, cap: usize) -> Result<Bytes, EgressError> {
     if content.body.is_empty() {
         return Ok(Bytes::new());
     }
-    let opaque =
-        |_| refused("the body", "it is packed in a way that cannot be looked into; send it as it is");
-    match Coding::of(&content.headers).map_err(opaque)? {
+    let opaque = |_| refused("the body", "it cannot be decompressed for the check; send it uncompressed");
+    match ContentCoding::of(&content.headers).map_err(opaque)? {
         None => Ok(content.body.clone()),
         Some(coding) => body::unpack(coding, &content.body, cap).await.map(Bytes::from).map_err(opaque),
     }
 }
 
 fn refused(part: &str, why: &str) -> EgressError {
-    EgressError::new(Reason::ContentRefused, format!("{part} must not leave: {why}"))
+    EgressError::new(EgressReason::ContentRefused, format!("{part} must not leave: {why}"))
 }
 
-const MOST_INLINE_BYTES: usize = 4 * 1024;
+const MAX_INLINE_BYTES: usize = 4 * 1024;
 
 #[cfg(test)]
 pub mod tests;

@@ -1,6 +1,6 @@
-//! Bounds what a server sends before the body of its answer: interim heads (`100`, `103`) and the final head together.
+//! Limits what a server sends before the response body: interim heads (`100`, `103`) and the final head together.
 //!
-//! The HTTP library bounds each head by itself and skips interim ones, as many as come, without ever letting other tasks run.
+//! hyper limits each head separately and skips any number of interim heads without yielding to other tasks.
 
 use std::{
     error::Error,
@@ -11,15 +11,15 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection whose reads fail once the heads exceed the cap. Reads of the body are not counted.
+/// A connection whose reads fail once the heads exceed the limit. Body bytes are not counted.
 pub struct HeadCap<S> {
     stream: S,
-    heads: Heads,
+    heads: ResponseHeads,
 }
 
 impl<S> HeadCap<S> {
     pub const fn new(stream: S, most_bytes: usize) -> Self {
-        Self { stream, heads: Heads::new(most_bytes) }
+        Self { stream, heads: ResponseHeads::new(most_bytes) }
     }
 }
 
@@ -68,10 +68,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for HeadCap<S> {
     }
 }
 
-/// The heads of one answer, read byte by byte. It only looks for the lines that end a head and for the status.
+/// Scans the heads of one response for status lines and the empty lines that end a head.
 ///
-/// An unknown status counts as interim: if it counted as final, the heads after it would not be counted.
-struct Heads {
+/// An unknown status counts as interim. If it counted as final, the heads after it would not be counted.
+struct ResponseHeads {
     left: usize,
     interim: usize,
     /// The first bytes of the current line, and its length.
@@ -84,14 +84,14 @@ struct Heads {
 enum HeadState {
     /// Before or in a status line.
     Status,
-    /// In the headers of an interim or of the final head.
+    /// In the headers of an interim head, or of the final one.
     Interim,
     Final,
-    /// The rest is the body.
+    /// Everything that follows is the body.
     Body,
 }
 
-impl Heads {
+impl ResponseHeads {
     const fn new(most_bytes: usize) -> Self {
         Self { left: most_bytes, interim: 0, line: [0; STATUS_LINE], length: 0, state: HeadState::Status }
     }
@@ -124,7 +124,7 @@ impl Heads {
             HeadState::Status => HeadState::Interim,
             HeadState::Interim if is_empty => {
                 self.interim += 1;
-                if self.interim > MOST_INTERIM {
+                if self.interim > MAX_INTERIM {
                     return Err(HeadsTooLarge);
                 }
                 HeadState::Status
@@ -135,7 +135,7 @@ impl Heads {
         Ok(())
     }
 
-    /// `101` ends HTTP on this connection, so it is a final answer.
+    /// `101` ends HTTP on this connection, so it counts as final.
     fn is_final(&self) -> bool {
         self.length >= STATUS_LINE
             && matches!(
@@ -146,7 +146,7 @@ impl Heads {
     }
 }
 
-/// The reason why a read failed.
+/// The cause of a failed read.
 #[derive(Debug)]
 pub struct HeadsTooLarge;
 
@@ -162,7 +162,7 @@ impl HeadsTooLarge {
 
 impl fmt::Display for HeadsTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the headers of the answer are too large")
+        f.write_str("the response headers are too large")
     }
 }
 
@@ -171,7 +171,7 @@ impl Error for HeadsTooLarge {}
 /// `HTTP/1.1 200`
 const STATUS_LINE: usize = 12;
 /// Servers send one or two.
-const MOST_INTERIM: usize = 16;
+const MAX_INTERIM: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -179,9 +179,9 @@ mod tests {
 
     use super::*;
 
-    /// How many bytes are taken before the heads are too large, or `None` if they never are.
+    /// Returns how many bytes are accepted before the heads are too large, or `None` if they never are.
     fn refused_at(text: &str, most: usize, piece: usize) -> Option<usize> {
-        let mut heads = Heads::new(most);
+        let mut heads = ResponseHeads::new(most);
         let mut taken = 0;
         for piece in text.as_bytes().chunks(piece) {
             if heads.read(piece).is_err() {
@@ -212,12 +212,12 @@ mod tests {
     fn interim_heads_are_few() {
         let interim = "HTTP/1.1 100 Continue\r\n\r\n";
         let answer = |count: usize| interim.repeat(count) + "HTTP/1.1 101 Switching Protocols\r\n\r\n";
-        assert_eq!(refused_at(&answer(MOST_INTERIM), 10_000, 1), None);
-        assert!(refused_at(&answer(MOST_INTERIM + 1), 10_000, 1).is_some());
+        assert_eq!(refused_at(&answer(MAX_INTERIM), 10_000, 1), None);
+        assert!(refused_at(&answer(MAX_INTERIM + 1), 10_000, 1).is_some());
     }
 
     #[test]
-    fn what_is_no_status_line_never_ends_the_heads() {
+    fn invalid_status_lines_never_end_the_heads() {
         for line in ["HTTP/1.1 1OO", "HTTP/1.1  200 OK", "HTTP/2.0 200 OK", "200", "HTTP/1.1 20"] {
             assert_eq!(
                 refused_at(&format!("{line}\r\n\r\n{}", "x".repeat(1_000)), 900, 1),
@@ -228,9 +228,9 @@ mod tests {
     }
 
     proptest! {
-        /// The network cuts an answer into pieces of any size.
+        /// The network splits a response at any position.
         #[test]
-        fn pieces_make_no_difference(answer in "(HTTP/1.1 [12]0[0-4]|[ax:]{0,3}|\r?\n){0,20}", piece in 1_usize..20) {
+        fn chunk_size_makes_no_difference(answer in "(HTTP/1.1 [12]0[0-4]|[ax:]{0,3}|\r?\n){0,20}", piece in 1_usize..20) {
             let most = 40;
             let whole = refused_at(&answer, most, 1).is_some();
             prop_assert_eq!(refused_at(&answer, most, piece).is_some(), whole);

@@ -1,25 +1,25 @@
-//! May this host be reached, and under which of its addresses? Nothing is dialled that this file has not let through.
+//! Decides which hosts and which of their addresses a request may reach. Only addresses that pass here are dialled.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::{
     address::{is_metadata, reached_address, special_range},
-    error::{EgressError, Reason, quoted},
+    error::{EgressError, EgressReason, quoted},
     listeners::Listeners,
-    rules::{Guard, Mode, Rules},
-    target::{Target, TargetHost},
+    rules::{EgressMode, EgressRules, Guard},
+    target::{RequestTarget, TargetHost},
 };
 
-/// A host that the rules let through; its addresses are still to be judged.
+/// A host that the rules allow. Its addresses are not checked yet.
 #[derive(Debug)]
-pub struct Admitted<'a> {
-    rules: &'a Rules,
-    target: &'a Target,
+pub struct AdmittedHost<'a> {
+    rules: &'a EgressRules,
+    target: &'a RequestTarget,
     listeners: &'a Listeners,
     private: Guard,
 }
 
-/// An address that was judged for one host. The dialler takes nothing else.
+/// An address that was checked for one host. `dial` accepts nothing else.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct JudgedAddr(SocketAddr);
 
@@ -29,41 +29,41 @@ impl JudgedAddr {
     }
 }
 
-/// Judges scheme-independent facts that need no network: mode, lists, port, and the address if it is a literal.
+/// Checks everything that needs no network: mode, host lists, port, and the address if the host is one.
 pub fn admit<'a>(
-    rules: &'a Rules,
-    target: &'a Target,
+    rules: &'a EgressRules,
+    target: &'a RequestTarget,
     listeners: &'a Listeners,
-) -> Result<Admitted<'a>, EgressError> {
+) -> Result<AdmittedHost<'a>, EgressError> {
     let host = target.host();
-    if rules.mode == Mode::Blocked {
+    if rules.mode == EgressMode::Blocked {
         let message = "network access is blocked for this tool; its network policy must name the host";
-        return Err(EgressError::new(Reason::NetworkBlocked, message));
+        return Err(EgressError::new(EgressReason::NetworkBlocked, message));
     }
     if is_blocked(rules, host, target.port()) {
         return Err(blocked(host));
     }
     if rules.blocked_ports.contains(&target.port()) {
         let message = format!("port {} is blocked by the network policy", target.port());
-        return Err(EgressError::new(Reason::PortBlocked, message));
+        return Err(EgressError::new(EgressReason::PortBlocked, message));
     }
     if rules.guard_metadata == Guard::On && names_metadata(host) {
         return Err(metadata(host));
     }
     let private = match rules.mode {
-        Mode::Blocked | Mode::Strict => Guard::On,
-        Mode::Open => rules.guard_private,
-        Mode::Allowlist => listed(rules, target)?,
+        EgressMode::Blocked | EgressMode::Strict => Guard::On,
+        EgressMode::Open => rules.guard_private,
+        EgressMode::Allowlist => listed(rules, target)?,
     };
-    let admitted = Admitted { rules, target, listeners, private };
+    let admitted = AdmittedHost { rules, target, listeners, private };
     if let TargetHost::Address(address) = host {
-        admitted.judge_one(*address, Reason::LiteralPrivateIp)?;
+        admitted.judge_one(*address, EgressReason::LiteralPrivateIp)?;
     }
     Ok(admitted)
 }
 
-/// Whether the host is on the list, and if so, whether its addresses must be public.
-fn listed(rules: &Rules, target: &Target) -> Result<Guard, EgressError> {
+/// Checks the allow list. Returns whether the addresses of a listed host must be public.
+fn listed(rules: &EgressRules, target: &RequestTarget) -> Result<Guard, EgressError> {
     let (host, port) = (target.host(), target.port());
     let mut covering = rules.hosts.iter().filter(|rule| rule.covers(host, port)).peekable();
     if covering.peek().is_some() {
@@ -72,29 +72,32 @@ fn listed(rules: &Rules, target: &Target) -> Result<Guard, EgressError> {
     }
     let at_another_port = rules.for_names().hosts.iter().any(|rule| rule.covers(host, port));
     let message = if at_another_port {
-        format!("host {} is in the allow list, but not with port {port}", quoted(&host.to_string()))
+        format!(
+            "host {} is in the allow list, but not with port {port}; add the port there",
+            quoted(&host.to_string())
+        )
     } else {
         format!("host {} is not in the allow list; add it there", quoted(&host.to_string()))
     };
-    Err(EgressError::new(Reason::HostNotInAllowlist, message))
+    Err(EgressError::new(EgressReason::HostNotInAllowlist, message))
 }
 
-impl Admitted<'_> {
-    /// A literal is its own only address.
+impl AdmittedHost<'_> {
+    /// An address literal is its only address.
     pub fn judge_literal(&self, address: IpAddr) -> Result<Vec<JudgedAddr>, EgressError> {
-        Ok(vec![self.judge_one(address, Reason::LiteralPrivateIp)?])
+        Ok(vec![self.judge_one(address, EgressReason::LiteralPrivateIp)?])
     }
 
-    /// Judges all answers for a name. One bad answer refuses all: who mixes a private address with public ones hopes
-    /// that we take the wrong one.
+    /// Checks all addresses of a name. One bad address rejects all: an attacker mixes private and public addresses and
+    /// hopes that we connect to the private one.
     pub fn judge_all(&self, answers: &[IpAddr]) -> Result<Vec<JudgedAddr>, EgressError> {
         if answers.is_empty() {
             let message = format!("host {} has no addresses", quoted(&self.target.host().to_string()));
-            return Err(EgressError::new(Reason::DnsNoAddresses, message));
+            return Err(EgressError::new(EgressReason::DnsNoAddresses, message));
         }
         let mut judged: Vec<JudgedAddr> = Vec::with_capacity(answers.len());
         for answer in answers {
-            let addr = self.judge_one(*answer, Reason::ResolvedPrivateIp)?;
+            let addr = self.judge_one(*answer, EgressReason::ResolvedPrivateIp)?;
             if !judged.contains(&addr) {
                 judged.push(addr);
             }
@@ -102,12 +105,12 @@ impl Admitted<'_> {
         Ok(judged)
     }
 
-    /// The one maker of a judged address.
-    fn judge_one(&self, address: IpAddr, reason: Reason) -> Result<JudgedAddr, EgressError> {
+    /// The only constructor of `JudgedAddr`.
+    fn judge_one(&self, address: IpAddr, reason: EgressReason) -> Result<JudgedAddr, EgressError> {
         let address = address.to_canonical();
         let (host, port) = (self.target.host(), self.target.port());
         let mut forms = [address, reached_address(address)].into_iter().map(TargetHost::Address);
-        // `*` among the blocked hosts was judged by name already.
+        // The rule `*` in the blocked hosts already matched by name.
         if forms.any(|form| is_blocked(self.rules, &form, port)) {
             return Err(blocked(host));
         }
@@ -124,8 +127,8 @@ impl Admitted<'_> {
         Ok(JudgedAddr(socket))
     }
 
-    /// Does the allow list name this private address? It names an address by its number, and the two loopback addresses by
-    /// the name `localhost`.
+    /// Whether the allow list explicitly names this private address: by the address itself, or by the name `localhost`
+    /// for a loopback address.
     fn means(&self, address: IpAddr) -> bool {
         let host = self.target.host();
         let is_named = match host {
@@ -134,12 +137,12 @@ impl Admitted<'_> {
         };
         let mut hosts = self.rules.hosts.iter();
         is_named
-            && self.rules.mode == Mode::Allowlist
+            && self.rules.mode == EgressMode::Allowlist
             && hosts.any(|rule| rule.names_exactly(host, self.target.port()))
     }
 }
 
-fn is_blocked(rules: &Rules, host: &TargetHost, port: u16) -> bool {
+fn is_blocked(rules: &EgressRules, host: &TargetHost, port: u16) -> bool {
     rules.blocked_hosts.iter().any(|rule| rule.covers(host, port))
 }
 
@@ -152,35 +155,35 @@ fn names_metadata(host: &TargetHost) -> bool {
 
 fn blocked(host: &TargetHost) -> EgressError {
     let message = format!("host {} is blocked by the network policy", quoted(&host.to_string()));
-    EgressError::new(Reason::HostBlocked, message)
+    EgressError::new(EgressReason::HostBlocked, message)
 }
 
 fn metadata(host: &TargetHost) -> EgressError {
     let host = quoted(&host.to_string());
     let message =
-        format!("host {host} is a cloud metadata endpoint; tools get credentials from their policy");
-    EgressError::new(Reason::MetadataEndpoint, message)
+        format!("host {host} is a cloud metadata endpoint; tools get credentials from their policy only");
+    EgressError::new(EgressReason::MetadataEndpoint, message)
 }
 
-fn gateway_listener(target: &Target) -> EgressError {
+fn gateway_listener(target: &RequestTarget) -> EgressError {
     let message =
-        format!("{} leads to this gateway; no tool may call the gateway", quoted(&target.authority()));
-    EgressError::new(Reason::GatewayListener, message)
+        format!("{} leads to this gateway; tools must not call the gateway", quoted(&target.authority()));
+    EgressError::new(EgressReason::GatewayListener, message)
 }
 
-fn private(host: &TargetHost, reason: Reason) -> EgressError {
+fn private(host: &TargetHost, reason: EgressReason) -> EgressError {
     let quoted = quoted(&host.to_string());
     let message = match host {
         TargetHost::Address(address) => {
             let range = special_range(*address).map_or("", |row| row.name);
             let source = special_range(*address).map_or("", |row| row.source);
             format!(
-                "address {quoted} is not public ({range}, {source}); name it in the allow list if it is meant"
+                "address {quoted} is not public ({range}, {source}); add it to the allow list if this is intended"
             )
         }
         TargetHost::Name(_) => {
             format!(
-                "host {quoted} resolves to an address that is not public; list the address if it is meant"
+                "host {quoted} resolves to an address that is not public; add the address to the allow list if this is intended"
             )
         }
     };

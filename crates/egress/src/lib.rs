@@ -1,4 +1,5 @@
-//! The one way out: rules, judged addresses, pinned connections, capped answers. Knows no tool and no caller.
+//! Egress: network rules, address checks, pinned connections and response limits. Knows nothing about tools and
+//! callers.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -23,17 +24,18 @@ mod target;
 mod testing;
 mod tls;
 
-pub use error::{Class, EgressError, Reason};
+pub use error::{Class, EgressError, EgressReason};
 pub use fetch::Egress;
-pub use guard::{BodyGuard, Leaving, Part};
-pub use limits::Limits;
+pub use guard::{BodyGuard, OutgoingPart, RequestPart};
+pub use limits::EgressLimits;
 pub use listeners::Listeners;
 pub use proxy::{
-    Carries, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Tunnel, proxy_environment,
+    Carries, Exchange, ExchangeKind, ExchangeOutcome, Proxy, ProxyLimits, ProxyReport, Tunnel,
+    proxy_environment,
 };
 pub use request::{BodyHolds, Redirects, Request, meant_methods};
 pub use resolve::{Resolve, Resolving, SystemResolver};
-pub use response::{Hop, Response, Trail};
-pub use rules::{Guard, HostRule, Mode, Rules};
+pub use response::{Hop, HopTrail, Response};
+pub use rules::{EgressMode, EgressRules, Guard, HostRule};
 pub use target::parse_url;
 pub use tls::TlsRoots;

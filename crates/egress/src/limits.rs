@@ -1,10 +1,10 @@
-//! How much, and for how long? Every phase of a request has its own bound.
+//! Limits of a request: sizes, counts and a timeout for every phase.
 
 use std::time::Duration;
 
-/// Bounds of one request; they hold in every mode.
+/// Limits of one request. They apply in every network mode.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub struct EgressLimits {
     pub url_bytes: usize,
     pub request_headers: usize,
     pub request_header_bytes: usize,
@@ -12,23 +12,23 @@ pub struct Limits {
     pub redirects: usize,
     pub answers: usize,
     pub response_headers: usize,
-    /// Status line and headers as they come, with all interim heads before them; the headers again as text.
+    /// Status line and headers on the wire, interim heads included. Applies again to the headers as text.
     pub response_header_bytes: usize,
-    /// Holds for what comes over the wire and again for what it unpacks to.
+    /// Applies to the bytes on the wire and again to the decompressed body.
     pub response_body_bytes: usize,
     pub resolve: Duration,
     /// Shared by all addresses of a host.
     pub connect: Duration,
     pub tls: Duration,
-    /// From the first byte of the request to the last header of the answer.
+    /// From the first byte of the request to the last response header.
     pub response_head: Duration,
-    /// The longest silence within a body.
+    /// The longest pause within a body.
     pub body_idle: Duration,
-    /// The whole request, redirects and all.
+    /// The whole request with all redirects.
     pub whole: Duration,
 }
 
-impl Default for Limits {
+impl Default for EgressLimits {
     fn default() -> Self {
         Self {
             url_bytes: 16 * 1024,

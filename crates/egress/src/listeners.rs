@@ -1,8 +1,8 @@
-//! The sockets on which gateways of one workspace accept connections. No request may reach them.
+//! The sockets on which gateways of one workspace accept connections. Requests must never reach them.
 //!
-//! A tool that calls its own gateway would act as another caller. Commands such as `toolgate call` run tools in processes
-//! of their own, so each gateway publishes its addresses in a directory that all of them read. The gateway keeps its file
-//! locked. The kernel drops the lock when the process ends, so an unlocked file is stale.
+//! A tool that calls its own gateway would act as another caller. Commands such as `toolgate call` run tools in
+//! separate processes, so each gateway publishes its addresses in a shared directory. The gateway keeps its file
+//! locked. The kernel releases the lock when the process ends, so an unlocked file is stale.
 
 use std::{
     fmt,
@@ -18,15 +18,15 @@ use crate::address::reached_forms;
 
 /// The listeners of all gateways of one workspace. Cheap to clone; clones share what this process registers.
 #[derive(Clone)]
-pub struct Listeners(Arc<Shared>);
+pub struct Listeners(Arc<ListenerRegistry>);
 
-struct Shared {
+struct ListenerRegistry {
     /// `None`: only the listeners of this process are known.
     dir: Option<PathBuf>,
     own: Mutex<Vec<Registration>>,
 }
 
-/// Stays until the process ends: a request that is judged now may connect after the listener was closed.
+/// Kept until the process ends: a request that is checked now may connect after the listener was closed.
 struct Registration {
     address: SocketAddr,
     /// Holds the lock on the published file.
@@ -36,19 +36,19 @@ struct Registration {
 impl Listeners {
     /// Knows the listeners that gateways published in `dir`. The directory need not exist.
     pub fn published_in(dir: PathBuf) -> Self {
-        Self(Arc::new(Shared { dir: Some(dir), own: Mutex::default() }))
+        Self(Arc::new(ListenerRegistry { dir: Some(dir), own: Mutex::default() }))
     }
 
     /// Knows the listeners of this process only. For programs without a state directory, and for tests.
     pub fn of_this_process() -> Self {
-        Self(Arc::new(Shared { dir: None, own: Mutex::default() }))
+        Self(Arc::new(ListenerRegistry { dir: None, own: Mutex::default() }))
     }
 
     /// Publishes the address of a bound socket. Call it before the socket listens.
     pub fn register(&self, address: SocketAddr) -> io::Result<()> {
         let published = self.0.dir.as_deref().map(|dir| publish(dir, address)).transpose();
         let published = published.map_err(|error| {
-            let message = format!("the address cannot be published for other processes: {error}");
+            let message = format!("cannot publish the listener address for other processes: {error}");
             io::Error::new(error.kind(), message)
         })?;
         let registration = Registration { address, _published: published };
@@ -56,8 +56,8 @@ impl Listeners {
         Ok(())
     }
 
-    /// Does a connection to `address` lead to one of the listeners? If the directory cannot be read, every address of this
-    /// host counts as one.
+    /// Whether a connection to `address` reaches one of the listeners. If the directory cannot be read, every address
+    /// of this host counts as one.
     pub(crate) fn accept_at(&self, address: SocketAddr) -> bool {
         let mut here = reached_forms(address.ip()).filter(|form| belongs_to_this_host(*form)).peekable();
         if here.peek().is_none() {
@@ -84,7 +84,8 @@ fn answers(listener: SocketAddr, form: IpAddr, port: u16) -> bool {
     listener.port() == port && (address.is_unspecified() || address == form)
 }
 
-/// The kernel binds a socket only to an address of this host. Any other failure leaves the question open, and counts as yes.
+/// The kernel binds a socket only to an address of this host. Any other failure counts as yes, because it does not
+/// prove the opposite.
 fn belongs_to_this_host(address: IpAddr) -> bool {
     !matches!(UdpSocket::bind((address, 0)), Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable)
 }
@@ -92,7 +93,7 @@ fn belongs_to_this_host(address: IpAddr) -> bool {
 /// Writes and locks the file before it gets its final name, so readers see only complete and locked files.
 fn publish(dir: &Path, address: SocketAddr) -> io::Result<File> {
     fs::create_dir_all(dir)?;
-    // Never a name that was used before: a reader that removes a stale file must not hit a new one.
+    // Use a fresh name every time: a reader that removes a stale file must not remove a new one.
     let number = RandomState::new().build_hasher().finish();
     let name = format!("{}-{number:016x}", std::process::id());
     let unfinished = dir.join(format!("{name}{UNFINISHED}"));

@@ -1,21 +1,21 @@
-//! How does a jailed command reach out? Through two sockets of its own network namespace, both served here: a proxy for
-//! HTTP and tunnels, and a name server. Nothing else leads out of the jail, so going around them reaches nothing.
+//! Egress proxy of a sandboxed command. It serves two sockets inside the command's network namespace: an HTTP proxy
+//! with tunnels, and a name server. The sandbox has no other network path, so a command cannot bypass them.
 
 mod client;
+mod client_hello;
 mod connection;
+mod context;
+mod dns_question;
 mod environment;
 mod head;
-mod hello;
 mod ledger;
 mod limits;
-mod names;
-mod question;
+mod name_server;
 mod refusal;
 mod relay;
 #[cfg(test)]
 mod tests;
 mod tunnel;
-mod way;
 
 use std::{fmt, io, net::TcpListener, net::UdpSocket, sync::Arc, time::Duration};
 
@@ -26,28 +26,28 @@ use tokio::{
     time::timeout,
 };
 
-use self::{ledger::Ledger, way::Way};
-use crate::{fetch::Egress, rules::Rules};
+use self::{context::ProxyContext, ledger::ExchangeLedger};
+use crate::{fetch::Egress, rules::EgressRules};
 
 pub use self::{
     environment::proxy_environment,
-    ledger::{Exchange, ExchangeKind, Outcome, ProxyReport},
+    ledger::{Exchange, ExchangeKind, ExchangeOutcome, ProxyReport},
     limits::{Carries, ProxyLimits, Tunnel},
 };
 
-/// The way out of one jail, for one run of one command. Dropping it ends everything that passes through it.
+/// The egress proxy of one sandbox, for one run of one command. Dropping it ends all its connections.
 pub struct Proxy {
     task: JoinHandle<()>,
-    /// The task stops when this is dropped, by whatever way.
+    /// The task stops when this is dropped, however that happens.
     stop: oneshot::Sender<()>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<ExchangeLedger>,
 }
 
 impl Proxy {
-    /// Serves `http` and `dns`, both made inside the jail, until dropped. Needs a runtime around it.
+    /// Serves `http` and `dns`, both created inside the sandbox, until dropped. Must be called within a Tokio runtime.
     pub fn serve(
         egress: &Egress,
-        rules: Rules,
+        rules: EgressRules,
         limits: ProxyLimits,
         http: TcpListener,
         dns: UdpSocket,
@@ -58,23 +58,24 @@ impl Proxy {
         dns.set_nonblocking(true)?;
         let http = tokio::net::TcpListener::from_std(http)?;
         let dns = tokio::net::UdpSocket::from_std(dns)?;
-        let ledger = Arc::new(Ledger::new(limits.records));
-        let way = Arc::new(Way::new(egress.clone(), rules, limits, Arc::clone(&ledger)));
+        let ledger = Arc::new(ExchangeLedger::new(limits.records));
+        let context = Arc::new(ProxyContext::new(egress.clone(), rules, limits, Arc::clone(&ledger)));
         let (stop, stopped) = oneshot::channel();
-        let task = runtime.spawn(run(way, http, dns, stopped));
+        let task = runtime.spawn(run(context, http, dns, stopped));
         Ok(Self { task, stop, ledger })
     }
 
-    /// Stops, and tells what passed. Waits for nothing longer than a moment.
+    /// Stops the proxy and returns its report. Waits at most `A_MOMENT` for open exchanges.
     pub async fn finish(self) -> ProxyReport {
         let Self { task, stop, ledger } = self;
         drop(stop);
-        // Every exchange enters the ledger when its task is dropped, which happens where it next waits.
+        // Each exchange enters the ledger when its task is dropped, at its next await point.
         let _ = timeout(A_MOMENT, task).await;
         ledger.so_far()
     }
 
-    /// Tells what passed until it is asked, also when the proxy is gone. What goes on counts as stopped.
+    /// Returns a function that reports the exchanges so far, even after the proxy is gone. Open exchanges count as
+    /// stopped.
     pub fn witness(&self) -> impl Fn() -> ProxyReport + Send + Sync + use<> {
         let ledger = Arc::clone(&self.ledger);
         move || ledger.so_far()
@@ -88,16 +89,16 @@ impl fmt::Debug for Proxy {
 }
 
 async fn run(
-    way: Arc<Way>,
+    context: Arc<ProxyContext>,
     http: tokio::net::TcpListener,
     dns: tokio::net::UdpSocket,
     stopped: oneshot::Receiver<()>,
 ) {
-    // Owned here, so that none outlives this task.
+    // Owned by this task, so they end with it.
     let (mut connections, mut questions) = (JoinSet::new(), JoinSet::new());
     tokio::select! {
-        () = connection::accept(&way, &http, &mut connections) => {}
-        () = names::answer(&way, dns, &mut questions) => {}
+        () = connection::accept(&context, &http, &mut connections) => {}
+        () = name_server::answer(&context, dns, &mut questions) => {}
         _ = stopped => {}
     }
     connections.shutdown().await;

@@ -1,32 +1,32 @@
-//! Where to next, and what may come along?
+//! Computes the next target of a redirect and removes what must not be sent there.
 
 use http::{HeaderMap, Method, StatusCode, header::LOCATION};
 use url::Url;
 
 use crate::{
-    error::{EgressError, Reason, quoted},
+    error::{EgressError, EgressReason, quoted},
     request::{Credentials, Outgoing},
-    target::{Target, Transport},
+    target::{RequestTarget, Transport},
 };
 
-/// A status that sends elsewhere and a place to go to. Others, 304 among them, are answers.
+/// Whether this is a redirect status with a Location header. Other statuses, such as 304, are final responses.
 pub fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) && headers.contains_key(LOCATION)
 }
 
-/// Where the answer sends to, if that is a URL at all.
-pub fn place(from: &Target, headers: &HeaderMap) -> Result<Url, EgressError> {
-    from.join(location(headers)?).map_err(as_redirect)
+/// Returns the URL of the Location header.
+pub fn location_url(from: &RequestTarget, headers: &HeaderMap) -> Result<Url, EgressError> {
+    from.join(location_header(headers)?).map_err(as_redirect)
 }
 
-/// The next target. `outgoing` becomes what may be sent there.
+/// Returns the next target and removes from `outgoing` what must not be sent there.
 pub fn next(
-    from: &Target,
+    from: &RequestTarget,
     status: StatusCode,
-    place: Url,
+    location: Url,
     outgoing: &mut Outgoing,
-) -> Result<Target, EgressError> {
-    let to = Target::of(place).map_err(as_redirect)?;
+) -> Result<RequestTarget, EgressError> {
+    let to = RequestTarget::of(location).map_err(as_redirect)?;
     if becomes_get(status, outgoing.method()) {
         outgoing.become_get();
     }
@@ -34,14 +34,14 @@ pub fn next(
     if is_downgrade && (outgoing.credentials() == Credentials::Carried || outgoing.has_body()) {
         let host = quoted(&to.authority());
         let message =
-            format!("a redirect from https to http at {host} would expose what was sent in confidence");
-        return Err(EgressError::new(Reason::InsecureRedirect, message));
+            format!("a redirect from https to http at {host} would send credentials or a body unencrypted");
+        return Err(EgressError::new(EgressReason::InsecureRedirect, message));
     }
     if !from.shares_origin_with(&to) {
         if outgoing.has_secret_body() {
             let host = quoted(&to.authority());
-            let message = format!("a redirect to {host} would hand on the secret that was sent");
-            return Err(EgressError::new(Reason::InsecureRedirect, message));
+            let message = format!("a redirect to {host} would forward a secret to another host");
+            return Err(EgressError::new(EgressReason::InsecureRedirect, message));
         }
         outgoing.leave_origin();
     }
@@ -57,24 +57,26 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
     }
 }
 
-/// Two places to go to are none: we and whoever checks us might each choose another.
-fn location(headers: &HeaderMap) -> Result<&str, EgressError> {
-    let invalid =
-        |why: &str| EgressError::new(Reason::InvalidRedirect, format!("the server redirects {why}"));
-    let mut places = headers.get_all(LOCATION).iter();
-    let place = places.next().ok_or_else(|| invalid("to nowhere"))?;
-    if places.any(|other| other != place) {
-        return Err(invalid("to several places at once"));
+/// Different Location headers are rejected, because another reader of the same response might choose another one.
+fn location_header(headers: &HeaderMap) -> Result<&str, EgressError> {
+    let invalid = |why: &str| {
+        EgressError::new(EgressReason::InvalidRedirect, format!("the server sent an invalid redirect: {why}"))
+    };
+    let mut locations = headers.get_all(LOCATION).iter();
+    let location = locations.next().ok_or_else(|| invalid("no Location header"))?;
+    if locations.any(|other| other != location) {
+        return Err(invalid("several different Location headers"));
     }
-    std::str::from_utf8(place.as_bytes()).map_err(|_| invalid("to a place that is not text"))
+    std::str::from_utf8(location.as_bytes()).map_err(|_| invalid("the Location header is not UTF-8"))
 }
 
-/// What the caller wrote was sound; the fault is the server's.
+/// The server caused this error; the caller's request was valid.
 pub fn as_redirect(error: EgressError) -> EgressError {
     match error.reason {
-        Reason::InvalidUrl | Reason::MissingHost | Reason::UrlTooLong => {
-            EgressError::new(Reason::InvalidRedirect, format!("the server redirects to nowhere: {error}"))
-        }
+        EgressReason::InvalidUrl | EgressReason::MissingHost | EgressReason::UrlTooLong => EgressError::new(
+            EgressReason::InvalidRedirect,
+            format!("the server sent an invalid redirect: {error}"),
+        ),
         _ => error,
     }
 }

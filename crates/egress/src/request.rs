@@ -1,4 +1,4 @@
-//! What is sent? The caller's words, checked; the connection's words, ours.
+//! Validates a tool's request and builds the HTTP message. Connection headers are set here, never by the tool.
 
 use std::fmt;
 
@@ -14,29 +14,29 @@ use http::{
 use http_body_util::Full;
 
 use crate::{
-    error::{EgressError, Reason, quoted},
-    limits::Limits,
-    target::Target,
+    error::{EgressError, EgressReason, quoted},
+    limits::EgressLimits,
+    target::RequestTarget,
 };
 
-/// What the caller wants.
+/// A request from a tool.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Request {
     pub method: String,
     pub url: String,
-    /// Those of the connection (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-…`, …) are dropped.
+    /// Connection headers (`Host`, `Content-Length`, `Transfer-Encoding`, `Proxy-…`, …) are dropped.
     pub headers: Vec<(String, String)>,
     /// Dropped for GET and HEAD.
     pub body: Bytes,
     pub redirects: Redirects,
-    /// Names of headers that carry secrets: they stay with the first origin, and never follow a redirect from https
-    /// to http.
+    /// Names of headers that carry secrets. They are sent to the first origin only, and never follow a redirect from
+    /// https to http.
     pub sensitive_headers: Vec<String>,
     pub body_holds: BodyHolds,
 }
 
-/// The method of a request, and those that a server may take in its place: frameworks let a header override it, by which a
-/// POST is a DELETE.
+/// Returns the method of a request and all methods from override headers. Many frameworks let such a header turn a POST
+/// into a DELETE.
 pub fn meant_methods<'a>(
     method: &'a str,
     headers: impl Iterator<Item = (&'a str, &'a str)>,
@@ -46,18 +46,18 @@ pub fn meant_methods<'a>(
 }
 
 fn overrides_method(header: &str) -> bool {
-    // Many servers do not tell the two apart.
+    // Many servers treat `_` and `-` in header names alike.
     let header = header.replace('_', "-");
     METHOD_OVERRIDES.iter().any(|name| header.eq_ignore_ascii_case(name))
 }
 
 const METHOD_OVERRIDES: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/// May the body go where a redirect sends it?
+/// Whether a redirect may take the body to another origin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BodyHolds {
     Data,
-    /// It stays with the first origin: a redirect that would take it to another one is an error.
+    /// The body is sent to the first origin only. A redirect that would forward it is an error.
     Secrets,
 }
 
@@ -66,7 +66,7 @@ pub enum Redirects {
     Follow,
     /// A redirect ends the request with an error.
     Error,
-    /// A redirect is an answer like any other.
+    /// A redirect is returned like any other response.
     Manual,
 }
 
@@ -85,7 +85,7 @@ impl Request {
     }
 }
 
-/// Values of headers, the query and the body stay out of logs.
+/// Keeps header values, the query and the body out of logs.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -99,9 +99,9 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A request that was found sound. Changes from hop to hop.
+/// A valid request. Redirects change it.
 pub struct Outgoing {
-    /// The method and the names of headers, as the tool wrote them.
+    /// The method and header names in the tool's spelling.
     written: Vec<String>,
     method: Method,
     headers: HeaderMap,
@@ -111,7 +111,7 @@ pub struct Outgoing {
     body_holds: BodyHolds,
 }
 
-/// Did the request, as it was first sent, carry what must not travel in the clear?
+/// Whether the original request carried credentials, which must not be sent unencrypted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Credentials {
     Carried,
@@ -119,14 +119,14 @@ pub enum Credentials {
 }
 
 impl Outgoing {
-    pub fn of(request: &Request, limits: &Limits) -> Result<Self, EgressError> {
+    pub fn of(request: &Request, limits: &EgressLimits) -> Result<Self, EgressError> {
         let method = sound_method(&request.method)?;
         let headers = sound_headers(&request.headers, limits)?;
         let sensitive = sensitive_names(&request.sensitive_headers)?;
         if request.body.len() > limits.request_body_bytes {
             let message =
                 format!("the request body is longer than {} bytes; send less", limits.request_body_bytes);
-            return Err(EgressError::new(Reason::RequestBodyTooLarge, message));
+            return Err(EgressError::new(EgressReason::RequestBodyTooLarge, message));
         }
         let is_bodiless = method == Method::GET || method == Method::HEAD;
         let body = if is_bodiless { Bytes::new() } else { request.body.clone() };
@@ -167,7 +167,7 @@ impl Outgoing {
         self.has_body() && self.body_holds == BodyHolds::Secrets
     }
 
-    /// The redirect asks for the new place to be read, not written to.
+    /// The redirect asks for a GET of the new URL.
     pub fn become_get(&mut self) {
         self.method = Method::GET;
         self.body = Bytes::new();
@@ -176,8 +176,8 @@ impl Outgoing {
         }
     }
 
-    /// Another origin gets what every server may see. What else there is may be a key under any name, and it does not
-    /// come back when a later redirect leads home.
+    /// Keeps only headers that every server may see: any other header may be a credential. Removed headers stay removed
+    /// when a later redirect leads back to the first origin.
     pub fn leave_origin(&mut self) {
         let names: Vec<HeaderName> = self.headers.keys().cloned().collect();
         for name in names {
@@ -187,10 +187,10 @@ impl Outgoing {
         }
     }
 
-    pub fn to_http(&self, target: &Target) -> Result<http::Request<Full<Bytes>>, EgressError> {
+    pub fn to_http(&self, target: &RequestTarget) -> Result<http::Request<Full<Bytes>>, EgressError> {
         let unusable = |what: &str| {
-            let message = format!("{} has a {what} that cannot be sent", quoted(&target.authority()));
-            EgressError::new(Reason::InvalidUrl, message)
+            let message = format!("cannot send the {what} of the URL for {}", quoted(&target.authority()));
+            EgressError::new(EgressReason::InvalidUrl, message)
         };
         let uri = Uri::builder().path_and_query(target.path_and_query());
         let uri = uri.build().map_err(|_| unusable("path"))?;
@@ -219,32 +219,32 @@ impl Outgoing {
 fn sound_method(text: &str) -> Result<Method, EgressError> {
     let invalid = || {
         let message = format!("{} is not a method; use GET, POST, PUT, PATCH, DELETE or HEAD", quoted(text));
-        EgressError::new(Reason::InvalidMethod, message)
+        EgressError::new(EgressReason::InvalidMethod, message)
     };
-    if text.len() > MOST_METHOD_BYTES {
+    if text.len() > MAX_METHOD_BYTES {
         return Err(invalid());
     }
     let upper = text.to_ascii_uppercase();
     if FORBIDDEN_METHODS.contains(&upper.as_str()) {
         let message = format!("method {} is not allowed; use another one", quoted(text));
-        return Err(EgressError::new(Reason::ForbiddenMethod, message));
+        return Err(EgressError::new(EgressReason::ForbiddenMethod, message));
     }
     Method::from_bytes(upper.as_bytes()).map_err(|_| invalid())
 }
 
-fn sound_headers(given: &[(String, String)], limits: &Limits) -> Result<HeaderMap, EgressError> {
+fn sound_headers(given: &[(String, String)], limits: &EgressLimits) -> Result<HeaderMap, EgressError> {
     let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
     if given.len() > limits.request_headers || bytes > limits.request_header_bytes {
         let message = format!(
             "the request has more than {} headers or {} bytes of them; send fewer",
             limits.request_headers, limits.request_header_bytes
         );
-        return Err(EgressError::new(Reason::RequestHeadersTooLarge, message));
+        return Err(EgressError::new(EgressReason::RequestHeadersTooLarge, message));
     }
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let sound_name = sound_name(name)?;
-        // Checked before it is dropped: a line end is never innocent.
+        // Validate a header before dropping it: a line break indicates header injection.
         let sound_value = sound_value(name, value)?;
         if !belongs_to_connection(&sound_name) {
             headers.append(sound_name, sound_value);
@@ -253,13 +253,13 @@ fn sound_headers(given: &[(String, String)], limits: &Limits) -> Result<HeaderMa
     Ok(headers)
 }
 
-/// Bytes beyond ASCII would be read as Latin-1 here and as UTF-8 there.
+/// Some servers read bytes beyond ASCII as Latin-1, others as UTF-8.
 fn sound_value(name: &str, value: &str) -> Result<HeaderValue, EgressError> {
     let sound = HeaderValue::from_str(value).ok().filter(|_| value.is_ascii());
     sound.ok_or_else(|| {
         let name = quoted(name);
         let message = format!("the value of header {name} has control or non-ASCII characters; encode it");
-        EgressError::new(Reason::InvalidHeader, message)
+        EgressError::new(EgressReason::InvalidHeader, message)
     })
 }
 
@@ -270,11 +270,11 @@ fn sensitive_names(given: &[String]) -> Result<Vec<HeaderName>, EgressError> {
 fn sound_name(name: &str) -> Result<HeaderName, EgressError> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
         let message = format!("{} is not a header name; use letters, digits and `-`", quoted(name));
-        EgressError::new(Reason::InvalidHeader, message)
+        EgressError::new(EgressReason::InvalidHeader, message)
     })
 }
 
-/// Headers through which a caller could reshape the message or speak to whatever stands in between.
+/// Headers that would let a tool change the message framing or address intermediaries.
 fn belongs_to_connection(name: &HeaderName) -> bool {
     CONNECTION_HEADERS.contains(name)
         || name.as_str().starts_with("proxy-")
@@ -282,7 +282,7 @@ fn belongs_to_connection(name: &HeaderName) -> bool {
 }
 
 static CONNECTION_HEADERS: [HeaderName; 9] = [
-    ACCEPT_ENCODING, // what we can decode is ours to say
+    ACCEPT_ENCODING, // set to the codings that `body` can decode
     CONNECTION,
     CONTENT_LENGTH,
     EXPECT,
@@ -308,7 +308,7 @@ static HARMLESS: [HeaderName; 11] = [
 ];
 
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
-const MOST_METHOD_BYTES: usize = 32;
+const MAX_METHOD_BYTES: usize = 32;
 const OUR_NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]

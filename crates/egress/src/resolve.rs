@@ -1,4 +1,4 @@
-//! Which addresses does this name have? Asked once for every hop; what is judged is what is dialled.
+//! Resolves names. Each hop resolves once, and the checked addresses are the dialled ones.
 
 use std::{
     io,
@@ -13,30 +13,31 @@ use hickory_resolver::{
     proto::{op::ResponseCode, rr::Name},
 };
 
-use crate::error::{EgressError, Reason};
+use crate::error::{EgressError, EgressReason};
 
-/// Turns a name into addresses. What it says is judged, so a lying implementation reaches no more than an honest one.
+/// Resolves names. Its answers are checked, so even a malicious implementation cannot reach more.
 pub trait Resolve: Send + Sync {
-    /// All addresses of a name (never of a literal); no addresses is an empty list, no answer an error.
+    /// Returns all addresses of a name (never of an address literal). A name without addresses is an empty list; a
+    /// failed lookup is an error.
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a>;
 }
 
-/// What `Resolve` hands back.
+/// The future that `Resolve` returns.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// The resolver of this machine: its hosts file, then its name servers.
+/// This machine's resolver: its hosts file, then its name servers.
 #[derive(Clone, Debug)]
 pub struct SystemResolver {
     resolver: TokioResolver,
 }
 
 impl SystemResolver {
-    /// Reads the machine's resolver settings.
+    /// Reads the resolver settings of this machine.
     pub fn new() -> Result<Self, EgressError> {
         TokioResolver::builder_tokio().and_then(Self::finish).map_err(|error| unusable(&error))
     }
 
-    /// Asks these name servers instead of the machine's own.
+    /// Uses these name servers instead of those of this machine.
     pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, EgressError> {
         let at_port = |mut connection: ConnectionConfig, server: &SocketAddr| {
             connection.port = server.port();
@@ -55,9 +56,9 @@ impl SystemResolver {
     fn finish(
         mut builder: hickory_resolver::ResolverBuilder<TokioRuntimeProvider>,
     ) -> Result<Self, NetError> {
-        // What one call has asked for could be told by another from how soon it gets the answer.
+        // No cache: a fast answer would reveal that another call asked for the same name.
         builder.options_mut().cache_size = 0;
-        // Both families: an address that is not asked for is not judged.
+        // Query both families, because the check must see every address of the name.
         builder.options_mut().ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
         builder.build().map(|resolver| Self { resolver })
     }
@@ -67,8 +68,8 @@ impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
         Box::pin(async move {
             let mut absolute = Name::from_ascii(name).map_err(io::Error::other)?;
-            // Without this the search list of the machine would be tried, and the name that was judged by the rules
-            // would not be the name that is asked for.
+            // An absolute name ignores the search list of this machine. Otherwise the resolver might look up another
+            // name than the checked one.
             absolute.set_fqdn(true);
             match self.resolver.lookup_ip(absolute).await {
                 Ok(found) => Ok(found.iter().collect()),
@@ -85,7 +86,7 @@ impl Resolve for SystemResolver {
 
 fn unusable(error: &NetError) -> EgressError {
     let message = format!("the name servers of this machine cannot be used: {error}; check /etc/resolv.conf");
-    EgressError::new(Reason::ResolverUnusable, message)
+    EgressError::new(EgressReason::ResolverUnusable, message)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What came back, and which way did it go?
+//! The response of a request and the hops that led to it.
 
 use std::{
     fmt,
@@ -15,76 +15,76 @@ use http::{
 use url::Url;
 
 use crate::{
-    error::{EgressError, Reason},
-    exchange::Answer,
+    error::{EgressError, EgressReason},
+    exchange::HttpAnswer,
     target::for_journal,
 };
 
-/// An answer, whole and unpacked.
+/// A complete, decompressed response.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Response {
     pub status: u16,
-    /// Where the answer came from, after redirects.
+    /// The final URL, after redirects.
     pub url: String,
-    /// Names in lower case, in order of first appearance; a repeated header stays repeated. Bytes beyond ASCII are
-    /// read as Latin-1.
+    /// Names in lower case, in order of first appearance; repeated headers stay repeated. Bytes beyond ASCII are
+    /// decoded as Latin-1.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// One for every server that was spoken to; the last one gave this answer.
+    /// One per server; the last one sent this response.
     pub hops: Vec<Hop>,
 }
 
-/// A place that a request was to go to, as the journal tells it.
+/// One target of a request, for the journal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hop {
-    /// Without query, which may carry keys.
+    /// Without the query, which may contain keys.
     pub url: String,
-    /// Nothing if no connection was made.
+    /// `None` if no connection was made.
     pub address: Option<SocketAddr>,
-    /// Nothing if no answer came.
+    /// `None` if no response arrived.
     pub status: Option<u16>,
-    /// From the question for the address to the end of the answer; zero if it never came.
+    /// From the DNS lookup to the end of the response; zero without a response.
     pub elapsed: Duration,
-    /// Bytes of the body as they came over the wire.
+    /// Body bytes on the wire.
     pub received: u64,
 }
 
-/// The way of one request, written down as it goes: who drops the request knows where it was.
+/// Hops of one request, recorded as they happen. A caller that cancels the request can still read them.
 #[derive(Clone, Debug, Default)]
-pub struct Trail(Arc<Mutex<Vec<Hop>>>);
+pub struct HopTrail(Arc<Mutex<Vec<Hop>>>);
 
-impl Trail {
-    /// All but the last one answered. The last one may have been refused, or be spoken to.
+impl HopTrail {
+    /// All hops but the last have responded. The last one may be refused or in progress.
     pub fn hops(&self) -> Vec<Hop> {
-        self.written().clone()
+        self.lock().clone()
     }
 
-    /// Before the place is judged: a refused one is to be known too.
+    /// Called before the target is checked, because refused targets are recorded, too.
     pub(crate) fn head_for(&self, url: &Url) {
         let (url, elapsed) = (for_journal(url), Duration::ZERO);
-        self.written().push(Hop { url, address: None, status: None, elapsed, received: 0 });
+        self.lock().push(Hop { url, address: None, status: None, elapsed, received: 0 });
     }
 
-    /// Tells more of the last place.
-    pub(crate) fn add(&self, tell: impl FnOnce(&mut Hop)) {
-        if let Some(hop) = self.written().last_mut() {
-            tell(hop);
+    /// Updates the last hop.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Hop)) {
+        if let Some(hop) = self.lock().last_mut() {
+            change(hop);
         }
     }
 
-    fn written(&self) -> MutexGuard<'_, Vec<Hop>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Hop>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Response {
-    /// With at most `cap` bytes of headers as text: a byte beyond ASCII, one of those that came, is two of them.
-    pub(crate) fn of(answer: Answer, url: String, cap: usize) -> Result<Self, EgressError> {
+    /// `cap` limits the headers as text. A byte beyond ASCII takes two bytes there.
+    pub(crate) fn of(answer: HttpAnswer, url: String, cap: usize) -> Result<Self, EgressError> {
         let headers = listed(&answer.headers, answer.unpacked);
         let bytes = headers.iter().map(|(name, value)| name.len().saturating_add(value.len()));
         if bytes.fold(0, usize::saturating_add) > cap {
-            let message = format!("the headers of the answer are larger than {cap} bytes as text");
-            return Err(EgressError::new(Reason::ResponseHeadersTooLarge, message));
+            let message = format!("the response headers are larger than {cap} bytes");
+            return Err(EgressError::new(EgressReason::ResponseHeadersTooLarge, message));
         }
         Ok(Self { status: answer.status.as_u16(), url, headers, body: answer.body, hops: Vec::new() })
     }
@@ -106,7 +106,7 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Is the body still as the server packed it?
+/// Whether the body was decompressed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unpacked {
     AsSent,
@@ -114,7 +114,7 @@ pub enum Unpacked {
 }
 
 fn listed(headers: &HeaderMap, unpacked: Unpacked) -> Vec<(String, String)> {
-    // They describe a body that the caller will not see.
+    // These headers describe the compressed body.
     let is_stale = |name: &http::HeaderName| {
         unpacked == Unpacked::Decoded && (name == CONTENT_ENCODING || name == CONTENT_LENGTH)
     };

@@ -1,4 +1,4 @@
-//! Which hosts may be reached at all? Plain data; whoever knows the policy fills it in.
+//! Network rules: which hosts and ports may be reached. Plain data, filled in from the policy by the caller.
 
 use std::net::IpAddr;
 
@@ -8,28 +8,28 @@ use crate::{
     error::EgressError,
     judge,
     listeners::Listeners,
-    target::{Target, TargetHost},
+    target::{RequestTarget, TargetHost},
 };
 
-/// What one request may reach.
+/// The hosts that one request may reach.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Rules {
-    pub mode: Mode,
-    /// Read in `Allowlist` mode only; empty reaches nothing. An address in the list may be private. A name that resolves to a
-    /// private address is refused.
+pub struct EgressRules {
+    pub mode: EgressMode,
+    /// Used in `Allowlist` mode only; an empty list allows nothing. An address in the list may be private. A name that
+    /// resolves to a private address is refused.
     pub hosts: Vec<HostRule>,
-    /// Refused in every mode, also where allowed. An address listed here is refused behind a name too.
+    /// Refused in every mode, even if also allowed. A listed address is refused behind a name, too.
     pub blocked_hosts: Vec<HostRule>,
     pub blocked_ports: Vec<u16>,
-    /// Refuse addresses off the public internet. `Strict` mode, and `*` in an allow list, guard in any case.
+    /// Refuses addresses outside the public internet. `Strict` mode and `*` in an allow list always refuse them.
     pub guard_private: Guard,
-    /// Refuse the endpoints where clouds hand out credentials, in every mode.
+    /// Refuses cloud metadata endpoints, which hand out credentials, in every mode.
     pub guard_metadata: Guard,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Mode {
-    /// Nothing.
+pub enum EgressMode {
+    /// No host.
     Blocked,
     /// The listed hosts.
     Allowlist,
@@ -45,11 +45,11 @@ pub enum Guard {
     Off,
 }
 
-/// Hosts, at one port or at every port.
+/// A host pattern, for one port or for all ports.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct HostRule {
     names: RuleNames,
-    /// `None` is every port.
+    /// `None` means every port.
     port: Option<u16>,
 }
 
@@ -61,11 +61,11 @@ enum RuleNames {
     Above(String),
 }
 
-impl Rules {
-    /// Nothing is reachable; the start for whoever opens one thing after another.
+impl EgressRules {
+    /// Allows nothing; the starting point for building rules.
     pub fn blocked() -> Self {
         Self {
-            mode: Mode::Blocked,
+            mode: EgressMode::Blocked,
             hosts: Vec::new(),
             blocked_hosts: Vec::new(),
             blocked_ports: Vec::new(),
@@ -74,25 +74,25 @@ impl Rules {
         }
     }
 
-    /// The one host of a URL that the operator named: a collector, an issuer, a webhook. Such hosts stand in private
-    /// networks as well; endpoints of metadata stay refused.
+    /// Allows only the host of a URL that the operator configured: a collector, an issuer, a webhook. The host may be
+    /// in a private network. Metadata endpoints stay refused.
     pub fn only(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         Self {
-            mode: Mode::Allowlist,
+            mode: EgressMode::Allowlist,
             hosts: vec![HostRule::exact(host)],
             guard_private: Guard::Off,
             ..Self::blocked()
         }
     }
 
-    /// Judges a URL without asking the network. A request judges it again, and then its addresses. The listeners of the
-    /// gateway are judged only then.
+    /// Checks a URL without network access. A request checks it again, then its addresses and the listeners of the
+    /// gateway.
     pub fn judge_host(&self, url: &Url) -> Result<(), EgressError> {
-        judge::admit(self, &Target::of(url.clone())?, &Listeners::of_this_process()).map(drop)
+        judge::admit(self, &RequestTarget::of(url.clone())?, &Listeners::of_this_process()).map(drop)
     }
 
-    /// The same rules for a question about a name, which has no port.
+    /// The same rules for a DNS question, which has no port.
     pub(crate) fn for_names(&self) -> Self {
         let any_port = |rule: &HostRule| rule.clone().at_port(None);
         Self {
@@ -105,7 +105,7 @@ impl Rules {
 }
 
 impl HostRule {
-    /// `*`: every host, judged as in `Strict` mode.
+    /// `*`: every host, with the checks of `Strict` mode.
     pub const ANY: Self = Self { names: RuleNames::Any, port: None };
 
     /// A name, or an address without brackets.
@@ -113,28 +113,28 @@ impl HostRule {
         Self { names: RuleNames::Exact(host), port: None }
     }
 
-    /// `*.example.com`: the name itself and everything below it.
+    /// `*.example.com`: the name itself and all its subdomains.
     pub const fn below(name: String) -> Self {
         Self { names: RuleNames::Below(name), port: None }
     }
 
-    /// `docs.*`: names whose first labels are these.
+    /// `docs.*`: names that start with these labels.
     pub const fn above(name: String) -> Self {
         Self { names: RuleNames::Above(name), port: None }
     }
 
-    /// The same hosts at this port only; at every port where `None`.
+    /// The same hosts at this port only; `None` means every port.
     #[must_use]
     pub fn at_port(self, port: Option<u16>) -> Self {
         Self { port, ..self }
     }
 
-    /// Is it `*`, at whatever port? Such a rule names no host.
+    /// Whether the pattern is `*`, at any port. Such a rule does not name a host.
     pub(crate) fn is_any(&self) -> bool {
         self.names == RuleNames::Any
     }
 
-    /// Does it name exactly this host, and not by a wildcard?
+    /// Whether the rule names exactly this host, without a wildcard.
     pub(crate) fn names_exactly(&self, host: &TargetHost, port: u16) -> bool {
         matches!(self.names, RuleNames::Exact(_)) && self.covers(host, port)
     }
@@ -162,7 +162,7 @@ impl RuleNames {
                 let below = name.strip_prefix(&prefix);
                 !prefix.is_empty() && below.is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
             }
-            // `*.1.1` is no way to name 8.8.1.1: addresses have no labels.
+            // Addresses have no labels, so `*.1.1` does not match 8.8.1.1.
             (Self::Below(_) | Self::Above(_), TargetHost::Address(_)) => false,
         }
     }

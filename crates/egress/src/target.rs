@@ -1,26 +1,26 @@
-//! Where does this URL lead? Parsed once; the value that is judged is the value that is dialled.
+//! Parses URLs into request targets. A URL is parsed once; the checked value is the dialled value.
 
 use std::net::IpAddr;
 
 use url::{Host, ParseError, Url};
 
-use crate::error::{EgressError, Reason, quoted};
+use crate::error::{EgressError, EgressReason, quoted};
 
-/// Reads a URL the way a request will read it, so that a check before the call sees what the call would see.
+/// Parses a URL exactly as a request does. A check before the call therefore sees the same target.
 pub fn parse_url(text: &str) -> Result<Url, EgressError> {
-    Target::parse(text).map(|target| target.url)
+    RequestTarget::parse(text).map(|target| target.url)
 }
 
-/// A URL with everything decided that matters to a guard.
+/// A parsed URL with its host, port and transport.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct RequestTarget {
     url: Url,
     host: TargetHost,
     port: u16,
     transport: Transport,
 }
 
-/// A name without trailing dot, in ASCII and lower case; or the address that packets go to.
+/// A name in lower-case ASCII without a trailing dot, or the address that packets go to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TargetHost {
     Name(String),
@@ -33,25 +33,26 @@ pub enum Transport {
     Tls,
 }
 
-impl Target {
+impl RequestTarget {
     pub fn parse(text: &str) -> Result<Self, EgressError> {
         refuse_controls(text)?;
         let url = Url::parse(text).map_err(|error| unreadable(text, error))?;
         Self::of(url)
     }
 
-    /// `host` or `host:port`, as a tunnel or a Host header names a place.
+    /// Parses `host` or `host:port`, the form used by CONNECT and the Host header.
     pub fn of_authority(text: &str) -> Result<Self, EgressError> {
-        // Nothing that would begin a path or a query, or be decoded to something else; `@` is told by its own reason.
+        // Rejects characters that begin a path or query, and percent-encoding. `@` passes here, because `parse` reports
+        // it with its own reason.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]@".contains(&byte);
         if text.is_empty() || !text.bytes().all(is_plain) {
             let message = format!("{} does not name a host and a port; write `host:443`", quoted(text));
-            return Err(EgressError::new(Reason::InvalidUrl, message));
+            return Err(EgressError::new(EgressReason::InvalidUrl, message));
         }
         Self::parse(&format!("http://{text}/"))
     }
 
-    /// Where a redirect leads, seen from here; not yet found to be a place that can be asked.
+    /// Resolves a redirect location against this URL. The result is not checked yet.
     pub fn join(&self, location: &str) -> Result<Url, EgressError> {
         refuse_controls(location)?;
         self.url.join(location).map_err(|error| unreadable(location, error))
@@ -63,12 +64,12 @@ impl Target {
             "https" => Transport::Tls,
             other => {
                 let message = format!("scheme {} is not supported; use http or https", quoted(other));
-                return Err(EgressError::new(Reason::UnsupportedScheme, message));
+                return Err(EgressError::new(EgressReason::UnsupportedScheme, message));
             }
         };
         if !url.username().is_empty() || url.password().is_some() {
-            let message = "a URL carries no user or password; send an Authorization header";
-            return Err(EgressError::new(Reason::UserinfoInUrl, message));
+            let message = "a URL must not contain a user or password; send an Authorization header";
+            return Err(EgressError::new(EgressReason::UserinfoInUrl, message));
         }
         let host = match url.host() {
             Some(Host::Domain(name)) => TargetHost::Name(sound_name(name)?),
@@ -78,9 +79,12 @@ impl Target {
         };
         let port = url.port_or_known_default().unwrap_or_default();
         if port == 0 {
-            return Err(EgressError::new(Reason::PortBlocked, "port 0 cannot be reached; name another port"));
+            return Err(EgressError::new(
+                EgressReason::PortBlocked,
+                "port 0 cannot be reached; use another port",
+            ));
         }
-        // Rewritten, so that the Host header, the TLS name and the origin agree with what was judged.
+        // Write the host back, because the Host header, the TLS name and the origin must equal the checked host.
         let rewritten = match &host {
             TargetHost::Name(name) => url.set_host(Some(name)).is_ok(),
             TargetHost::Address(address) => url.set_ip_host(*address).is_ok(),
@@ -112,31 +116,31 @@ impl Target {
         self.transport == other.transport && self.host == other.host && self.port == other.port
     }
 
-    /// What the Host header says.
+    /// The value of the Host header.
     pub fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Path and query, as the request line says them.
+    /// Path and query for the request line.
     pub fn path_and_query(&self) -> String {
         let path = self.url.path();
         self.url.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
     }
 }
 
-/// Queries carry keys, and what stands before an `@` is one.
+/// Removes the query and the user, which may contain credentials.
 pub fn for_journal(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // They fail where a URL has no host, and then it has no user either.
+    // These fail only for a URL without a host, which has no user either.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.into()
 }
 
-/// In a message: the host as it was understood.
+/// The normalized host, for messages.
 impl std::fmt::Display for TargetHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -146,11 +150,11 @@ impl std::fmt::Display for TargetHost {
     }
 }
 
-/// The parser would drop tabs and line ends silently, and two readers might then see two URLs.
+/// The URL parser silently drops tabs and line ends, so another reader might see another URL.
 fn refuse_controls(text: &str) -> Result<(), EgressError> {
     if text.chars().any(char::is_control) {
         let message = format!("{} contains control characters; percent-encode or remove them", quoted(text));
-        return Err(EgressError::new(Reason::InvalidUrl, message));
+        return Err(EgressError::new(EgressReason::InvalidUrl, message));
     }
     Ok(())
 }
@@ -160,32 +164,32 @@ fn unreadable(text: &str, error: ParseError) -> EgressError {
         return missing_host();
     }
     let message = format!("{} is not a URL: {error}; write `https://host/path`", quoted(text));
-    EgressError::new(Reason::InvalidUrl, message)
+    EgressError::new(EgressReason::InvalidUrl, message)
 }
 
 fn missing_host() -> EgressError {
-    EgressError::new(Reason::MissingHost, "the URL names no host; write `https://host/path`")
+    EgressError::new(EgressReason::MissingHost, "the URL has no host; write `https://host/path`")
 }
 
-/// The URL standard allows characters in a host that no resolver, certificate or rule knows.
+/// The URL standard allows host characters that resolvers, certificates and rules do not support.
 fn sound_name(name: &str) -> Result<String, EgressError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.is_empty() {
         return Err(missing_host());
     }
     let is_sound = |label: &str| {
-        (1..=MOST_LABEL_BYTES).contains(&label.len())
+        (1..=MAX_LABEL_BYTES).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    if name.len() > MOST_NAME_BYTES || !name.split('.').all(is_sound) {
+    if name.len() > MAX_NAME_BYTES || !name.split('.').all(is_sound) {
         let message = format!("{} is not a host name (RFC 1123)", quoted(name));
-        return Err(EgressError::new(Reason::InvalidUrl, message));
+        return Err(EgressError::new(EgressReason::InvalidUrl, message));
     }
     Ok(name.to_ascii_lowercase())
 }
 
-const MOST_NAME_BYTES: usize = 253;
-const MOST_LABEL_BYTES: usize = 63;
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
 
 #[cfg(test)]
 mod tests;

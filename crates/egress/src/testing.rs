@@ -1,4 +1,4 @@
-//! What do tests speak to? Servers on loopback that say exactly the bytes they are told to.
+//! Test servers on loopback, and rules and limits for tests.
 
 use std::{
     collections::HashMap,
@@ -15,18 +15,18 @@ use tokio::{
 };
 
 use crate::{
-    Egress, EgressError, Guard, HostRule, Limits, Listeners, Mode, Request, Resolve, Resolving, Response,
-    Rules, TlsRoots,
+    Egress, EgressError, EgressLimits, EgressMode, EgressRules, Guard, HostRule, Listeners, Request, Resolve,
+    Resolving, Response, TlsRoots,
 };
 
-/// An HTTP server that answers every request with what `answer` makes of it, and remembers the requests.
-pub struct Server {
+/// An HTTP server that answers each request with `answer` and records the requests.
+pub struct TestServer {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
-impl Server {
+impl TestServer {
     pub async fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         Self::speaking(move |mut stream, request| {
@@ -40,7 +40,7 @@ impl Server {
         .await
     }
 
-    /// A server that says the same bytes again and again until the connection is closed.
+    /// A server that sends the same bytes until the connection is closed.
     pub async fn endless(bytes: &'static str) -> Self {
         Self::speaking(move |mut stream, _| async move {
             while stream.write_all(bytes.repeat(100).as_bytes()).await.is_ok() {}
@@ -48,7 +48,7 @@ impl Server {
         .await
     }
 
-    /// A server that does as it likes once it has read a request.
+    /// A server that reads a request and then runs `speak`.
     pub async fn speaking<F, S>(speak: F) -> Self
     where
         F: Fn(TcpStream, String) -> S + Send + Sync + 'static,
@@ -75,7 +75,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// The same place under a name that `egress` resolves.
+    /// The same URL with a name that `egress` resolves.
     pub fn url_as(&self, name: &str, path: &str) -> String {
         format!("http://{name}:{}{path}", self.address.port())
     }
@@ -85,7 +85,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -109,7 +109,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A header of a request as a server saw it.
+/// Returns the value of a header from a recorded request.
 pub fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
     let lines = request.split("\r\n\r\n").next()?.lines().skip(1);
     let mut pairs = lines.filter_map(|line| line.split_once(": "));
@@ -124,63 +124,64 @@ pub fn redirect(status: u16, location: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n").into_bytes()
 }
 
-/// Names and their addresses; every other name fails.
-pub struct Names(pub HashMap<&'static str, Vec<IpAddr>>);
+/// Resolves these names; every other name fails.
+pub struct FakeResolver(pub HashMap<&'static str, Vec<IpAddr>>);
 
-impl Resolve for Names {
+impl Resolve for FakeResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
         let found = self.0.get(name).cloned();
         Box::pin(async move { found.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)) })
     }
 }
 
-/// A way out on which `a.test` and `b.test` are loopback, under limits that keep a hanging test short.
+/// An `Egress` that resolves `a.test` and `b.test` to loopback.
 pub fn egress() -> Egress {
     egress_with(limits())
 }
 
-pub fn egress_with(limits: Limits) -> Egress {
+pub fn egress_with(limits: EgressLimits) -> Egress {
     let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     let names = HashMap::from([("a.test", here.clone()), ("b.test", here), ("nothing.test", Vec::new())]);
-    Egress::new(Arc::new(Names(names)), &some_roots(), limits, Listeners::of_this_process()).unwrap()
+    Egress::new(Arc::new(FakeResolver(names)), &some_roots(), limits, Listeners::of_this_process()).unwrap()
 }
 
-pub fn limits() -> Limits {
-    Limits { response_body_bytes: 100_000, ..Limits::default() }
+pub fn limits() -> EgressLimits {
+    EgressLimits { response_body_bytes: 100_000, ..EgressLimits::default() }
 }
 
-/// Roots that sign for nobody: most tests never use TLS, and none depends on the machine's own.
+/// A root certificate without servers. Most tests do not use TLS, and tests must not depend on this machine's roots.
 pub fn some_roots() -> TlsRoots {
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     TlsRoots::Pem(signed.cert.pem().into_bytes())
 }
 
-/// Everything may be reached but metadata.
-pub fn open() -> Rules {
-    Rules { mode: Mode::Open, guard_private: Guard::Off, ..Rules::blocked() }
+/// Allows everything except metadata endpoints.
+pub fn open() -> EgressRules {
+    EgressRules { mode: EgressMode::Open, guard_private: Guard::Off, ..EgressRules::blocked() }
 }
 
-/// Loopback is reached by number and nothing else is reached.
-pub fn loopback() -> Rules {
+/// Allows the loopback address and nothing else.
+pub fn loopback() -> EgressRules {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let hosts = vec![HostRule::exact(address.to_string())];
-    Rules { mode: Mode::Allowlist, hosts, ..Rules::blocked() }
+    EgressRules { mode: EgressMode::Allowlist, hosts, ..EgressRules::blocked() }
 }
 
-/// The fate of a request, guarded against hanging for ever.
-pub async fn fetch(egress: &Egress, rules: &Rules, request: Request) -> Result<Response, EgressError> {
+/// Sends a request, with a timeout for the test.
+pub async fn fetch(egress: &Egress, rules: &EgressRules, request: Request) -> Result<Response, EgressError> {
     let guarded = tokio::time::timeout(Duration::from_mins(1), egress.fetch(rules, request));
-    guarded.await.expect("a request ends by itself")
+    guarded.await.expect("the request must end before the test timeout")
 }
 
-pub async fn slug_of(egress: &Egress, rules: &Rules, request: Request) -> &'static str {
+pub async fn slug_of(egress: &Egress, rules: &EgressRules, request: Request) -> &'static str {
     match fetch(egress, rules, request).await {
-        Ok(response) => panic!("an answer came: {response:?}"),
+        Ok(response) => panic!("expected an error, got {response:?}"),
         Err(error) => error.slug(),
     }
 }
 
-/// A DNS server over UDP. `answer` gets the question, and how many came before it; it returns datagrams to send.
+/// A DNS server over UDP. `answer` gets the question and the number of earlier questions, and returns the datagrams to
+/// send.
 pub struct DnsServer {
     pub address: SocketAddr,
     task: JoinHandle<()>,

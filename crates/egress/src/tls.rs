@@ -1,4 +1,4 @@
-//! Whom do we believe over TLS? Certificates are always verified; only the roots can be chosen.
+//! TLS connections. Certificates are always verified; only the roots are configurable.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
-    error::{EgressError, Reason, quoted},
+    error::{EgressError, EgressReason, quoted},
     target::TargetHost,
 };
 
-/// The certificates that sign for servers.
+/// The root certificates to trust.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TlsRoots {
     /// Those of this machine.
     System,
-    /// These and no others, in PEM.
+    /// Only these, in PEM.
     Pem(Vec<u8>),
 }
 
@@ -43,13 +43,13 @@ impl Tls {
             .with_root_certificates(store)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // One configuration serves all callers: a resumed session would let a server tell that two of them are we,
-        // and would be believed without a certificate.
+        // All callers share this configuration. A resumed session would let a server link two callers, and it skips
+        // certificate verification.
         config.resumption = Resumption::disabled();
         Ok(Self { config: Arc::new(config) })
     }
 
-    pub async fn shake_hands(
+    pub async fn handshake(
         &self,
         stream: TcpStream,
         host: &TargetHost,
@@ -57,7 +57,7 @@ impl Tls {
         let name = match host {
             TargetHost::Address(address) => ServerName::IpAddress((*address).into()),
             TargetHost::Name(name) => ServerName::try_from(name.clone())
-                .map_err(|_| failed(host, "the name cannot be in a certificate"))?,
+                .map_err(|_| failed(host, "the name is not valid for a certificate"))?,
         };
         let connector = TlsConnector::from(Arc::clone(&self.config));
         connector.connect(name, stream).await.map_err(|error| failed(host, &explained(&error)))
@@ -66,7 +66,7 @@ impl Tls {
 
 fn system_roots() -> Result<RootCertStore, EgressError> {
     let mut store = RootCertStore::empty();
-    // Some stores carry certificates that cannot be read; what remains is judged by whether anything remains.
+    // Some stores contain unreadable certificates. They are skipped; an empty result is an error.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if store.is_empty() {
         return Err(unusable("this machine has none; install ca-certificates"));
@@ -87,15 +87,16 @@ fn pem_roots(pem: &[u8]) -> Result<RootCertStore, EgressError> {
 }
 
 fn unusable(why: &str) -> EgressError {
-    EgressError::new(Reason::TlsRootsUnusable, format!("the root certificates cannot be used: {why}"))
+    EgressError::new(EgressReason::TlsRootsUnusable, format!("the root certificates cannot be used: {why}"))
 }
 
 fn failed(host: &TargetHost, why: &str) -> EgressError {
-    let message = format!("no secure connection to {}: {why}", quoted(&host.to_string()));
-    EgressError::new(Reason::TlsFailed, message)
+    let message = format!("TLS connection to {} failed: {why}", quoted(&host.to_string()));
+    EgressError::new(EgressReason::TlsFailed, message)
 }
 
-/// In our own words: those of the library list the names in the certificate, which are not the caller's to know.
+/// Describes a TLS error. The library's messages list the names in the certificate, which would tell the caller about
+/// other hosts.
 fn explained(error: &std::io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let why = match inner {
@@ -106,11 +107,11 @@ fn explained(error: &std::io::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 "its certificate is for another name"
             }
-            CertificateError::UnknownIssuer => "its certificate is signed by nobody we trust",
+            CertificateError::UnknownIssuer => "its certificate is not signed by a trusted root",
             _ => "its certificate is not valid",
         },
         Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS",
-        Some(_) => "it does not agree on a safe protocol",
+        Some(_) => "it supports no accepted TLS version or cipher",
         None => return error.kind().to_string(),
     };
     why.to_owned()

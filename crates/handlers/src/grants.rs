@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_egress::{Guard, HostRule, Mode, Rules};
+use toolgate_egress::{EgressMode, EgressRules, Guard, HostRule};
 use toolgate_policy::{EffectivePolicy, FilePolicy, NetworkPolicy};
 use toolgate_spec::{HostNames, HostPattern, PathPattern, model::NetworkMode};
 
@@ -23,13 +23,13 @@ pub fn bits(network: &NetworkPolicy, files: &FilePolicy) -> u32 {
     fetch | read | write
 }
 
-pub fn rules(network: &NetworkPolicy) -> Rules {
-    Rules {
+pub fn rules(network: &NetworkPolicy) -> EgressRules {
+    EgressRules {
         mode: match network.mode.value {
-            NetworkMode::Blocked => Mode::Blocked,
-            NetworkMode::Allowlist => Mode::Allowlist,
-            NetworkMode::Strict => Mode::Strict,
-            NetworkMode::Open => Mode::Open,
+            NetworkMode::Blocked => EgressMode::Blocked,
+            NetworkMode::Allowlist => EgressMode::Allowlist,
+            NetworkMode::Strict => EgressMode::Strict,
+            NetworkMode::Open => EgressMode::Open,
         },
         hosts: network.hosts.values().map(host_rule).collect(),
         blocked_hosts: network.blocked_hosts.values().map(host_rule).collect(),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use toolgate_egress::{BodyGuard, Leaving, Part};
+use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
 use toolgate_gate::Survey;
 use toolgate_secrets::{Detector, Finding, Tier};
 
@@ -55,12 +55,12 @@ impl SecretGuard {
 }
 
 impl BodyGuard for SecretGuard {
-    fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
+    fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String> {
         let bytes = self.without_lent(leaving.bytes);
         let bytes = match leaving.part {
             // The name tells what the value is, as it does in a body.
-            Part::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
-            Part::Url | Part::Body | Part::Written => bytes,
+            RequestPart::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
+            RequestPart::Url | RequestPart::Body | RequestPart::Written => bytes,
         };
         let finding = self.secret_in(&bytes)?;
         Some(format!("it holds a {} of {}", finding.kind, finding.provider))
@@ -90,14 +90,14 @@ mod tests {
 
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
-    fn judged(lent: &[&str], part: Part<'_>, text: &str) -> Option<String> {
+    fn judged(lent: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
         judged_after(lent, &Survey::default(), part, text)
     }
 
-    fn judged_after(lent: &[&str], survey: &Survey, part: Part<'_>, text: &str) -> Option<String> {
+    fn judged_after(lent: &[&str], survey: &Survey, part: RequestPart<'_>, text: &str) -> Option<String> {
         let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
         let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, survey);
-        guard.judge(&Leaving { host: "a.example", part, bytes: text.as_bytes() })
+        guard.judge(&OutgoingPart { host: "a.example", part, bytes: text.as_bytes() })
     }
 
     /// The survey of a call whose arguments held these, and to which somebody said yes.
@@ -109,7 +109,7 @@ mod tests {
 
     #[track_caller]
     fn check_header(name: &str, value: &str, expect: Option<&str>) {
-        assert_eq!(judged(&[], Part::Header(name), value).as_deref(), expect, "{name}: {value}");
+        assert_eq!(judged(&[], RequestPart::Header(name), value).as_deref(), expect, "{name}: {value}");
     }
 
     #[test]
@@ -142,12 +142,12 @@ mod tests {
     fn key_is_recognised_as_a_method_a_header_name_or_a_host() {
         let key = format!("{}{}", "AKIA", "Q3EGRFLWZ7XKTN2P");
         for written in [key.clone(), format!("X-{key}"), format!("https://{key}.example/")] {
-            assert!(judged(&[], Part::Written, &written).is_some(), "{written}");
-            assert_eq!(judged(&[&key], Part::Written, &written), None, "{written}");
+            assert!(judged(&[], RequestPart::Written, &written).is_some(), "{written}");
+            assert_eq!(judged(&[&key], RequestPart::Written, &written), None, "{written}");
         }
         for written in ["PROPFIND", "X-Amz-Content-Sha256", "Sec-WebSocket-Key", "https://api.example.com/v1"]
         {
-            assert_eq!(judged(&[], Part::Written, written), None);
+            assert_eq!(judged(&[], RequestPart::Written, written), None);
         }
     }
 
@@ -160,10 +160,10 @@ mod tests {
             ("authorization", format!("Bearer {OPAQUE}")),
             ("cookie", format!("session={OPAQUE}")),
         ] {
-            assert_eq!(judged(&[OPAQUE], Part::Header(name), &value), None, "{name}");
+            assert_eq!(judged(&[OPAQUE], RequestPart::Header(name), &value), None, "{name}");
         }
         let other = format!("a={OPAQUE}; session={}", OPAQUE.to_lowercase());
-        assert!(judged(&[OPAQUE], Part::Header("cookie"), &other).is_some());
+        assert!(judged(&[OPAQUE], RequestPart::Header("cookie"), &other).is_some());
     }
 
     /// The yes was given for what was shown, wherever in the request it stands.
@@ -171,14 +171,14 @@ mod tests {
     fn what_was_agreed_to_may_leave() {
         let survey = agreed(&["hunter22x", "p&ss w0rd/1"]);
         for (part, text) in [
-            (Part::Body, r#"{"note":"please store password = hunter22x"}"#),
-            (Part::Body, r#"{"password":"hunter22x","name":"ann"}"#),
-            (Part::Body, "password=hunter22x&name=ann"),
-            (Part::Body, "password = hunter22x\nname = ann\n"),
-            (Part::Body, r#"{"password":"p&ss w0rd/1"}"#),
-            (Part::Body, "password=p%26ss%20w0rd%2F1&name=ann"),
-            (Part::Header("x-api-key"), "hunter22x"),
-            (Part::Url, "https://a.example/?password=hunter22x"),
+            (RequestPart::Body, r#"{"note":"please store password = hunter22x"}"#),
+            (RequestPart::Body, r#"{"password":"hunter22x","name":"ann"}"#),
+            (RequestPart::Body, "password=hunter22x&name=ann"),
+            (RequestPart::Body, "password = hunter22x\nname = ann\n"),
+            (RequestPart::Body, r#"{"password":"p&ss w0rd/1"}"#),
+            (RequestPart::Body, "password=p%26ss%20w0rd%2F1&name=ann"),
+            (RequestPart::Header("x-api-key"), "hunter22x"),
+            (RequestPart::Url, "https://a.example/?password=hunter22x"),
         ] {
             assert!(judged(&[], part, text).is_some(), "nothing to agree to in {text}");
             assert_eq!(judged_after(&[], &survey, part, text), None, "{text}");
@@ -195,17 +195,17 @@ mod tests {
             r#"{"password":"hunter22x","env":"API_TOKEN=q7Zk2mVx9TbLw4Rs8NyPd3Hc"}"#,
             "password = hunter22xyz",
         ] {
-            assert!(judged_after(&[], &survey, Part::Body, text).is_some(), "{text}");
+            assert!(judged_after(&[], &survey, RequestPart::Body, text).is_some(), "{text}");
         }
         // What is certainly a secret never leaves, whatever somebody said.
         let token = format!("{}_{}", "ghp", "q7Zk2mVx9TbLw4Rs8NyPd3HcJf5GaE0QhQH1");
-        assert!(judged_after(&[], &agreed(&[&token]), Part::Body, &token).is_some());
+        assert!(judged_after(&[], &agreed(&[&token]), RequestPart::Body, &token).is_some());
     }
 
     #[test]
     fn other_parts_are_judged_as_they_are() {
-        assert_eq!(judged(&[], Part::Body, OPAQUE), None);
-        assert!(judged(&[], Part::Body, &format!("api_key: {OPAQUE}")).is_some());
-        assert!(judged(&[], Part::Url, &format!("https://a.example/?token={OPAQUE}")).is_some());
+        assert_eq!(judged(&[], RequestPart::Body, OPAQUE), None);
+        assert!(judged(&[], RequestPart::Body, &format!("api_key: {OPAQUE}")).is_some());
+        assert!(judged(&[], RequestPart::Url, &format!("https://a.example/?token={OPAQUE}")).is_some());
     }
 }

@@ -18,7 +18,7 @@ pub use port::JsHandlers;
 pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
-use toolgate_egress::{Egress, Rules};
+use toolgate_egress::{Egress, EgressRules};
 use toolgate_gate::{LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
@@ -52,7 +52,7 @@ pub struct JsTool {
     identity: [u8; 32],
     spec: Arc<ToolSpec>,
     limits: RunLimits,
-    rules: Arc<Rules>,
+    rules: Arc<EgressRules>,
     files: Option<Arc<FileGrants>>,
     veiled: Option<VeiledReads>,
     surveyor: Arc<Surveyor>,

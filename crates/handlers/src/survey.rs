@@ -9,7 +9,7 @@ mod spelling;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_egress::{HostRule, Mode, ProxyLimits, Rules, parse_url};
+use toolgate_egress::{EgressMode, EgressRules, HostRule, ProxyLimits, parse_url};
 use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, StopFlag, Survey, Touch};
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::ToolSpec;
@@ -28,7 +28,7 @@ pub struct Surveyor {
     /// What the arguments' schema says about texts, which of a path has to hold for its real name as well.
     rules_of_texts: Vec<spelling::Rule>,
     files: Option<Arc<FileGrants>>,
-    rules: Arc<Rules>,
+    rules: Arc<EgressRules>,
     unknown_hosts: UnknownHosts,
     without_network: WithoutNetwork,
     /// In capitals.
@@ -64,7 +64,7 @@ enum UnknownHosts {
 pub struct CallGrants {
     pub paths: Vec<GrantedPath>,
     /// The tool's own rules with the asked-for hosts added; `None` where nothing was asked for.
-    pub rules: Option<Arc<Rules>>,
+    pub rules: Option<Arc<EgressRules>>,
     /// Methods that a person was asked for.
     pub methods: Vec<String>,
 }
@@ -247,7 +247,7 @@ impl Surveyor {
         if let Err(error) = self.rules.judge_host(&url) {
             let Some((source, why)) = self.question_about(&host) else { return Err(refused(error.message)) };
             let mut wider = granted.rules.as_deref().unwrap_or(&self.rules).clone();
-            wider.mode = Mode::Allowlist;
+            wider.mode = EgressMode::Allowlist;
             wider.hosts.push(HostRule::exact(host));
             // Only the list may be lifted by a person: what is blocked, private or a metadata endpoint stays so.
             if wider.judge_host(&url).is_err() {
@@ -265,10 +265,10 @@ impl Surveyor {
         let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
         match self.rules.mode {
             _ if is_address || is_this_machine(host) => None,
-            Mode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
+            EgressMode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
                 Some(("unknown_host", format!("`{host}` is not among the hosts of this tool")))
             }
-            Mode::Blocked if self.without_network == WithoutNetwork::Ask => {
+            EgressMode::Blocked if self.without_network == WithoutNetwork::Ask => {
                 Some(("network", format!("this tool has no network, and would reach `{host}`")))
             }
             _ => None,
@@ -309,9 +309,10 @@ fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-fn may_tunnel(rules: &Rules) -> bool {
+fn may_tunnel(rules: &EgressRules) -> bool {
     let tunnels = ProxyLimits::default().tunnels;
-    rules.mode != Mode::Blocked && tunnels.iter().any(|tunnel| !rules.blocked_ports.contains(&tunnel.port))
+    rules.mode != EgressMode::Blocked
+        && tunnels.iter().any(|tunnel| !rules.blocked_ports.contains(&tunnel.port))
 }
 
 /// Is there a host in it at all? `file:/etc/passwd` would pass for one called `file` with its port left out, and `/etc` for one

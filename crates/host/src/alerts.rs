@@ -13,7 +13,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolgate_config::model::Webhook;
-use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{BodyHolds, Egress, EgressRules, Redirects, Request, parse_url};
 use toolgate_gate::{Finished, Observer};
 
 use crate::{OpenError, journal::FileJournal};
@@ -157,7 +157,7 @@ fn message(call: &Finished<'_>) -> Value {
 /// The one address that alerts go to.
 struct Target {
     url: String,
-    rules: Rules,
+    rules: EgressRules,
     token: Option<String>,
 }
 
@@ -165,7 +165,7 @@ impl Target {
     fn of(webhook: &Webhook) -> Result<Self, OpenError> {
         let told = |problem: String| OpenError { part: "audit.webhook", problem };
         let url = parse_url(&webhook.url).map_err(|error| told(error.to_string()))?;
-        let rules = Rules::only(&url);
+        let rules = EgressRules::only(&url);
         rules.judge_host(&url).map_err(|error| told(error.to_string()))?;
         let token = webhook.token_env.as_ref().map(|name| {
             std::env::var(name).map_err(|_| told(format!("the environment variable `{name}` is not set")))

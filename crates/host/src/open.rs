@@ -24,7 +24,7 @@ use toolgate_config::{
     Config,
     model::{Approvals, AskFrom, OnAuditFailure},
 };
-use toolgate_egress::{Egress, Limits as EgressLimits, Listeners, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalSettings, ArgumentLimits, Call, CallLimits, Candidate, Gate, GateParts, LiveSet, LiveTool,
     LookLimits, Observer, OnJournalFailure, Outcome, Shows, SystemClock, Workshop,

@@ -4,7 +4,8 @@ use std::{net::IpAddr, time::Duration};
 
 use serde_json::Value;
 use toolgate_egress::{
-    BodyHolds, Class, Egress, EgressError, Limits, Reason, Redirects, Request, Response, Rules, parse_url,
+    BodyHolds, Class, Egress, EgressError, EgressLimits, EgressReason, EgressRules, Redirects, Request,
+    Response, parse_url,
 };
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Collector {
     egress: Egress,
-    rules: Rules,
+    rules: EgressRules,
     base: String,
     headers: Headers,
 }
@@ -61,7 +62,7 @@ impl Collector {
             let message = "the collector's headers would be sent in clear; use https, or a loopback address";
             return Err(SettingsError::new(message));
         }
-        let rules = Rules::only(&url);
+        let rules = EgressRules::only(&url);
         rules
             .judge_host(&url)
             .map_err(|error| SettingsError::new(format!("the collector's endpoint is refused: {error}")))?;
@@ -111,8 +112,8 @@ fn judged(answer: &Response) -> Result<Accepted, NotAccepted> {
 
 fn not_reached(error: &EgressError) -> NotAccepted {
     let again = match (error.class, error.reason) {
-        (_, Reason::RedirectRefused) => Again::Never,
-        (Class::HelperRuntime, _) | (_, Reason::DnsResolutionFailed | Reason::DnsNoAddresses) => {
+        (_, EgressReason::RedirectRefused) => Again::Never,
+        (Class::HelperRuntime, _) | (_, EgressReason::DnsResolutionFailed | EgressReason::DnsNoAddresses) => {
             Again::Later(None)
         }
         (Class::InvalidInput | Class::Security, _) => Again::Never,
@@ -135,13 +136,13 @@ fn retry_after(headers: &[(String, String)]) -> Option<Duration> {
     value.parse().ok().map(Duration::from_secs)
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> EgressLimits {
+    EgressLimits {
         redirects: 0,
         response_body_bytes: 64 * 1024,
         response_head: Duration::from_secs(10),
         whole: Duration::from_secs(10),
-        ..Limits::default()
+        ..EgressLimits::default()
     }
 }
 

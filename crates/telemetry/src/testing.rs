@@ -14,7 +14,7 @@ use tokio::{
     sync::mpsc,
     time::timeout,
 };
-use toolgate_egress::{Egress, Limits, Listeners, Resolve, Resolving, TlsRoots};
+use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving, TlsRoots};
 use toolgate_gate::{
     Call, CallRecord, Client, Finished, Observer as _, OnJournalFailure, Purpose, Reason, Stage,
 };
@@ -111,7 +111,7 @@ pub fn settings(endpoint: &str) -> Settings {
 pub fn egress() -> Egress {
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
-    Egress::new(Arc::new(OneName), &roots, Limits::default(), Listeners::of_this_process()).unwrap()
+    Egress::new(Arc::new(OneName), &roots, EgressLimits::default(), Listeners::of_this_process()).unwrap()
 }
 
 /// Knows `collector.test`, which is here.

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use toolgate_egress::{Egress, Limits, Listeners, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::Survey;
 use toolgate_handlers::{JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
 use toolgate_policy::PolicySet;
@@ -45,7 +45,8 @@ impl Gateway {
         let resolver = SystemResolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         let roots = TlsRoots::Pem(CERTIFICATE.as_bytes().to_vec());
         let egress =
-            Egress::new(Arc::new(resolver), &roots, Limits::default(), Listeners::of_this_process()).unwrap();
+            Egress::new(Arc::new(resolver), &roots, EgressLimits::default(), Listeners::of_this_process())
+                .unwrap();
         drop(guard);
         Self {
             runner: JsRunner::new(pool.clone(), Some(egress), Detector::shipped().unwrap()),

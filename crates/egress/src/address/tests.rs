@@ -9,7 +9,7 @@ fn check(address: &str, expect: Option<&str>) {
 }
 
 #[test]
-fn both_ends_of_every_range_are_inside_and_their_neighbours_are_not() {
+fn range_boundaries_are_exact() {
     for (first, last, name) in [
         ("10.0.0.0", "10.255.255.255", "private use"),
         ("100.64.0.0", "100.127.255.255", "carrier-grade NAT"),
@@ -76,7 +76,7 @@ fn ipv6_is_public_only_where_it_is_global_unicast() {
 }
 
 #[test]
-fn an_ipv4_address_in_ipv6_clothes_is_judged_as_ipv4() {
+fn embedded_ipv4_address_is_checked_as_ipv4() {
     check("::ffff:127.0.0.1", Some("loopback"));
     check("::ffff:10.1.2.3", Some("private use"));
     check("::ffff:8.8.8.8", None);
@@ -86,7 +86,7 @@ fn an_ipv4_address_in_ipv6_clothes_is_judged_as_ipv4() {
 }
 
 #[test]
-fn metadata_is_recognised_in_every_wrapping() {
+fn metadata_is_recognised_in_every_embedding() {
     for address in [
         "169.254.169.254",
         "169.254.170.2",
@@ -103,7 +103,7 @@ fn metadata_is_recognised_in_every_wrapping() {
         "64:ff9b:1::169.254.169.254",
         "64:ff9b:1:a9fe:a9:fe00::",
         "2002:a9fe:a9fe::1",
-        "2001:0:1234::5601:5601", // Teredo turns the bits over
+        "2001:0:1234::5601:5601", // Teredo inverts the bits
     ] {
         assert!(is_metadata(address.parse().unwrap()), "{address}");
     }
@@ -113,13 +113,13 @@ fn metadata_is_recognised_in_every_wrapping() {
 }
 
 #[test]
-fn every_row_is_reachable_and_none_is_shadowed() {
+fn no_row_is_shadowed() {
     for row in &V4_ROWS {
         let address = Ipv4Addr::from(u32::try_from(row.network).unwrap());
         assert_eq!(special_range(address.into()), Some(row));
     }
     for row in &V6_ROWS {
-        // The last address: the first of an outer range may belong to an inner one.
+        // The last address: the first one of an outer range may belong to an inner range.
         let last = row.network | u128::MAX.checked_shr(row.prefix).unwrap_or(0);
         assert_eq!(special_range(Ipv6Addr::from(last).into()), Some(row), "{row:?}");
     }
@@ -127,7 +127,7 @@ fn every_row_is_reachable_and_none_is_shadowed() {
 
 proptest! {
     #[test]
-    fn whatever_is_below_a_row_is_special(row in 0..V6_ROWS.len(), host: u128) {
+    fn every_address_in_a_row_is_special(row in 0..V6_ROWS.len(), host: u128) {
         let row = &V6_ROWS[row];
         let mask = u128::MAX.checked_shr(row.prefix).unwrap_or(0);
         let address = Ipv6Addr::from(row.network | (host & mask));
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Rows for tests elsewhere: a network and the length of its prefix.
+/// Rows for other tests: a network and its prefix length.
 pub fn v4_networks() -> Vec<(Ipv4Addr, u32)> {
     V4_ROWS.iter().map(|row| (Ipv4Addr::from(u32::try_from(row.network).unwrap()), row.prefix)).collect()
 }

@@ -9,18 +9,18 @@ async fn all(mut reader: impl AsyncRead + Unpin) -> Vec<u8> {
     bytes
 }
 
-async fn packed(coding: Coding, plain: &[u8]) -> Vec<u8> {
+async fn packed(coding: ContentCoding, plain: &[u8]) -> Vec<u8> {
     match coding {
-        Coding::Gzip => all(GzipEncoder::new(plain)).await,
-        Coding::Deflate => all(ZlibEncoder::new(plain)).await,
-        Coding::Brotli => all(BrotliEncoder::new(plain)).await,
+        ContentCoding::Gzip => all(GzipEncoder::new(plain)).await,
+        ContentCoding::Deflate => all(ZlibEncoder::new(plain)).await,
+        ContentCoding::Brotli => all(BrotliEncoder::new(plain)).await,
     }
 }
 
-const CODINGS: [Coding; 3] = [Coding::Gzip, Coding::Deflate, Coding::Brotli];
+const CODINGS: [ContentCoding; 3] = [ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Brotli];
 
 #[tokio::test]
-async fn what_was_packed_is_unpacked_up_to_the_cap() {
+async fn bodies_are_decompressed_up_to_the_limit() {
     let plain = vec![b'x'; 200_000];
     for coding in CODINGS {
         let packed = packed(coding, &plain).await;
@@ -31,16 +31,19 @@ async fn what_was_packed_is_unpacked_up_to_the_cap() {
 }
 
 #[tokio::test]
-async fn a_second_member_does_not_slip_past_the_cap() {
-    let mut two = packed(Coding::Gzip, &vec![b'x'; 60_000]).await;
+async fn second_gzip_member_counts_against_the_limit() {
+    let mut two = packed(ContentCoding::Gzip, &vec![b'x'; 60_000]).await;
     two.extend(two.clone());
-    assert_eq!(unpack(Coding::Gzip, &two, 120_000).await.unwrap().len(), 120_000);
-    assert_eq!(unpack(Coding::Gzip, &two, 100_000).await.unwrap_err().slug(), "response-body-too-large");
+    assert_eq!(unpack(ContentCoding::Gzip, &two, 120_000).await.unwrap().len(), 120_000);
+    assert_eq!(
+        unpack(ContentCoding::Gzip, &two, 100_000).await.unwrap_err().slug(),
+        "response-body-too-large"
+    );
 }
 
 #[tokio::test]
 async fn broken_and_cut_off_bodies_are_errors() {
-    // Not compressible to a few bytes, so that a cut always hits data.
+    // Compresses badly, so a cut always hits data.
     let plain: Vec<u8> =
         (0..50_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     for coding in CODINGS {
@@ -49,7 +52,7 @@ async fn broken_and_cut_off_bodies_are_errors() {
         let error = unpack(coding, &packed, 1_000_000).await.unwrap_err();
         assert_eq!(error.slug(), "invalid-encoding", "{coding:?}");
     }
-    for coding in [Coding::Gzip, Coding::Deflate] {
+    for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
         assert_eq!(unpack(coding, b"plain text", 1_000).await.unwrap_err().slug(), "invalid-encoding");
     }
 }
@@ -61,13 +64,13 @@ fn one_known_coding_is_understood() {
         for value in values {
             headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
         }
-        Coding::of(&headers).map_err(|error| error.slug())
+        ContentCoding::of(&headers).map_err(|error| error.slug())
     };
     assert_eq!(of(&[]), Ok(None));
     assert_eq!(of(&["identity"]), Ok(None));
-    assert_eq!(of(&["GZip"]), Ok(Some(Coding::Gzip)));
-    assert_eq!(of(&["identity, br"]), Ok(Some(Coding::Brotli)));
-    assert_eq!(of(&["deflate"]), Ok(Some(Coding::Deflate)));
+    assert_eq!(of(&["GZip"]), Ok(Some(ContentCoding::Gzip)));
+    assert_eq!(of(&["identity, br"]), Ok(Some(ContentCoding::Brotli)));
+    assert_eq!(of(&["deflate"]), Ok(Some(ContentCoding::Deflate)));
     for values in [&["gzip, gzip"][..], &["gzip", "br"], &["zstd"], &["gzip, zstd"]] {
         assert_eq!(of(values), Err("unsupported-encoding"), "{values:?}");
     }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    HostRule, Mode,
+    EgressMode, HostRule,
     testing::{
-        Names, Server, egress, egress_with, fetch, header, limits, loopback, ok, open, redirect, slug_of,
-        some_roots,
+        FakeResolver, TestServer, egress, egress_with, fetch, header, limits, loopback, ok, open, redirect,
+        slug_of, some_roots,
     },
 };
 
 #[tokio::test]
-async fn an_answer_comes_back_whole() {
-    let server = Server::start(|_| {
+async fn response_is_returned_completely() {
+    let server = TestServer::start(|_| {
         b"HTTP/1.1 201 Made\r\nSet-Cookie: a\r\nContent-Type: text/plain\r\nset-cookie: b\r\nX: \xe9\r\n\r\nhello".to_vec()
     })
     .await;
@@ -46,7 +46,8 @@ async fn an_answer_comes_back_whole() {
 
 #[tokio::test]
 async fn get_and_head_have_no_body() {
-    let server = Server::start(|_| b"HTTP/1.1 200 OK\r\ncontent-length: 999999999\r\n\r\n".to_vec()).await;
+    let server =
+        TestServer::start(|_| b"HTTP/1.1 200 OK\r\ncontent-length: 999999999\r\n\r\n".to_vec()).await;
     let request = Request { method: "HEAD".into(), body: "data".into(), ..Request::get(server.url("/")) };
     let response = fetch(&egress(), &loopback(), request).await.unwrap();
     assert!(response.body.is_empty());
@@ -54,9 +55,9 @@ async fn get_and_head_have_no_body() {
 }
 
 #[tokio::test]
-async fn a_packed_answer_is_unpacked_and_says_so() {
-    // `echo hello | gzip`, by hand: one stored block.
-    let server = Server::start(|_| {
+async fn compressed_response_is_decompressed() {
+    // `echo hello | gzip`, written by hand as one stored block.
+    let server = TestServer::start(|_| {
         let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", packed.len());
@@ -70,8 +71,8 @@ async fn a_packed_answer_is_unpacked_and_says_so() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_and_told() {
-    let server = Server::start(|request| match request.split(' ').nth(1) {
+async fn redirects_are_followed_and_recorded() {
+    let server = TestServer::start(|request| match request.split(' ').nth(1) {
         Some("/1") => redirect(302, "/2"),
         Some("/2") => redirect(308, "/3?key=1"),
         _ => ok("end"),
@@ -79,16 +80,16 @@ async fn redirects_are_followed_and_told() {
     .await;
     let response = fetch(&egress(), &loopback(), Request::get(server.url("/1"))).await.unwrap();
     assert_eq!((response.url, &response.body[..]), (server.url("/3?key=1"), &b"end"[..]));
-    let told: Vec<_> = response.hops.iter().map(|hop| (hop.url.clone(), hop.status)).collect();
+    let recorded: Vec<_> = response.hops.iter().map(|hop| (hop.url.clone(), hop.status)).collect();
     assert_eq!(
-        told,
+        recorded,
         [(server.url("/1"), Some(302)), (server.url("/2"), Some(308)), (server.url("/3"), Some(200))]
     );
 }
 
 #[tokio::test]
-async fn five_redirects_are_followed_and_a_sixth_is_not() {
-    let server = Server::start(|request| {
+async fn sixth_redirect_is_refused() {
+    let server = TestServer::start(|request| {
         let path = request.split(' ').nth(1).unwrap_or_default();
         match path.trim_start_matches('/').parse::<u32>() {
             Ok(0) | Err(_) => ok("end"),
@@ -99,14 +100,14 @@ async fn five_redirects_are_followed_and_a_sixth_is_not() {
     let response = fetch(&egress(), &loopback(), Request::get(server.url("/5"))).await.unwrap();
     assert_eq!(response.hops.len(), 6);
     let error = fetch(&egress(), &loopback(), Request::get(server.url("/6"))).await.unwrap_err();
-    let told: Vec<_> = error.hops.iter().map(|hop| (hop.url.clone(), hop.status)).collect();
+    let recorded: Vec<_> = error.hops.iter().map(|hop| (hop.url.clone(), hop.status)).collect();
     let led = |left: u32| (server.url(&format!("/{left}")), (left > 0).then_some(302));
-    assert_eq!((error.slug(), told), ("too-many-redirects", [6, 5, 4, 3, 2, 1, 0].map(led).to_vec()));
+    assert_eq!((error.slug(), recorded), ("too-many-redirects", [6, 5, 4, 3, 2, 1, 0].map(led).to_vec()));
 }
 
 #[tokio::test]
-async fn the_caller_may_see_redirects_or_refuse_them() {
-    let server = Server::start(|_| b"HTTP/1.1 302 Found\r\nlocation: /x\r\n\r\nmoved".to_vec()).await;
+async fn manual_and_error_redirect_modes() {
+    let server = TestServer::start(|_| b"HTTP/1.1 302 Found\r\nlocation: /x\r\n\r\nmoved".to_vec()).await;
     let manual = Request { redirects: Redirects::Manual, ..Request::get(server.url("/")) };
     let response = fetch(&egress(), &loopback(), manual).await.unwrap();
     assert_eq!((response.status, &response.body[..]), (302, &b"moved"[..]));
@@ -116,12 +117,12 @@ async fn the_caller_may_see_redirects_or_refuse_them() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_place_to_go_is_an_answer() {
+async fn redirect_status_without_location_is_returned() {
     for head in [
         "HTTP/1.1 304 Not Modified\r\nlocation: /x\r\n\r\n",
         "HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n",
     ] {
-        let server = Server::start(move |_| head.into()).await;
+        let server = TestServer::start(move |_| head.into()).await;
         let response = fetch(&egress(), &loopback(), Request::get(server.url("/"))).await.unwrap();
         assert!(matches!(response.status, 302 | 304));
         assert_eq!(server.seen().len(), 1);
@@ -129,23 +130,31 @@ async fn an_answer_without_a_place_to_go_is_an_answer() {
 }
 
 #[tokio::test]
-async fn nothing_is_dialled_that_the_rules_refuse() {
-    let server = Server::start(|_| ok("secret")).await;
-    let listed = |host: &str| Rules {
-        mode: Mode::Allowlist,
+async fn refused_hosts_are_never_dialled() {
+    let server = TestServer::start(|_| ok("secret")).await;
+    let listed = |host: &str| EgressRules {
+        mode: EgressMode::Allowlist,
         hosts: vec![HostRule::exact(host.into())],
-        ..Rules::blocked()
+        ..EgressRules::blocked()
     };
     for (rules, url, slug) in [
-        (Rules::blocked(), server.url("/"), "network-blocked"),
-        (Rules { mode: Mode::Strict, ..Rules::blocked() }, server.url("/"), "literal-private-ip"),
+        (EgressRules::blocked(), server.url("/"), "network-blocked"),
+        (
+            EgressRules { mode: EgressMode::Strict, ..EgressRules::blocked() },
+            server.url("/"),
+            "literal-private-ip",
+        ),
         (listed("b.test"), server.url_as("a.test", "/"), "host-not-in-allowlist"),
         (listed("a.test"), server.url_as("a.test", "/"), "resolved-private-ip"),
         (open(), "http://unknown.test/".into(), "dns-resolution-failed"),
         (open(), "http://nothing.test/".into(), "dns-no-addresses"),
         (open(), "ftp://a.test/".into(), "unsupported-scheme"),
         (open(), format!("http://a.test/{}", "x".repeat(20_000)), "url-too-long"),
-        (Rules { blocked_ports: vec![server.address.port()], ..open() }, server.url("/"), "port-blocked"),
+        (
+            EgressRules { blocked_ports: vec![server.address.port()], ..open() },
+            server.url("/"),
+            "port-blocked",
+        ),
     ] {
         let error = fetch(&egress(), &rules, Request::get(url)).await.unwrap_err();
         assert_eq!(error.slug(), slug);
@@ -156,49 +165,50 @@ async fn nothing_is_dialled_that_the_rules_refuse() {
 }
 
 #[tokio::test]
-async fn a_dead_address_is_passed_over() {
-    let server = Server::start(|_| ok("here")).await;
-    // The server listens on 127.0.0.1 alone.
+async fn unreachable_address_is_skipped() {
+    let server = TestServer::start(|_| ok("here")).await;
+    // The server listens on 127.0.0.1 only.
     let addresses = ["::1", "127.0.0.2", "127.0.0.3", "127.0.0.1"].map(|address| address.parse().unwrap());
-    let names = Names([("many.test", addresses.to_vec())].into());
+    let names = FakeResolver([("many.test", addresses.to_vec())].into());
     let egress = Egress::new(Arc::new(names), &some_roots(), limits(), Listeners::of_this_process()).unwrap();
     let response = fetch(&egress, &open(), Request::get(server.url_as("many.test", "/"))).await.unwrap();
     assert_eq!(response.hops[0].address, Some(server.address));
 }
 
 #[tokio::test]
-async fn an_answer_without_body_may_name_any_coding() {
-    let server =
-        Server::start(|_| b"HTTP/1.1 200 OK\r\ncontent-encoding: zstd\r\ncontent-length: 9\r\n\r\n".to_vec())
-            .await;
+async fn empty_body_may_have_any_coding() {
+    let server = TestServer::start(|_| {
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: zstd\r\ncontent-length: 9\r\n\r\n".to_vec()
+    })
+    .await;
     let head = Request { method: "HEAD".into(), ..Request::get(server.url("/")) };
     assert_eq!(fetch(&egress(), &loopback(), head).await.unwrap().status, 200);
     assert_eq!(slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await, "unsupported-encoding");
 }
 
 #[tokio::test]
-async fn a_redirect_to_an_endless_place_is_the_servers_fault() {
-    let server = Server::start(|_| redirect(302, &format!("/{}", "x".repeat(20_000)))).await;
+async fn overlong_redirect_is_an_invalid_redirect() {
+    let server = TestServer::start(|_| redirect(302, &format!("/{}", "x".repeat(20_000)))).await;
     assert_eq!(slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await, "invalid-redirect");
 }
 
 #[tokio::test]
-async fn a_closed_port_is_the_world_failing() {
+async fn closed_port_is_a_runtime_error() {
     let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let error = fetch(&egress(), &loopback(), Request::get(format!("http://{gone}/"))).await.unwrap_err();
     assert_eq!((error.slug(), error.class.word()), ("connect-failed", "HELPER_RUNTIME"));
 }
 
 #[tokio::test]
-async fn a_dropped_request_hangs_up() {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let tell = std::sync::Mutex::new(Some(tell));
-    let server = Server::speaking(move |mut stream, _| {
-        let tell = tell.lock().unwrap().take();
+async fn dropped_request_closes_the_connection() {
+    let (sender, recorded) = tokio::sync::oneshot::channel();
+    let sender = std::sync::Mutex::new(Some(sender));
+    let server = TestServer::speaking(move |mut stream, _| {
+        let sender = sender.lock().unwrap().take();
         async move {
             let mut byte = [0];
             let read = tokio::io::AsyncReadExt::read(&mut stream, &mut byte).await;
-            let _ = tell.unwrap().send(matches!(read, Ok(0) | Err(_)));
+            let _ = sender.unwrap().send(matches!(read, Ok(0) | Err(_)));
         }
     })
     .await;
@@ -209,5 +219,5 @@ async fn a_dropped_request_hangs_up() {
         tokio::task::yield_now().await;
     }
     task.abort();
-    assert!(told.await.unwrap());
+    assert!(recorded.await.unwrap());
 }

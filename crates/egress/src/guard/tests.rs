@@ -3,28 +3,28 @@ use http::header::{CONTENT_ENCODING, HeaderValue};
 use super::*;
 use crate::{
     Request,
-    testing::{Server, egress, fetch, loopback, ok, open, redirect, slug_of},
+    testing::{TestServer, egress, fetch, loopback, ok, open, redirect, slug_of},
 };
 
-/// Lets nothing out that holds the word.
-pub struct Watchman;
+/// Refuses everything that contains the word.
+pub struct WordGuard;
 
-impl BodyGuard for Watchman {
-    fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
+impl BodyGuard for WordGuard {
+    fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String> {
         let holds = leaving.bytes.windows(6).any(|window| window == b"s3cret");
-        // One host may have it, in one header.
-        let is_meant = leaving.host == "b.test" && leaving.part == Part::Header("authorization");
+        // One host may receive it, in one header.
+        let is_meant = leaving.host == "b.test" && leaving.part == RequestPart::Header("authorization");
         (holds && !is_meant).then(|| "it holds the word; leave it out".into())
     }
 }
 
 fn guarded() -> crate::Egress {
-    egress().with_guard(Arc::new(Watchman))
+    egress().with_guard(Arc::new(WordGuard))
 }
 
 #[tokio::test]
-async fn nothing_is_sent_that_the_guard_keeps() {
-    let server = Server::start(|_| ok("")).await;
+async fn guard_refusal_stops_the_request() {
+    let server = TestServer::start(|_| ok("")).await;
     let header = |name: &str| vec![(name.to_owned(), "my s3cret".to_owned())];
     let post = Request { method: "POST".into(), ..Request::get(server.url("/")) };
     for (request, part) in [
@@ -34,7 +34,7 @@ async fn nothing_is_sent_that_the_guard_keeps() {
         (Request { headers: header("Authorization"), ..post.clone() }, "header `authorization`"),
         (Request { body: "a s3cret".into(), ..post.clone() }, "the body"),
         (
-            Request { body: ["x".repeat(MOST_INLINE_BYTES), "s3cret".into()].concat().into(), ..post },
+            Request { body: ["x".repeat(MAX_INLINE_BYTES), "s3cret".into()].concat().into(), ..post },
             "the body",
         ),
     ] {
@@ -46,17 +46,17 @@ async fn nothing_is_sent_that_the_guard_keeps() {
     assert_eq!(fetch(&guarded(), &loopback(), Request::get(server.url("/"))).await.unwrap().status, 200);
 }
 
-/// Methods are sent in capitals, header names and hosts in small letters: judged like that, a key is none.
+/// Methods are sent in upper case, header names and hosts in lower case. A changed key would not be recognised.
 #[tokio::test]
-async fn method_names_and_host_are_judged_as_written() {
-    struct Key;
-    impl BodyGuard for Key {
-        fn judge(&self, leaving: &Leaving<'_>) -> Option<String> {
+async fn guard_sees_method_header_names_and_host_as_written() {
+    struct KeyGuard;
+    impl BodyGuard for KeyGuard {
+        fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String> {
             leaving.bytes.windows(7).any(|window| window == b"gKeyAb1").then(|| "it is a key".into())
         }
     }
-    let server = Server::start(|_| ok("")).await;
-    let egress = egress().with_guard(Arc::new(Key));
+    let server = TestServer::start(|_| ok("")).await;
+    let egress = egress().with_guard(Arc::new(KeyGuard));
     let url = server.url("/");
     for request in [
         Request { method: "gKeyAb1".into(), ..Request::get(&url) },
@@ -69,22 +69,22 @@ async fn method_names_and_host_are_judged_as_written() {
 }
 
 #[tokio::test]
-async fn the_rules_are_asked_before_the_guard() {
+async fn rules_are_checked_before_the_guard() {
     let request = Request::get("http://c.test/s3cret");
     assert_eq!(slug_of(&guarded(), &loopback(), request).await, "host-not-in-allowlist");
 }
 
 #[tokio::test]
-async fn a_redirect_takes_the_body_nowhere_that_the_guard_would_not_have_it() {
-    let end = Server::start(|_| ok("")).await;
+async fn guard_checks_the_body_after_a_redirect() {
+    let end = TestServer::start(|_| ok("")).await;
     let (with_query, bare) = (end.url_as("a.test", "/?s3cret"), end.url_as("a.test", "/"));
     let authorization = vec![("Authorization".to_owned(), "s3cret".to_owned())];
-    // The server chose the query, so it knows it; and the header stays behind.
-    let server = Server::start(move |_| redirect(307, &with_query)).await;
+    // The server chose the query, so the guard does not check it. The header is not forwarded.
+    let server = TestServer::start(move |_| redirect(307, &with_query)).await;
     let request = Request { headers: authorization.clone(), ..Request::get(server.url_as("b.test", "/")) };
     assert_eq!(fetch(&guarded(), &open(), request).await.unwrap().status, 200);
-    // The same header to the same host under its other name would stay too, were it not harmless by name.
-    let server = Server::start(move |_| redirect(307, &bare)).await;
+    // The header would also be dropped for the same host under its other name, but this name is harmless.
+    let server = TestServer::start(move |_| redirect(307, &bare)).await;
     let request = Request {
         headers: vec![("Accept".to_owned(), "s3cret".to_owned())],
         ..Request::get(server.url_as("b.test", "/"))
@@ -93,7 +93,7 @@ async fn a_redirect_takes_the_body_nowhere_that_the_guard_would_not_have_it() {
 }
 
 #[tokio::test]
-async fn a_packed_body_is_looked_into() {
+async fn guard_sees_the_decompressed_body() {
     // One stored block of "s3cret".
     let packed = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x01\x06\0\xf9\xffs3cret";
     let zlib = b"\x78\x01\x01\x05\0\xfa\xffhello\x06\x2c\x02\x15";
@@ -102,14 +102,14 @@ async fn a_packed_body_is_looked_into() {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
         let content =
             Content { host: "a.test".into(), url: None, written: Vec::new(), headers, body: body.into() };
-        let guard: Arc<dyn BodyGuard> = Arc::new(Watchman);
+        let guard: Arc<dyn BodyGuard> = Arc::new(WordGuard);
         ask(&guard, content, 1000).await.map_err(|error| error.message)
     };
     assert_eq!(fate("deflate", zlib).await, Ok(()));
-    // Without its checksum it cannot be unpacked, so it cannot be judged.
-    assert!(fate("gzip", packed).await.unwrap_err().contains("cannot be looked into"));
-    assert!(fate("zstd", b"x").await.unwrap_err().contains("cannot be looked into"));
-    assert!(fate("gzip, gzip", b"x").await.unwrap_err().contains("cannot be looked into"));
+    // Without its checksum the body cannot be decompressed, so it cannot be checked.
+    assert!(fate("gzip", packed).await.unwrap_err().contains("cannot be decompressed"));
+    assert!(fate("zstd", b"x").await.unwrap_err().contains("cannot be decompressed"));
+    assert!(fate("gzip, gzip", b"x").await.unwrap_err().contains("cannot be decompressed"));
     let whole: &'static [u8] = Box::leak(gzip_of(b"s3cret").await.into_boxed_slice());
     assert!(fate("gzip", whole).await.unwrap_err().contains("holds the word"));
 }
@@ -122,13 +122,13 @@ async fn gzip_of(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// A guard that fails has not said yes.
+/// A guard that panics has not allowed anything.
 #[tokio::test]
-async fn a_guard_that_breaks_lets_nothing_out() {
-    struct Broken;
-    impl BodyGuard for Broken {
-        fn judge(&self, _: &Leaving<'_>) -> Option<String> {
-            panic!("as a broken guard does")
+async fn panicking_guard_refuses() {
+    struct BrokenGuard;
+    impl BodyGuard for BrokenGuard {
+        fn judge(&self, _: &OutgoingPart<'_>) -> Option<String> {
+            panic!("a guard fails")
         }
     }
     let content = Content {
@@ -136,8 +136,8 @@ async fn a_guard_that_breaks_lets_nothing_out() {
         url: None,
         written: Vec::new(),
         headers: HeaderMap::new(),
-        body: vec![0; MOST_INLINE_BYTES + 1].into(),
+        body: vec![0; MAX_INLINE_BYTES + 1].into(),
     };
-    let guard: Arc<dyn BodyGuard> = Arc::new(Broken);
+    let guard: Arc<dyn BodyGuard> = Arc::new(BrokenGuard);
     assert_eq!(ask(&guard, content, 1000).await.unwrap_err().slug(), "content-refused");
 }

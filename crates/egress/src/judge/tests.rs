@@ -8,32 +8,36 @@ use crate::{
     rules::HostRule,
 };
 
-fn strict() -> Rules {
-    Rules { mode: Mode::Strict, ..Rules::blocked() }
+fn strict() -> EgressRules {
+    EgressRules { mode: EgressMode::Strict, ..EgressRules::blocked() }
 }
 
-fn open() -> Rules {
-    Rules { mode: Mode::Open, guard_private: Guard::Off, ..Rules::blocked() }
+fn open() -> EgressRules {
+    EgressRules { mode: EgressMode::Open, guard_private: Guard::Off, ..EgressRules::blocked() }
 }
 
-fn listing(hosts: &[&str]) -> Rules {
+fn listing(hosts: &[&str]) -> EgressRules {
     let rule = |host: &&str| match *host {
         "*" => HostRule::ANY,
         other => other
             .strip_prefix("*.")
             .map_or(HostRule::exact(other.into()), |below| HostRule::below(below.into())),
     };
-    // `host/port`, since an address may have colons.
+    // `host/port`, because an address may contain colons.
     let rule = |host: &&str| match host.split_once('/') {
         Some((host, port)) => rule(&host).at_port(Some(port.parse().unwrap())),
         None => rule(host),
     };
-    Rules { mode: Mode::Allowlist, hosts: hosts.iter().map(rule).collect(), ..Rules::blocked() }
+    EgressRules {
+        mode: EgressMode::Allowlist,
+        hosts: hosts.iter().map(rule).collect(),
+        ..EgressRules::blocked()
+    }
 }
 
-/// The fate of a host whose name resolves to these addresses.
-fn fate(rules: &Rules, url: &str, answers: &[&str]) -> String {
-    let target = match Target::parse(url) {
+/// The result for a host whose name resolves to these addresses.
+fn fate(rules: &EgressRules, url: &str, answers: &[&str]) -> String {
+    let target = match RequestTarget::parse(url) {
         Ok(target) => target,
         Err(error) => return error.slug().into(),
     };
@@ -58,19 +62,19 @@ fn fate(rules: &Rules, url: &str, answers: &[&str]) -> String {
 }
 
 #[track_caller]
-fn check(rules: &Rules, url: &str, answers: &[&str], expect: &str) {
+fn check(rules: &EgressRules, url: &str, answers: &[&str], expect: &str) {
     assert_eq!(fate(rules, url, answers), expect, "{url} -> {answers:?} under {rules:?}");
 }
 
 #[test]
-fn blocked_and_the_empty_list_reach_nothing() {
-    check(&Rules::blocked(), "http://example.com/", &["8.8.8.8"], "network-blocked");
+fn blocked_mode_and_empty_allow_list_allow_nothing() {
+    check(&EgressRules::blocked(), "http://example.com/", &["8.8.8.8"], "network-blocked");
     check(&listing(&[]), "http://example.com/", &["8.8.8.8"], "host-not-in-allowlist");
     check(&listing(&[]), "http://8.8.8.8/", &[], "host-not-in-allowlist");
 }
 
 #[test]
-fn an_allow_list_reaches_what_it_names() {
+fn allow_list_allows_its_hosts_only() {
     let rules = listing(&["a.com", "*.b.com"]);
     check(&rules, "http://a.com/", &["8.8.8.8"], "8.8.8.8:80");
     check(&rules, "https://x.b.com:8443/", &["8.8.8.8", "2001:4860::1"], "8.8.8.8:8443 [2001:4860::1]:8443");
@@ -80,7 +84,7 @@ fn an_allow_list_reaches_what_it_names() {
 }
 
 #[test]
-fn a_named_host_does_not_lead_inside() {
+fn listed_name_with_private_address_is_refused() {
     let rules = listing(&["a.com"]);
     for inside in
         ["10.0.0.1", "127.0.0.1", "::1", "::ffff:192.168.0.1", "fd00::1", "64:ff9b::a00:1", "0.0.0.0"]
@@ -89,24 +93,24 @@ fn a_named_host_does_not_lead_inside() {
         check(&rules, "http://a.com/", &["8.8.8.8", inside], "resolved-private-ip");
     }
     check(&rules, "http://a.com/", &[], "dns-no-addresses");
-    let unguarded = Rules { guard_private: Guard::Off, ..rules };
+    let unguarded = EgressRules { guard_private: Guard::Off, ..rules };
     check(&unguarded, "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
 }
 
 #[test]
-fn a_literal_address_that_is_listed_may_be_private_and_a_name_for_it_may_not() {
+fn listed_private_address_is_allowed_only_as_a_literal() {
     let rules = listing(&["a.com", "10.0.0.5"]);
     check(&rules, "http://10.0.0.5/", &[], "10.0.0.5:80");
     check(&rules, "http://0xa.5/", &[], "10.0.0.5:80");
     check(&rules, "http://[::ffff:a00:5]/", &[], "10.0.0.5:80");
     check(&rules, "http://10.0.0.6/", &[], "host-not-in-allowlist");
     check(&rules, "http://a.com/", &["10.0.0.5"], "resolved-private-ip");
-    let in_strict = Rules { mode: Mode::Strict, ..rules };
+    let in_strict = EgressRules { mode: EgressMode::Strict, ..rules };
     check(&in_strict, "http://10.0.0.5/", &[], "literal-private-ip");
 }
 
 #[test]
-fn localhost_in_the_list_is_the_name_localhost_and_no_address() {
+fn listed_localhost_allows_the_name_only() {
     let rules = listing(&["localhost"]);
     for literal in ["127.0.0.1", "127.8.9.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433"] {
         check(&rules, &format!("http://{literal}/"), &[], "host-not-in-allowlist");
@@ -136,19 +140,19 @@ fn host_with_a_port_is_reached_at_that_port_only() {
     check(&rules, "http://[::1]:9201/", &[], "host-not-in-allowlist");
     check(&rules, "http://localhost:3000/", &["127.0.0.1"], "127.0.0.1:3000");
     check(&rules, "http://localhost/", &["127.0.0.1"], "host-not-in-allowlist");
-    // `*` at a port stays the public network, also where another entry names the host at another port.
+    // `*` with a port allows public hosts only, even if another rule names the host at another port.
     let star = listing(&["*/443", "10.0.0.5/9200"]);
     check(&star, "https://a.com/", &["8.8.8.8"], "8.8.8.8:443");
     check(&star, "http://a.com/", &["8.8.8.8"], "host-not-in-allowlist");
     check(&star, "https://10.0.0.5/", &[], "literal-private-ip");
-    let unguarded = Rules { guard_private: Guard::Off, ..listing(&["*/443", "a.com/80"]) };
+    let unguarded = EgressRules { guard_private: Guard::Off, ..listing(&["*/443", "a.com/80"]) };
     check(&unguarded, "https://a.com/", &["10.0.0.1"], "resolved-private-ip");
     check(&unguarded, "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
 }
 
 #[test]
 fn blocked_host_with_a_port_is_blocked_at_that_port_only() {
-    let rules = Rules { blocked_hosts: listing(&["a.com/25", "9.9.9.9/53"]).hosts, ..open() };
+    let rules = EgressRules { blocked_hosts: listing(&["a.com/25", "9.9.9.9/53"]).hosts, ..open() };
     check(&rules, "http://a.com:25/", &["8.8.8.8"], "host-blocked");
     check(&rules, "http://a.com/", &["8.8.8.8"], "8.8.8.8:80");
     check(&rules, "http://b.com:53/", &["9.9.9.9"], "host-blocked");
@@ -156,17 +160,17 @@ fn blocked_host_with_a_port_is_blocked_at_that_port_only() {
 }
 
 #[test]
-fn the_star_is_every_public_host_even_without_the_guard() {
-    let rules = Rules { guard_private: Guard::Off, ..listing(&["*"]) };
+fn star_allows_public_hosts_only() {
+    let rules = EgressRules { guard_private: Guard::Off, ..listing(&["*"]) };
     check(&rules, "http://anything.org/", &["8.8.8.8"], "8.8.8.8:80");
     check(&rules, "http://anything.org/", &["10.0.0.1"], "resolved-private-ip");
     check(&rules, "http://10.0.0.1/", &[], "literal-private-ip");
 }
 
-/// The kernel takes the unspecified address for loopback.
+/// The kernel treats the unspecified address as loopback.
 #[test]
-fn a_blocked_loopback_is_not_reached_by_the_address_of_nobody() {
-    let blocked = |hosts: &[&str]| Rules { blocked_hosts: listing(hosts).hosts, ..open() };
+fn blocked_loopback_is_not_reached_by_the_unspecified_address() {
+    let blocked = |hosts: &[&str]| EgressRules { blocked_hosts: listing(hosts).hosts, ..open() };
     let v4 = blocked(&["127.0.0.1"]);
     for url in ["http://0.0.0.0/", "http://0/", "http://[::ffff:0.0.0.0]/", "http://[64:ff9b::]/"] {
         check(&v4, url, &[], "host-blocked");
@@ -181,19 +185,24 @@ fn a_blocked_loopback_is_not_reached_by_the_address_of_nobody() {
 }
 
 #[test]
-fn strict_guards_even_without_the_guard_and_open_does_not() {
-    let rules = Rules { guard_private: Guard::Off, ..strict() };
+fn strict_mode_always_refuses_private_addresses() {
+    let rules = EgressRules { guard_private: Guard::Off, ..strict() };
     check(&rules, "http://a.com/", &["10.0.0.1"], "resolved-private-ip");
     check(&open(), "http://a.com/", &["10.0.0.1"], "10.0.0.1:80");
     check(&open(), "http://127.0.0.1/", &[], "127.0.0.1:80");
-    check(&Rules { guard_private: Guard::On, ..open() }, "http://127.0.0.1/", &[], "literal-private-ip");
+    check(
+        &EgressRules { guard_private: Guard::On, ..open() },
+        "http://127.0.0.1/",
+        &[],
+        "literal-private-ip",
+    );
 }
 
 #[test]
 fn blocked_hosts_and_ports_win() {
     let blocked = vec![HostRule::below("evil.org".into()), HostRule::exact("9.9.9.9".into())];
     for rules in [open(), strict(), listing(&["*", "a.com", "x.evil.org", "9.9.9.9"])] {
-        let rules = Rules { blocked_hosts: blocked.clone(), blocked_ports: vec![25, 6379], ..rules };
+        let rules = EgressRules { blocked_hosts: blocked.clone(), blocked_ports: vec![25, 6379], ..rules };
         check(&rules, "http://x.evil.org./", &["8.8.8.8"], "host-blocked");
         check(&rules, "http://9.9.9.9/", &[], "host-blocked");
         check(&rules, "http://a.com/", &["9.9.9.9"], "host-blocked");
@@ -203,9 +212,9 @@ fn blocked_hosts_and_ports_win() {
 }
 
 #[test]
-fn metadata_stays_closed_in_every_mode() {
+fn metadata_is_refused_in_every_mode() {
     let listed = listing(&["169.254.169.254", "metadata.google.internal", "a.com", "169.254.170.2"]);
-    let listed = Rules { guard_private: Guard::Off, ..listed };
+    let listed = EgressRules { guard_private: Guard::Off, ..listed };
     for rules in [open(), strict(), listed] {
         check(&rules, "http://169.254.169.254/latest/", &[], "metadata-endpoint");
         check(&rules, "http://0xa9fea9fe/", &[], "metadata-endpoint");
@@ -216,21 +225,21 @@ fn metadata_stays_closed_in_every_mode() {
         check(&rules, "http://a.com/", &["8.8.8.8", "fd00:ec2::254"], "metadata-endpoint");
         check(&rules, "http://a.com/", &["168.63.129.16"], "metadata-endpoint");
     }
-    let meant = Rules { guard_metadata: Guard::Off, ..open() };
+    let meant = EgressRules { guard_metadata: Guard::Off, ..open() };
     check(&meant, "http://169.254.169.254/", &[], "169.254.169.254:80");
 }
 
 #[test]
-fn messages_name_what_the_caller_named_and_no_answer() {
+fn messages_do_not_reveal_resolved_addresses() {
     let rules = strict();
-    let target = Target::parse("http://a.com/").unwrap();
+    let target = RequestTarget::parse("http://a.com/").unwrap();
     let listeners = Listeners::of_this_process();
     let admitted = admit(&rules, &target, &listeners).unwrap();
     let error = admitted.judge_all(&["10.11.12.13".parse().unwrap()]).unwrap_err();
     assert!(error.message.contains("`a.com`") && !error.message.contains("10.11"), "{error}");
 }
 
-/// The same IPv4 address as people, C libraries and attackers write it.
+/// All spellings of an IPv4 address that people, C libraries and attackers use.
 fn notations(v4: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = v4.octets();
     let bits = u32::from(v4);
@@ -283,10 +292,10 @@ proptest! {
     }
 
     #[test]
-    fn what_strict_lets_through_is_what_was_judged(text in "[0-9a-fx.:\\[\\]%]{1,24}") {
+    fn strict_mode_dials_the_checked_address(text in "[0-9a-fx.:\\[\\]%]{1,24}") {
         let url = format!("http://{text}/");
         let (rules, listeners) = (strict(), Listeners::of_this_process());
-        let Ok(target) = Target::parse(&url) else { return Ok(()) };
+        let Ok(target) = RequestTarget::parse(&url) else { return Ok(()) };
         let TargetHost::Address(address) = target.host() else { return Ok(()) };
         if let Ok(admitted) = admit(&rules, &target, &listeners) {
             let judged = admitted.judge_literal(*address).unwrap();

@@ -6,7 +6,7 @@ fn socket(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Which of these addresses lead to a listener at `listener`?
+/// Checks which of these addresses lead to a listener at `listener`.
 #[track_caller]
 fn check(listener: &str, refused: &[&str], reached: &[&str]) {
     let listeners = Listeners::of_this_process();
@@ -48,7 +48,7 @@ fn wildcard_listener_is_recognised_at_every_address_of_this_host() {
         if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
             check(listener, &["[::1]:8282", "[::]:8282"], &["[::1]:8283"]);
         }
-        // An interface address, where this machine has one.
+        // An interface address, if this machine has one.
         let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         if probe.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).is_ok() {
             let own = SocketAddr::new(probe.local_addr().unwrap().ip(), 8282);
@@ -68,7 +68,7 @@ fn published_listener_is_known_to_other_processes_until_its_gateway_ends() {
     gateway.register(socket("0.0.0.0:8283")).unwrap();
     assert!(command.accept_at(address) && command.accept_at(socket("127.8.9.1:8283")));
     assert!(!command.accept_at(socket("127.0.0.1:8284")));
-    // As the kernel does when the process ends.
+    // The kernel does the same when the process ends.
     drop(gateway);
     assert!(!command.accept_at(address));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "stale files are removed");

@@ -1,4 +1,4 @@
-//! How are a command's bytes read, and how is it spoken to? Bounded in length and in time, both ways.
+//! Reads requests from a command and writes responses to it. Every step is limited in size and time.
 
 use std::time::Duration;
 
@@ -10,87 +10,109 @@ use tokio::{
 };
 
 use super::{
-    head::{self, Framing, Head, invalid},
-    ledger::Entry,
+    context::ProxyContext,
+    head::{self, BodyFraming, RequestHead, invalid},
+    ledger::ExchangeEntry,
     refusal,
-    way::Way,
 };
-use crate::error::{EgressError, Reason};
+use crate::error::{EgressError, EgressReason};
 
-/// The command's end of a connection, and what was read of it but not yet used.
-pub struct Client {
+/// The command's end of a connection, with bytes that were read but not yet parsed.
+pub struct ProxyClient {
     pub stream: TcpStream,
     pub buffer: BytesMut,
-    answer: Answer,
+    answer: AnswerState,
 }
 
-/// Was an answer begun? A second one would be read as part of the first.
+/// Whether a response has begun. The command would read a second one as part of the first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Answer {
+enum AnswerState {
     NotYet,
     Begun,
 }
 
-impl Client {
+impl ProxyClient {
     pub fn new(stream: TcpStream) -> Self {
-        Self { stream, buffer: BytesMut::new(), answer: Answer::NotYet }
+        Self { stream, buffer: BytesMut::new(), answer: AnswerState::NotYet }
     }
 
-    /// `None` if the command hung up without a word.
-    pub async fn head(&mut self, way: &Way, entry: &Entry) -> Result<Option<Head>, EgressError> {
-        let late = |_| EgressError::new(Reason::RequestTimeout, "the request did not come in time");
-        timeout(way.limits.head_time, self.whole_head(way, entry)).await.map_err(late)?
+    /// Returns `None` if the command closed the connection without sending anything.
+    pub async fn head(
+        &mut self,
+        context: &ProxyContext,
+        entry: &ExchangeEntry,
+    ) -> Result<Option<RequestHead>, EgressError> {
+        let late = |_| EgressError::new(EgressReason::RequestTimeout, "the request did not arrive in time");
+        timeout(context.limits.head_time, self.whole_head(context, entry)).await.map_err(late)?
     }
 
-    async fn whole_head(&mut self, way: &Way, entry: &Entry) -> Result<Option<Head>, EgressError> {
-        let most = way.limits.head_bytes;
+    async fn whole_head(
+        &mut self,
+        context: &ProxyContext,
+        entry: &ExchangeEntry,
+    ) -> Result<Option<RequestHead>, EgressError> {
+        let most = context.limits.head_bytes;
         let mut seen = 0;
         loop {
             let end = head::end(&self.buffer, seen)?;
             if end.unwrap_or(self.buffer.len()) > most {
-                let message = format!("the request's head is longer than {most} bytes; send less");
-                return Err(EgressError::new(Reason::RequestHeadersTooLarge, message));
+                let message = format!("the request line and headers are longer than {most} bytes; send less");
+                return Err(EgressError::new(EgressReason::RequestHeadersTooLarge, message));
             }
             if let Some(end) = end {
-                way.count_up(entry, end)?;
-                return Head::parse(&self.buffer.split_to(end)).map(Some);
+                context.count_up(entry, end)?;
+                return RequestHead::parse(&self.buffer.split_to(end)).map(Some);
             }
             seen = self.buffer.len();
             if !self.more().await? {
-                return if seen == 0 { Ok(None) } else { Err(invalid("it ends within its head")) };
+                return if seen == 0 {
+                    Ok(None)
+                } else {
+                    Err(invalid("it ends before its headers are complete"))
+                };
             }
         }
     }
 
-    /// Reads a body whole: it is judged before any of it leaves.
-    pub async fn body(&mut self, framing: Framing, way: &Way, entry: &Entry) -> Result<Bytes, EgressError> {
-        let most = way.egress.limits().request_body_bytes;
-        let idle = way.limits.idle;
+    /// Reads the whole body, because it is checked before any of it leaves.
+    pub async fn body(
+        &mut self,
+        framing: BodyFraming,
+        context: &ProxyContext,
+        entry: &ExchangeEntry,
+    ) -> Result<Bytes, EgressError> {
+        let most = context.egress.limits().request_body_bytes;
+        let idle = context.limits.idle;
         match framing {
-            Framing::Absent => Ok(Bytes::new()),
-            Framing::Length(length) if length > most => Err(too_large(most)),
-            Framing::Length(length) => {
-                way.count_up(entry, length)?;
+            BodyFraming::Absent => Ok(Bytes::new()),
+            BodyFraming::Length(length) if length > most => Err(too_large(most)),
+            BodyFraming::Length(length) => {
+                context.count_up(entry, length)?;
                 self.fill(length, idle).await?;
                 Ok(self.buffer.split_to(length).freeze())
             }
-            Framing::Chunked => self.chunks(most, way, entry).await,
+            BodyFraming::Chunked => self.chunks(most, context, entry).await,
         }
     }
 
-    async fn chunks(&mut self, most: usize, way: &Way, entry: &Entry) -> Result<Bytes, EgressError> {
+    async fn chunks(
+        &mut self,
+        most: usize,
+        context: &ProxyContext,
+        entry: &ExchangeEntry,
+    ) -> Result<Bytes, EgressError> {
         let mut body = BytesMut::new();
         loop {
-            let size = self.chunk_size(way.limits.idle).await?;
+            let size = self.chunk_size(context.limits.idle).await?;
             if size > most.saturating_sub(body.len()) {
                 return Err(too_large(most));
             }
-            way.count_up(entry, size)?;
-            self.fill(size + LINE_END.len(), way.limits.idle).await?;
+            context.count_up(entry, size)?;
+            self.fill(size + LINE_END.len(), context.limits.idle).await?;
             body.extend_from_slice(&self.buffer.split_to(size));
-            // After the last chunk this is the empty line that says there are no trailers; nobody reads any.
+            // After the last chunk this must be the empty line; trailers are not supported.
             if !self.buffer.starts_with(LINE_END) {
-                return Err(invalid("a chunk is longer than it says, or trailers follow the last one"));
+                return Err(invalid("a chunk is longer than announced, or trailers follow the last one"));
             }
             self.buffer.advance(LINE_END.len());
             if size == 0 {
@@ -99,13 +121,13 @@ impl Client {
         }
     }
 
-    /// Digits and a line end: what else may stand there is read differently by different readers.
+    /// Accepts only digits and a line end. Parsers disagree about everything else that the format allows here.
     async fn chunk_size(&mut self, idle: Duration) -> Result<usize, EgressError> {
-        let bad = || invalid("a chunk's size is not a number of at most eight digits");
+        let bad = || invalid("a chunk size is not a hexadecimal number of at most eight digits");
         loop {
             let line = self.buffer.iter().position(|byte| !byte.is_ascii_hexdigit());
             let digits = line.unwrap_or(self.buffer.len());
-            if digits > MOST_SIZE_DIGITS || line == Some(0) {
+            if digits > MAX_SIZE_DIGITS || line == Some(0) {
                 return Err(bad());
             }
             if let Some(rest) = line.and_then(|at| self.buffer.get(at..)).filter(|rest| rest.len() > 1) {
@@ -122,31 +144,31 @@ impl Client {
         }
     }
 
-    /// Reads until the buffer holds this much.
+    /// Reads until the buffer holds `length` bytes.
     async fn fill(&mut self, length: usize, idle: Duration) -> Result<(), EgressError> {
         while self.buffer.len() < length {
             if !timeout(idle, self.more()).await.map_err(|_| silent())?? {
-                return Err(invalid("it ends within its body"));
+                return Err(invalid("it ends before its body is complete"));
             }
         }
         Ok(())
     }
 
-    /// Whether anything came; nothing is the end.
+    /// Returns false at the end of the stream.
     pub async fn more(&mut self) -> Result<bool, EgressError> {
         self.buffer.reserve(CHUNK_BYTES);
         let count = self.stream.read_buf(&mut self.buffer).await.map_err(|_| hung_up())?;
         Ok(count > 0)
     }
 
-    /// Whoever announces a body may wait for leave to send it. Not an answer yet.
+    /// Sends `100 Continue`, which a client may wait for before it sends a body. Not part of the response.
     pub async fn invite_body(&mut self, idle: Duration) -> Result<(), EgressError> {
         self.write(b"HTTP/1.1 100 Continue\r\n\r\n", idle).await
     }
 
-    /// A part of the answer.
+    /// Writes a part of the response.
     pub async fn say(&mut self, bytes: &[u8], idle: Duration) -> Result<(), EgressError> {
-        self.answer = Answer::Begun;
+        self.answer = AnswerState::Begun;
         self.write(bytes, idle).await
     }
 
@@ -154,20 +176,21 @@ impl Client {
         timeout(idle, self.stream.write_all(bytes)).await.map_err(|_| silent())?.map_err(|_| hung_up())
     }
 
-    /// Tells why nothing comes, if there is still room to; then hangs up.
+    /// Sends the error if no response has begun, then closes the connection.
     pub async fn refuse(&mut self, error: &EgressError) {
-        if self.answer == Answer::NotYet {
-            // Nobody is left to hear that the answer could not be written.
+        if self.answer == AnswerState::NotYet {
+            // A failed write cannot be reported to the command.
             let _ = self.say(&refusal::answer(error), FAREWELL).await;
         }
         self.part().await;
     }
 
-    /// Closing on unread bytes would destroy an answer that is still on its way, so a little of them is read.
+    /// Closing a socket with unread bytes resets the connection and destroys a response that is still in transit. Reads
+    /// some of them first.
     pub async fn part(&mut self) {
         let _ = timeout(FAREWELL, async {
             let _ = self.stream.shutdown().await;
-            let mut left = MOST_UNREAD_BYTES;
+            let mut left = MAX_UNREAD_BYTES;
             while left > 0 {
                 self.buffer.clear();
                 match self.more().await {
@@ -182,19 +205,19 @@ impl Client {
 
 fn too_large(most: usize) -> EgressError {
     let message = format!("the request body is longer than {most} bytes; send less");
-    EgressError::new(Reason::RequestBodyTooLarge, message)
+    EgressError::new(EgressReason::RequestBodyTooLarge, message)
 }
 
 pub fn silent() -> EgressError {
-    EgressError::new(Reason::ConnectionIdle, "nothing moved on the connection for too long")
+    EgressError::new(EgressReason::ConnectionIdle, "the connection was idle for too long")
 }
 
 pub fn hung_up() -> EgressError {
-    EgressError::new(Reason::ConnectionLost, "the connection was lost; try again later")
+    EgressError::new(EgressReason::ConnectionLost, "the connection was lost; try again later")
 }
 
 const LINE_END: &[u8] = b"\r\n";
-const MOST_SIZE_DIGITS: usize = 8;
+const MAX_SIZE_DIGITS: usize = 8;
 const CHUNK_BYTES: usize = 16 * 1024;
-const MOST_UNREAD_BYTES: usize = 1024 * 1024;
+const MAX_UNREAD_BYTES: usize = 1024 * 1024;
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -1,46 +1,46 @@
-//! What does the command ask for? A request line and headers, read so strictly that no two readers could differ.
+//! Parses request lines and headers of a command. Rejects everything that two parsers could read differently.
 
 use http::{
     HeaderName,
     header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 
-use crate::error::{EgressError, Reason, quoted};
+use crate::error::{EgressError, EgressReason, quoted};
 
-/// A request as the command wrote it, without its body.
+/// Request line and headers as the command wrote them.
 #[derive(Debug)]
-pub struct Head {
+pub struct RequestHead {
     pub method: String,
     pub target: String,
-    pub version: Version,
+    pub version: HttpVersion,
     headers: Vec<(HeaderName, String)>,
-    /// The names of the headers, in the letter case of the request.
+    /// The header names in the spelling of the request.
     pub names: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Version {
+pub enum HttpVersion {
     Http10,
     Http11,
 }
 
-/// How long is the body?
+/// How the end of the body is marked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Framing {
+pub enum BodyFraming {
     Absent,
     Length(usize),
     Chunked,
 }
 
-/// Where the head ends, if it does; `from` is how much was looked at before. A bare line end is told at once: it would
-/// never become the end that is waited for.
+/// Returns the position after the head, if it is complete. `from` is the length that was scanned before. A bare line
+/// feed is an error at once, because the head could never be completed.
 pub fn end(bytes: &[u8], from: usize) -> Result<Option<usize>, EgressError> {
     let start = from.saturating_sub(END.len());
     let fresh = bytes.get(start..).unwrap_or_default();
     let found = fresh.windows(END.len()).position(|window| window == END).map(|at| start + at + END.len());
     let head = bytes.get(..found.unwrap_or(bytes.len())).unwrap_or_default();
     let head = head.get(start..).unwrap_or_default();
-    // The byte before `start` is unknown here, and was looked at in its own turn.
+    // An earlier call has already checked the byte before `start`.
     let is_bare = |pair: &[u8]| matches!(pair, [before, b'\n'] if *before != b'\r');
     if head.windows(2).any(is_bare) || bytes.starts_with(b"\n") {
         return Err(invalid("lines must end with CR LF"));
@@ -48,8 +48,8 @@ pub fn end(bytes: &[u8], from: usize) -> Result<Option<usize>, EgressError> {
     Ok(found)
 }
 
-impl Head {
-    /// Reads a head up to and with its empty line.
+impl RequestHead {
+    /// Parses a head including its empty line.
     pub fn parse(bytes: &[u8]) -> Result<Self, EgressError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
         let text = text.ok_or_else(|| invalid("it has bytes that are not ASCII; encode them"))?;
@@ -70,59 +70,59 @@ impl Head {
         self.headers.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// The one value of a header that cannot have two.
+    /// Returns the value of a header that must not be repeated.
     pub fn single(&self, name: &HeaderName) -> Result<Option<&str>, EgressError> {
         let mut values = self.values(name);
         let first = values.next();
         if values.next().is_some() {
-            return Err(invalid(&format!("header {} is there twice", quoted(name.as_str()))));
+            return Err(invalid(&format!("header {} is repeated", quoted(name.as_str()))));
         }
         Ok(first)
     }
 
-    /// Which headers does the request mean for this connection only?
+    /// Whether the Connection header lists this header, which limits it to this connection.
     pub fn is_nominated(&self, name: &HeaderName) -> bool {
         let words = self.values(&CONNECTION).flat_map(|value| value.split(','));
         words.map(str::trim).any(|word| word.eq_ignore_ascii_case(name.as_str()))
     }
 
-    /// Whoever stands behind us reads the same length or the request is not sent.
-    pub fn framing(&self) -> Result<Framing, EgressError> {
+    /// Rejects ambiguous lengths: the next server must read the same length as this proxy.
+    pub fn framing(&self) -> Result<BodyFraming, EgressError> {
         let length = self.single(&CONTENT_LENGTH)?;
         let coding = self.single(&TRANSFER_ENCODING)?;
         match (length, coding) {
-            (None, None) => Ok(Framing::Absent),
+            (None, None) => Ok(BodyFraming::Absent),
             (Some(_), Some(_)) => Err(invalid("it has both Content-Length and Transfer-Encoding")),
             (None, Some(coding))
-                if self.version == Version::Http11 && coding.eq_ignore_ascii_case("chunked") =>
+                if self.version == HttpVersion::Http11 && coding.eq_ignore_ascii_case("chunked") =>
             {
-                Ok(Framing::Chunked)
+                Ok(BodyFraming::Chunked)
             }
             (None, Some(_)) => Err(invalid("its Transfer-Encoding is not `chunked`")),
             (Some(length), None) => {
-                // `parse` alone would take a sign.
+                // `parse` alone would accept a sign.
                 let is_number = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
                 let length = length.parse().ok().filter(|_| is_number);
-                length.map(Framing::Length).ok_or_else(|| invalid("its Content-Length is not a number"))
+                length.map(BodyFraming::Length).ok_or_else(|| invalid("its Content-Length is not a number"))
             }
         }
     }
 }
 
-fn request_line(line: &str) -> Result<(String, String, Version), EgressError> {
+fn request_line(line: &str) -> Result<(String, String, HttpVersion), EgressError> {
     let mut words = line.split(' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
-        return Err(invalid("its first line is not a method, a target and a version"));
+        return Err(invalid("the first line is not a method, a target and a version"));
     };
     let version = match version {
-        "HTTP/1.1" => Version::Http11,
-        "HTTP/1.0" => Version::Http10,
+        "HTTP/1.1" => HttpVersion::Http11,
+        "HTTP/1.0" => HttpVersion::Http10,
         _ => return Err(invalid("its version is neither HTTP/1.1 nor HTTP/1.0")),
     };
     if http::Method::from_bytes(method.as_bytes()).is_err() {
-        return Err(invalid("its method is not one"));
+        return Err(invalid("its method is not a valid token"));
     }
     if target.is_empty() || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(invalid("its target has characters that must be encoded"));
@@ -130,11 +130,10 @@ fn request_line(line: &str) -> Result<(String, String, Version), EgressError> {
     Ok((method.to_owned(), target.to_owned(), version))
 }
 
-/// A name ends at its colon: a space before it, or a line that continues the one above, is read differently by
-/// different readers.
+/// Rejects a space before the colon and continuation lines, because parsers read them differently.
 fn header(line: &str) -> Result<(HeaderName, String), EgressError> {
     if line.starts_with([' ', '\t']) {
-        return Err(invalid("a header goes on over two lines"));
+        return Err(invalid("a header continues on the next line"));
     }
     let (name, value) = line.split_once(':').ok_or_else(|| invalid("a header has no colon"))?;
     let name = HeaderName::from_bytes(name.as_bytes())
@@ -147,7 +146,7 @@ fn header(line: &str) -> Result<(HeaderName, String), EgressError> {
 }
 
 pub fn invalid(why: &str) -> EgressError {
-    EgressError::new(Reason::InvalidRequest, format!("the request cannot be read: {why}"))
+    EgressError::new(EgressReason::InvalidRequest, format!("the request cannot be read: {why}"))
 }
 
 const END: &[u8] = b"\r\n\r\n";

@@ -1,4 +1,4 @@
-//! What passed? A bounded list of exchanges, however they ended, and the sums of all that it has no room for.
+//! Records exchanges for the journal: a bounded list, and totals for those that do not fit.
 
 use std::{
     cmp::Reverse,
@@ -10,47 +10,49 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::{Class, Reason};
+use crate::error::{Class, EgressReason};
 
-/// What passed through a proxy, for the journal.
+/// All exchanges of a proxy, for the journal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ProxyReport {
     /// In the order in which they ended.
     pub exchanges: Vec<Exchange>,
-    /// How many more there were, and what went through them, both ways.
+    /// The number of exchanges that are not listed, and their bytes in both directions.
     pub dropped: u32,
     pub dropped_bytes: u64,
 }
 
-/// One connection, or one question for a name.
+/// One connection or one DNS question.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Exchange {
     pub kind: ExchangeKind,
-    /// Of HTTP, or the type of record that was asked for; empty if nothing sensible was said.
+    /// The HTTP method or the DNS record type; empty if the request was unreadable.
     pub method: String,
-    /// As it was understood; where it could not be, what was said, shortened and without control characters.
+    /// The parsed host. If parsing failed, the text of the request, shortened and escaped.
     pub host: String,
     pub port: Option<u16>,
-    pub outcome: Outcome,
-    /// From the command to the world.
+    pub outcome: ExchangeOutcome,
+    /// From the command to the network.
     pub bytes_up: u64,
     pub bytes_down: u64,
     pub elapsed: Duration,
 }
 
 impl Exchange {
-    /// Both ways.
+    /// In both directions.
     pub const fn bytes(&self) -> u64 {
         self.bytes_up.saturating_add(self.bytes_down)
     }
 
-    /// Those of one room are told at each other's cost. A flood of questions, or of refusals, does not hide a tunnel.
-    fn room(&self) -> (bool, bool) {
+    /// Exchanges of the same group compete for space in the report. A flood of DNS questions or refusals therefore
+    /// cannot hide a tunnel.
+    fn group(&self) -> (bool, bool) {
         (self.kind == ExchangeKind::Dns, self.outcome.is_refusal())
     }
 
-    /// What a reader learns of it first. Not the port: there are too many for the command to choose from.
-    fn gist(&self) -> (ExchangeKind, &str, Outcome) {
+    /// The facts by which repetitions are found. The port is left out, because a command could vary it to make every
+    /// exchange unique.
+    fn repetition_key(&self) -> (ExchangeKind, &str, ExchangeOutcome) {
         (self.kind, &self.host, self.outcome)
     }
 }
@@ -73,15 +75,15 @@ impl ExchangeKind {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Outcome {
+pub enum ExchangeOutcome {
     Ok,
-    /// We said no, or the world failed; the class of the reason tells which.
-    Ended(Reason),
-    /// It was still going on when the proxy was stopped.
+    /// The proxy denied it or the network failed; see the class of the reason.
+    Ended(EgressReason),
+    /// It was still open when the proxy was stopped.
     Stopped,
 }
 
-impl Outcome {
+impl ExchangeOutcome {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -90,111 +92,118 @@ impl Outcome {
         }
     }
 
-    /// Did we say no?
+    /// Whether the proxy denied it.
     pub fn is_refusal(self) -> bool {
         matches!(self, Self::Ended(reason) if reason.class() != Class::HelperRuntime)
     }
 }
 
-pub struct Ledger {
-    book: Mutex<Book>,
+pub struct ExchangeLedger {
+    state: Mutex<LedgerState>,
     most: usize,
 }
 
 #[derive(Default)]
-struct Book {
+struct LedgerState {
     ended: ProxyReport,
-    /// Those that go on.
-    open: Vec<Arc<Going>>,
+    /// Exchanges in progress.
+    open: Vec<Arc<LiveExchange>>,
 }
 
-/// What is known of an exchange while it goes on.
-struct Going {
-    told: Mutex<Told>,
+/// The current state of an exchange in progress.
+struct LiveExchange {
+    target: Mutex<ExchangeTarget>,
     up: AtomicU64,
     down: AtomicU64,
     started: Instant,
 }
 
 #[derive(Clone)]
-struct Told {
+struct ExchangeTarget {
     kind: ExchangeKind,
     method: String,
     host: String,
     port: Option<u16>,
 }
 
-impl Ledger {
+impl ExchangeLedger {
     pub fn new(most: usize) -> Self {
-        Self { book: Mutex::default(), most }
+        Self { state: Mutex::default(), most }
     }
 
-    pub fn open(self: &Arc<Self>, kind: ExchangeKind) -> Entry {
-        let going = Arc::new(Going {
-            told: Mutex::new(Told { kind, method: String::new(), host: String::new(), port: None }),
+    pub fn open(self: &Arc<Self>, kind: ExchangeKind) -> ExchangeEntry {
+        let live = Arc::new(LiveExchange {
+            target: Mutex::new(ExchangeTarget {
+                kind,
+                method: String::new(),
+                host: String::new(),
+                port: None,
+            }),
             up: AtomicU64::new(0),
             down: AtomicU64::new(0),
             started: Instant::now(),
         });
-        self.book().open.push(Arc::clone(&going));
-        Entry { ledger: Arc::clone(self), going, outcome: Outcome::Stopped }
+        self.state().open.push(Arc::clone(&live));
+        ExchangeEntry { ledger: Arc::clone(self), live, outcome: ExchangeOutcome::Stopped }
     }
 
-    /// What ended, and what goes on as if it were stopped now.
+    /// Ended exchanges, and open ones as if they were stopped now.
     pub fn so_far(&self) -> ProxyReport {
-        let book = self.book();
-        let mut report = book.ended.clone();
-        for going in &book.open {
-            report.add(going.exchange(Outcome::Stopped), self.most);
+        let state = self.state();
+        let mut report = state.ended.clone();
+        for live in &state.open {
+            report.add(live.exchange(ExchangeOutcome::Stopped), self.most);
         }
         report
     }
 
-    fn close(&self, going: &Arc<Going>, outcome: Outcome) {
-        let mut book = self.book();
-        book.open.retain(|open| !Arc::ptr_eq(open, going));
-        book.ended.add(going.exchange(outcome), self.most);
+    fn close(&self, live: &Arc<LiveExchange>, outcome: ExchangeOutcome) {
+        let mut state = self.state();
+        state.open.retain(|open| !Arc::ptr_eq(open, live));
+        state.ended.add(live.exchange(outcome), self.most);
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, LedgerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProxyReport {
     fn add(&mut self, exchange: Exchange, most: usize) {
-        let room = exchange.room();
+        let group = exchange.group();
         self.exchanges.push(exchange);
-        let told = self.exchanges.iter().filter(|told| told.room() == room).count();
-        if told <= most {
+        let listed = self.exchanges.iter().filter(|listed| listed.group() == group).count();
+        if listed <= most {
             return;
         }
-        if let Some(at) = self.least_telling(room) {
+        if let Some(at) = self.least_informative(group) {
             let left_out = self.exchanges.remove(at);
             self.dropped = self.dropped.saturating_add(1);
             self.dropped_bytes = self.dropped_bytes.saturating_add(left_out.bytes());
         }
     }
 
-    /// One that repeats another before one that is alone of its kind; of these the one that moved least, and the latest of equals.
-    fn least_telling(&self, room: (bool, bool)) -> Option<usize> {
-        let within = || self.exchanges.iter().enumerate().filter(|(_, told)| told.room() == room);
-        let mut times: HashMap<_, u32> = HashMap::new();
-        for (_, told) in within() {
-            *times.entry(told.gist()).or_default() += 1;
+    /// Prefers an exchange that repeats another one, then the one with the fewest bytes, then the latest.
+    fn least_informative(&self, group: (bool, bool)) -> Option<usize> {
+        let within = || self.exchanges.iter().enumerate().filter(|(_, exchange)| exchange.group() == group);
+        let mut counts: HashMap<_, u32> = HashMap::new();
+        for (_, exchange) in within() {
+            *counts.entry(exchange.repetition_key()).or_default() += 1;
         }
-        let is_alone = |told: &Exchange| times.get(&told.gist()) == Some(&1);
-        within().min_by_key(|(at, told)| (is_alone(told), told.bytes(), Reverse(*at))).map(|(at, _)| at)
+        let is_unique = |exchange: &Exchange| counts.get(&exchange.repetition_key()) == Some(&1);
+        let ranked =
+            |(at, exchange): &(usize, &Exchange)| (is_unique(exchange), exchange.bytes(), Reverse(*at));
+        within().min_by_key(ranked).map(|(at, _)| at)
     }
 }
 
-impl Going {
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+impl LiveExchange {
+    fn target(&self) -> MutexGuard<'_, ExchangeTarget> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn exchange(&self, outcome: Outcome) -> Exchange {
-        let Told { kind, method, host, port } = self.told().clone();
+    fn exchange(&self, outcome: ExchangeOutcome) -> Exchange {
+        let ExchangeTarget { kind, method, host, port } = self.target().clone();
         Exchange {
             kind,
             method,
@@ -208,41 +217,41 @@ impl Going {
     }
 }
 
-/// An exchange that goes on. Whatever ends it, a cancelled task too, it enters the ledger.
-pub struct Entry {
-    ledger: Arc<Ledger>,
-    going: Arc<Going>,
-    outcome: Outcome,
+/// An exchange in progress. Dropping it records it in the ledger, even if its task was cancelled.
+pub struct ExchangeEntry {
+    ledger: Arc<ExchangeLedger>,
+    live: Arc<LiveExchange>,
+    outcome: ExchangeOutcome,
 }
 
-impl Entry {
-    /// What was said, before anybody understood where it leads.
+impl ExchangeEntry {
+    /// Records the request before its target is parsed.
     pub fn asks(&self, kind: ExchangeKind, method: String, host: String) {
-        let mut told = self.going.told();
-        (told.kind, told.method, told.host) = (kind, method, host);
+        let mut target = self.live.target();
+        (target.kind, target.method, target.host) = (kind, method, host);
     }
 
     pub fn leads_to(&self, host: String, port: u16) {
-        let mut told = self.going.told();
-        (told.host, told.port) = (host, Some(port));
+        let mut target = self.live.target();
+        (target.host, target.port) = (host, Some(port));
     }
 
-    pub fn close(mut self, outcome: Outcome) {
+    pub fn close(mut self, outcome: ExchangeOutcome) {
         self.outcome = outcome;
     }
 
     pub fn add_up(&self, bytes: u64) {
-        self.going.up.fetch_add(bytes, Ordering::Relaxed);
+        self.live.up.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub fn add_down(&self, bytes: u64) {
-        self.going.down.fetch_add(bytes, Ordering::Relaxed);
+        self.live.down.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-impl Drop for Entry {
+impl Drop for ExchangeEntry {
     fn drop(&mut self) {
-        self.ledger.close(&self.going, self.outcome);
+        self.ledger.close(&self.live, self.outcome);
     }
 }
 
@@ -250,49 +259,55 @@ impl Drop for Entry {
 mod tests {
     use super::*;
 
-    const NOT_ALLOWED: Outcome = Outcome::Ended(Reason::HostNotInAllowlist);
+    const NOT_ALLOWED: ExchangeOutcome = ExchangeOutcome::Ended(EgressReason::HostNotInAllowlist);
 
-    fn entry(ledger: &Arc<Ledger>, kind: ExchangeKind, host: &str, bytes: u64) -> Entry {
+    fn entry(ledger: &Arc<ExchangeLedger>, kind: ExchangeKind, host: &str, bytes: u64) -> ExchangeEntry {
         let entry = ledger.open(kind);
         entry.asks(kind, "A".to_owned(), host.to_owned());
         entry.add_up(bytes);
         entry
     }
 
-    /// Three are told of each room; those that are still open come last.
+    /// Expects at most three exchanges per group, open ones last.
     #[track_caller]
-    fn check(ended: &[(ExchangeKind, &str, u64, Outcome)], expect: &[&str], dropped: (u32, u64)) {
-        let ledger = Arc::new(Ledger::new(3));
+    fn check(ended: &[(ExchangeKind, &str, u64, ExchangeOutcome)], expect: &[&str], dropped: (u32, u64)) {
+        let ledger = Arc::new(ExchangeLedger::new(3));
         let open = entry(&ledger, ExchangeKind::Connect, "tunnel.test", 32);
         for (kind, host, bytes, outcome) in ended {
             entry(&ledger, *kind, host, *bytes).close(*outcome);
         }
         let report = ledger.so_far();
-        let told: Vec<String> =
-            report.exchanges.iter().map(|told| format!("{} {}", told.host, told.bytes())).collect();
-        assert_eq!(told, expect);
+        let listed: Vec<String> = report
+            .exchanges
+            .iter()
+            .map(|exchange| format!("{} {}", exchange.host, exchange.bytes()))
+            .collect();
+        assert_eq!(listed, expect);
         assert_eq!((report.dropped, report.dropped_bytes), dropped);
-        open.close(Outcome::Ok);
-        assert_eq!(ledger.so_far().exchanges.last().map(|told| told.host.as_str()), Some("tunnel.test"));
+        open.close(ExchangeOutcome::Ok);
+        assert_eq!(
+            ledger.so_far().exchanges.last().map(|exchange| exchange.host.as_str()),
+            Some("tunnel.test")
+        );
     }
 
     #[test]
-    fn questions_do_not_hide_a_tunnel() {
-        let question = (ExchangeKind::Dns, "a.test", 5, Outcome::Ok);
+    fn dns_flood_does_not_hide_a_tunnel() {
+        let question = (ExchangeKind::Dns, "a.test", 5, ExchangeOutcome::Ok);
         check(&[question; 9], &["a.test 5", "a.test 5", "a.test 5", "tunnel.test 32"], (6, 30));
     }
 
-    /// Nor do many small exchanges hide a large one, to wherever it goes.
+    /// Many small exchanges must not hide a large one, even to the same host.
     #[test]
-    fn of_what_repeats_the_least_is_left_out() {
-        let small = (ExchangeKind::Http, "a.test", 5, Outcome::Ok);
-        let large = (ExchangeKind::Http, "a.test", 500, Outcome::Ok);
+    fn smallest_repetition_is_dropped_first() {
+        let small = (ExchangeKind::Http, "a.test", 5, ExchangeOutcome::Ok);
+        let large = (ExchangeKind::Http, "a.test", 500, ExchangeOutcome::Ok);
         let ended = [small, small, small, small, large, small];
         check(&ended, &["a.test 5", "a.test 500", "tunnel.test 32"], (4, 20));
     }
 
     #[test]
-    fn every_host_is_told_before_any_is_told_again() {
+    fn every_host_is_listed_before_repetitions() {
         let to = |host| (ExchangeKind::Http, host, 0, NOT_ALLOWED);
         let ended = [to("a.test"), to("a.test"), to("a.test"), to("b.test"), to("c.test"), to("d.test")];
         check(&ended, &["a.test 0", "b.test 0", "c.test 0", "tunnel.test 32"], (3, 0));

@@ -1,52 +1,51 @@
-//! How much may one run of a command send and fetch? Bounds over the whole run, whatever the rules allow.
+//! Limits of one command run over all its connections, whatever the rules allow.
 
 use std::time::Duration;
 
-/// Bounds of one proxy. What a single request may hold (its body, its headers, the time to resolve and to connect) is
-/// bounded by the `Limits` of the way out besides.
+/// Limits of one proxy. `EgressLimits` also applies to every single request: body, headers, time to resolve and to connect.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProxyLimits {
-    /// More wait until one ends.
+    /// Further connections wait until one ends.
     pub connections_at_once: usize,
     pub connections: u32,
-    /// From the command to the world, over all connections.
+    /// From the command to the network, over all connections.
     pub bytes_up: u64,
     pub bytes_down: u64,
     /// Request line and headers together.
     pub head_bytes: usize,
-    /// From the connection to the end of the request's head; and again for the first message of TLS.
+    /// From the connection to the end of the request head; counted again for the ClientHello of a tunnel.
     pub head_time: Duration,
-    /// The longest silence of a connection, both directions taken together.
+    /// The longest time without traffic in either direction.
     pub idle: Duration,
-    /// The longest life of a connection.
+    /// The longest duration of a connection.
     pub lifetime: Duration,
-    /// Different names that may be asked for, by the proxy and the name server together: where names are resolved
-    /// freely, each can carry something out.
+    /// Different names that the proxy and the name server may look up together. Every freely resolvable name can leak
+    /// data.
     pub names: usize,
     pub name_bytes: usize,
-    /// Questions to the name server in all.
+    /// The number of all DNS questions.
     pub questions: u32,
-    /// Exchanges that are told one by one: of connections and of questions for names, and of both those that were refused and
-    /// the others, each. Of more the most telling; all are counted. A record of the journal shows as many.
+    /// Listed exchanges per group: connections and DNS questions, each split into refused and other ones. Further
+    /// exchanges replace less informative ones; all are counted. A journal record lists as many.
     pub records: usize,
-    /// Where tunnels may lead.
+    /// Ports that tunnels may reach.
     pub tunnels: Vec<Tunnel>,
-    /// Methods that a person has to be asked for, and nobody was. While there is one, there are no tunnels: within a
-    /// tunnel nobody sees the method.
+    /// Methods that need an approval that this run does not have. If there is one, tunnels are refused, because the
+    /// proxy cannot see the method inside a tunnel.
     pub refused_methods: Vec<String>,
 }
 
-/// A port that tunnels may lead to.
+/// A port that tunnels may reach.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Tunnel {
     pub port: u16,
     pub carries: Carries,
 }
 
-/// What must a tunnel begin with?
+/// The required beginning of a tunnel.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Carries {
-    /// TLS, greeting by the name that the tunnel was asked for.
+    /// A TLS ClientHello whose SNI is the host of the tunnel.
     Tls,
     Anything,
 }

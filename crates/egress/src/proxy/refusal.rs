@@ -1,8 +1,10 @@
-//! How is a command told no? In words that a model can read and act on, and that are not taken for a network fault.
+//! Formats errors as HTTP responses for a command. A model must understand them and not mistake them for a network
+//! failure.
 
-use crate::error::{Class, EgressError, Reason};
+use crate::error::{Class, EgressError, EgressReason};
 
-/// A whole HTTP answer. The code is in its first line too: of a tunnel that was refused many clients show nothing else.
+/// A complete HTTP response. The status line contains the code, too, because many clients show nothing else for a
+/// refused tunnel.
 pub fn answer(error: &EgressError) -> Vec<u8> {
     let (status, verb) = match error.class {
         Class::InvalidInput => (400, "refused"),
@@ -26,21 +28,20 @@ fn text(error: &EgressError, verb: &str) -> String {
     format!("toolgate: {verb}: {code}\n{message}{remedy}\n{bypass}")
 }
 
-/// The setting that the author of the tool would change.
-const fn remedy(reason: Reason) -> Option<&'static str> {
+/// The setting that the tool's author would change.
+const fn remedy(reason: EgressReason) -> Option<&'static str> {
     match reason {
-        Reason::HostNotInAllowlist | Reason::LiteralPrivateIp | Reason::ResolvedPrivateIp => {
-            Some("network.allowedHosts")
-        }
-        Reason::HostBlocked => Some("network.blockedHosts"),
-        Reason::NetworkBlocked => Some("network.access"),
-        Reason::MethodNeedsApproval => Some("approval.askForMethods"),
+        EgressReason::HostNotInAllowlist
+        | EgressReason::LiteralPrivateIp
+        | EgressReason::ResolvedPrivateIp => Some("network.allowedHosts"),
+        EgressReason::HostBlocked => Some("network.blockedHosts"),
+        EgressReason::NetworkBlocked => Some("network.access"),
+        EgressReason::MethodNeedsApproval => Some("approval.askForMethods"),
         _ => None,
     }
 }
 
-/// Never passed on from a server: only we refuse.
+/// Removed from responses of servers: only the proxy sets it.
 pub const REFUSAL_HEADER: &str = "x-toolgate-refusal";
 
-const NO_BYPASS: &str =
-    "this is the decision of a policy and no fault of the network; there is no way around the proxy\n";
+const NO_BYPASS: &str = "this is a policy decision, not a network failure; the proxy cannot be bypassed\n";

@@ -2,7 +2,7 @@ mod attacks;
 mod bounds;
 mod gateway;
 mod methods;
-mod names;
+mod name_server;
 mod tunnels;
 
 use std::{
@@ -18,11 +18,11 @@ use tokio::{
 use super::*;
 use crate::{
     Listeners, Resolve, Resolving,
-    guard::tests::Watchman,
-    testing::{Server, egress, header, limits, loopback, ok, open, some_roots},
+    guard::tests::WordGuard,
+    testing::{TestServer, egress, header, limits, loopback, ok, open, some_roots},
 };
 
-/// A proxy as a jail would have it, on this machine's loopback.
+/// A proxy as in a sandbox, but on this machine's loopback.
 struct Jail {
     proxy: Proxy,
     http: SocketAddr,
@@ -30,11 +30,11 @@ struct Jail {
 }
 
 impl Jail {
-    fn new(rules: Rules, limits: ProxyLimits) -> Self {
+    fn new(rules: EgressRules, limits: ProxyLimits) -> Self {
         Self::with(&egress(), rules, limits)
     }
 
-    fn with(egress: &Egress, rules: Rules, limits: ProxyLimits) -> Self {
+    fn with(egress: &Egress, rules: EgressRules, limits: ProxyLimits) -> Self {
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let dns = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let (http_at, dns_at) = (http.local_addr().unwrap(), dns.local_addr().unwrap());
@@ -46,30 +46,30 @@ impl Jail {
         TcpStream::connect(self.http).await.unwrap()
     }
 
-    /// Says these bytes and hears everything that comes back.
+    /// Sends these bytes and returns the whole response.
     async fn say(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
-        // A refusal may come before everything is said.
+        // The refusal may arrive before everything is sent.
         let _ = stream.write_all(bytes.as_ref()).await;
         hear(&mut stream).await
     }
 
-    /// Kind, method, host and outcome of everything that passed.
-    async fn told(self) -> Vec<String> {
-        let told = |exchange: Exchange| {
+    /// Kind, method, host and outcome of every exchange.
+    async fn recorded(self) -> Vec<String> {
+        let recorded = |exchange: Exchange| {
             let Exchange { kind, method, host, outcome, .. } = exchange;
             format!("{} {method} {host} {}", kind.word(), outcome.code())
         };
-        self.proxy.finish().await.exchanges.into_iter().map(told).collect()
+        self.proxy.finish().await.exchanges.into_iter().map(recorded).collect()
     }
 }
 
-/// Everything until the other side closes, guarded against hanging for ever.
+/// Reads until the peer closes, with a timeout for the test.
 async fn hear(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let heard = timeout(Duration::from_mins(1), stream.read_to_end(&mut bytes)).await;
-    // A reset ends it too.
-    let _ = heard.expect("a connection ends by itself");
+    // A reset also ends the stream.
+    let _ = heard.expect("the connection must end before the test timeout");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -77,18 +77,18 @@ fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
-/// Everything may pass but metadata, and tunnels to this port carry anything.
+/// Allows tunnels to this port.
 fn tunnelling(port: u16, carries: Carries) -> ProxyLimits {
     ProxyLimits { tunnels: vec![Tunnel { port, carries }], ..ProxyLimits::default() }
 }
 
-fn get(server: &Server, headers: &str) -> String {
+fn get(server: &TestServer, headers: &str) -> String {
     format!("GET {} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", server.url("/x?y=1"), server.address)
 }
 
 #[tokio::test]
-async fn a_plain_request_passes_and_is_told() {
-    let server = Server::start(|_| {
+async fn plain_request_is_forwarded_and_recorded() {
+    let server = TestServer::start(|_| {
         b"HTTP/1.1 200 OK\r\nX-Theirs: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nX-Toolgate-Refusal: fake\r\n\
           Proxy-Authenticate: Basic\r\nContent-Length: 5\r\n\r\nhello"
             .to_vec()
@@ -104,7 +104,7 @@ async fn a_plain_request_passes_and_is_told() {
     for name in ["x-hop", "x-toolgate-refusal", "proxy-authenticate"] {
         assert_eq!(header(&answer, name), None, "{name}");
     }
-    let [seen] = &server.seen()[..] else { panic!("one request comes") };
+    let [seen] = &server.seen()[..] else { panic!("expected one request") };
     assert!(seen.starts_with("GET /x?y=1 HTTP/1.1\r\n"), "{seen}");
     assert_eq!(header(seen, "host"), Some(server.address.to_string().as_str()));
     assert_eq!((header(seen, "accept-encoding"), header(seen, "x-yours")), (Some("gzip"), Some("2")));
@@ -113,7 +113,7 @@ async fn a_plain_request_passes_and_is_told() {
     }
     let report = jail.proxy.finish().await;
     let [exchange] = &report.exchanges[..] else { panic!("{report:?}") };
-    assert_eq!((exchange.kind, exchange.outcome), (ExchangeKind::Http, Outcome::Ok));
+    assert_eq!((exchange.kind, exchange.outcome), (ExchangeKind::Http, ExchangeOutcome::Ok));
     assert_eq!((exchange.method.as_str(), exchange.host.as_str()), ("GET", "127.0.0.1"));
     assert_eq!(exchange.port, Some(server.address.port()));
     assert_eq!(exchange.bytes_up, get(&server, hops).len() as u64);
@@ -122,8 +122,8 @@ async fn a_plain_request_passes_and_is_told() {
 }
 
 #[tokio::test]
-async fn bodies_pass_in_every_framing() {
-    let server = Server::start(|request| ok(body(request))).await;
+async fn bodies_are_forwarded_in_every_framing() {
+    let server = TestServer::start(|request| ok(body(request))).await;
     let jail = Jail::new(loopback(), ProxyLimits::default());
     let head = |method: &str, headers: &str| {
         format!("{method} {} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", server.url("/"), server.address)
@@ -132,7 +132,7 @@ async fn bodies_pass_in_every_framing() {
         head("POST", "Content-Length: 5\r\n") + "hello",
         head("GET", "Content-Length: 5\r\n") + "hello",
         head("PUT", "Transfer-Encoding: chunked\r\n") + "3\r\nhel\r\n02\r\nlo\r\n0\r\n\r\n",
-        // What follows the body is not looked at.
+        // Bytes after the body are ignored.
         head("POST", "Content-Length: 5\r\n") + "helloGET http://a.test/ HTTP/1.1\r\n\r\n",
     ] {
         assert_eq!(body(&jail.say(&request).await), "hello", "{request}");
@@ -142,8 +142,8 @@ async fn bodies_pass_in_every_framing() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_leave_to_send_gets_it_or_a_refusal() {
-    let server = Server::start(|request| ok(body(request))).await;
+async fn expect_100_is_answered_or_refused() {
+    let server = TestServer::start(|request| ok(body(request))).await;
     let jail = Jail::new(loopback(), ProxyLimits::default());
     let mut stream = jail.connect().await;
     let head = |host: &str| {
@@ -161,8 +161,8 @@ async fn whoever_waits_for_leave_to_send_gets_it_or_a_refusal() {
 }
 
 #[tokio::test]
-async fn answers_keep_their_shape() {
-    let server = Server::start(|request| match request.split(' ').next() {
+async fn response_framing_is_kept() {
+    let server = TestServer::start(|request| match request.split(' ').next() {
         Some("HEAD") => b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n".to_vec(),
         Some("PUT") => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
         Some("POST") => b"HTTP/1.1 200 OK\r\n\r\nuntil the end".to_vec(),
@@ -187,20 +187,21 @@ async fn answers_keep_their_shape() {
     assert_eq!((header(&answer, "transfer-encoding"), body(&answer)), (None, "hello"));
 }
 
-/// A server that breaks off must not look as if it had finished.
+/// An interrupted response must not look complete.
 #[tokio::test]
-async fn a_broken_answer_stays_broken() {
-    let server =
-        Server::start(|_| b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".to_vec());
+async fn truncated_response_stays_truncated() {
+    let server = TestServer::start(|_| {
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".to_vec()
+    });
     let server = server.await;
     let jail = Jail::new(loopback(), ProxyLimits::default());
     let answer = jail.say(get(&server, "")).await;
     assert!(answer.ends_with("hello\r\n"), "{answer}");
-    assert_eq!(jail.told().await, ["http GET 127.0.0.1 response-truncated"]);
+    assert_eq!(jail.recorded().await, ["http GET 127.0.0.1 response-truncated"]);
 }
 
 #[tokio::test]
-async fn the_world_failing_is_told_as_such() {
+async fn network_failures_are_reported_as_failures() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let jail = Jail::new(loopback(), tunnelling(gone.port(), Carries::Anything));
     for request in [
@@ -211,13 +212,13 @@ async fn the_world_failing_is_told_as_such() {
         assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
         assert!(body(&answer).starts_with("toolgate: failed: connect-failed\n"), "{answer}");
     }
-    let nonsense = Server::start(|_| b"SSH-2.0-x\r\n".to_vec()).await;
+    let nonsense = TestServer::start(|_| b"SSH-2.0-x\r\n".to_vec()).await;
     let answer = jail.say(get(&nonsense, "")).await;
     assert_eq!(header(&answer, "x-toolgate-refusal"), Some("invalid-response"));
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_to_do() {
+async fn refusal_names_the_remedy() {
     let jail = Jail::new(loopback(), ProxyLimits::default());
     let answer = jail.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 403 toolgate refused: host-not-in-allowlist\r\n"), "{answer}");
@@ -227,14 +228,14 @@ async fn a_refusal_says_what_to_do() {
         body(&answer),
         "toolgate: refused: host-not-in-allowlist\n\
          host `a.test` is not in the allow list; add it there (`network.allowedHosts`)\n\
-         this is the decision of a policy and no fault of the network; there is no way around the proxy\n"
+         this is a policy decision, not a network failure; the proxy cannot be bypassed\n"
     );
 }
 
 #[tokio::test]
-async fn the_guard_sees_what_a_plain_request_carries() {
-    let server = Server::start(|_| ok("")).await;
-    let guarded = egress().with_guard(Arc::new(Watchman));
+async fn guard_sees_every_part_of_a_plain_request() {
+    let server = TestServer::start(|_| ok("")).await;
+    let guarded = egress().with_guard(Arc::new(WordGuard));
     let jail = Jail::with(&guarded, loopback(), ProxyLimits::default());
     let host = server.address;
     for request in [
@@ -259,18 +260,18 @@ async fn the_guard_sees_what_a_plain_request_carries() {
 }
 
 async fn guarded_open(request: &str) -> String {
-    let guarded = egress().with_guard(Arc::new(Watchman));
+    let guarded = egress().with_guard(Arc::new(WordGuard));
     Jail::with(&guarded, open(), ProxyLimits::default()).say(request).await
 }
 
 #[test]
-fn there_is_no_proxy_without_a_runtime() {
+fn proxy_needs_a_runtime() {
     let http = TcpListener::bind("127.0.0.1:0").unwrap();
     let dns = UdpSocket::bind("127.0.0.1:0").unwrap();
     assert!(Proxy::serve(&egress(), open(), ProxyLimits::default(), http, dns).is_err());
 }
 
-/// Remembers which names it was asked for, and says that all have the same addresses.
+/// Records the names that it resolves, all to the same addresses.
 struct Listener {
     addresses: &'static [&'static str],
     heard: Arc<Mutex<Vec<String>>>,
@@ -290,6 +291,6 @@ fn listening(addresses: &'static [&'static str]) -> (Egress, Arc<Mutex<Vec<Strin
     (Egress::new(Arc::new(listener), &some_roots(), limits(), Listeners::of_this_process()).unwrap(), heard)
 }
 
-/// Never dialled: a test that gets so far has failed.
+/// Never dialled; a test that connects to it has failed.
 const PUBLIC: &[&str] = &["8.8.8.8", "2000::8"];
 const HERE: &[&str] = &["127.0.0.1"];

@@ -1,9 +1,9 @@
 use http::HeaderValue;
 
 use super::*;
-use crate::{BodyHolds, Limits, Request};
+use crate::{BodyHolds, EgressLimits, Request};
 
-struct Case {
+struct RedirectCase {
     method: &'static str,
     from: &'static str,
     headers: &'static [(&'static str, &'static str)],
@@ -12,7 +12,7 @@ struct Case {
     body_holds: BodyHolds,
 }
 
-const GET: Case = Case {
+const GET: RedirectCase = RedirectCase {
     method: "GET",
     from: "https://a.com/x/y?z",
     headers: &[],
@@ -20,10 +20,10 @@ const GET: Case = Case {
     body: "",
     body_holds: BodyHolds::Data,
 };
-const POST: Case = Case { method: "POST", body: "data", ..GET };
+const POST: RedirectCase = RedirectCase { method: "POST", body: "data", ..GET };
 
-/// What is sent after the redirect: request line, then the headers that the caller gave, then the body.
-fn after(case: &Case, status: u16, location: &str) -> Result<String, &'static str> {
+/// The message after the redirect: request line, the caller's headers, body.
+fn after(case: &RedirectCase, status: u16, location: &str) -> Result<String, &'static str> {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let request = Request {
         method: case.method.into(),
@@ -33,13 +33,13 @@ fn after(case: &Case, status: u16, location: &str) -> Result<String, &'static st
         body_holds: case.body_holds,
         ..Request::get(case.from)
     };
-    let mut outgoing = Outgoing::of(&request, &Limits::default()).unwrap();
+    let mut outgoing = Outgoing::of(&request, &EgressLimits::default()).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert(LOCATION, HeaderValue::from_bytes(location.as_bytes()).unwrap());
-    let from = Target::parse(case.from).unwrap();
+    let from = RequestTarget::parse(case.from).unwrap();
     let status = StatusCode::from_u16(status).unwrap();
     assert!(is_redirect(status, &headers));
-    let to = place(&from, &headers)
+    let to = location_url(&from, &headers)
         .and_then(|place| next(&from, status, place, &mut outgoing))
         .map_err(|error| error.slug())?;
     let sent = outgoing.to_http(&to).unwrap();
@@ -50,17 +50,17 @@ fn after(case: &Case, status: u16, location: &str) -> Result<String, &'static st
 }
 
 #[track_caller]
-fn check(case: &Case, status: u16, location: &str, expect: &str) {
+fn check(case: &RedirectCase, status: u16, location: &str, expect: &str) {
     let found = after(case, status, location).unwrap_or_else(str::to_owned);
     assert_eq!(found, expect, "{status} {location}");
 }
 
 #[test]
-fn methods_change_as_the_status_says() {
-    let put = Case { method: "PUT", ..POST };
-    let delete = Case { method: "DELETE", ..POST };
-    let head = Case { method: "HEAD", ..GET };
-    let typed = Case { headers: &[("content-type", "text/plain"), ("accept", "*/*")], ..POST };
+fn status_decides_about_the_method() {
+    let put = RedirectCase { method: "PUT", ..POST };
+    let delete = RedirectCase { method: "DELETE", ..POST };
+    let head = RedirectCase { method: "HEAD", ..GET };
+    let typed = RedirectCase { headers: &[("content-type", "text/plain"), ("accept", "*/*")], ..POST };
     for status in [301, 302, 303] {
         check(&POST, status, "/n", "GET https://a.com/n  -");
         check(&put, status, "/n", "GET https://a.com/n  -");
@@ -76,7 +76,7 @@ fn methods_change_as_the_status_says() {
 }
 
 #[test]
-fn places_are_relative_to_where_we_are() {
+fn relative_locations_are_resolved() {
     check(&GET, 302, "n", "GET https://a.com/x/n  -");
     check(&GET, 302, "?q", "GET https://a.com/x/y?q  -");
     check(&GET, 302, "//b.com/", "GET https://b.com/  -");
@@ -85,8 +85,8 @@ fn places_are_relative_to_where_we_are() {
 }
 
 #[test]
-fn nothing_but_harmless_headers_crosses_origins() {
-    let case = Case {
+fn only_harmless_headers_cross_origins() {
+    let case = RedirectCase {
         headers: &[
             ("authorization", "k"),
             ("cookie", "k"),
@@ -104,14 +104,14 @@ fn nothing_but_harmless_headers_crosses_origins() {
     for elsewhere in ["https://b.com/", "https://b.a.com/", "https://a.com:8443/"] {
         check(&case, 302, elsewhere, &format!("GET {elsewhere} accept,user-agent -"));
     }
-    let plain = Case { from: "http://a.com/", ..case };
+    let plain = RedirectCase { from: "http://a.com/", ..case };
     check(&plain, 302, "https://a.com/", "GET https://a.com/ accept,user-agent -");
 }
 
 #[test]
-fn what_was_sent_in_confidence_does_not_go_on_in_the_clear() {
-    let keyed = Case { headers: &[("x-key", "k")], sensitive: &["X-Key"], ..GET };
-    let bearing = Case { headers: &[("authorization", "k")], ..GET };
+fn credentials_do_not_follow_a_downgrade() {
+    let keyed = RedirectCase { headers: &[("x-key", "k")], sensitive: &["X-Key"], ..GET };
+    let bearing = RedirectCase { headers: &[("authorization", "k")], ..GET };
     check(&GET, 302, "http://a.com/", "GET http://a.com/  -");
     check(&keyed, 302, "http://a.com/", "insecure-redirect");
     check(&bearing, 302, "http://b.com/", "insecure-redirect");
@@ -120,8 +120,8 @@ fn what_was_sent_in_confidence_does_not_go_on_in_the_clear() {
 }
 
 #[test]
-fn a_secret_in_the_body_stays_with_its_origin() {
-    let secret = Case { body_holds: BodyHolds::Secrets, ..POST };
+fn secret_body_does_not_cross_origins() {
+    let secret = RedirectCase { body_holds: BodyHolds::Secrets, ..POST };
     check(&POST, 307, "https://b.com/", "POST https://b.com/  body");
     for status in [307, 308] {
         check(&secret, status, "https://b.com/", "insecure-redirect");
@@ -132,7 +132,7 @@ fn a_secret_in_the_body_stays_with_its_origin() {
 }
 
 #[test]
-fn what_is_no_place_is_refused() {
+fn invalid_locations_are_refused() {
     check(&GET, 302, "http://", "invalid-redirect");
     check(&GET, 302, "http://a.com:99999/", "invalid-redirect");
     check(&GET, 302, "a\tb", "invalid-redirect");
@@ -142,7 +142,7 @@ fn what_is_no_place_is_refused() {
 }
 
 #[test]
-fn two_places_are_none_and_no_place_is_an_answer() {
+fn ambiguous_location_is_refused() {
     let mut headers = HeaderMap::new();
     assert!(!is_redirect(StatusCode::FOUND, &headers));
     headers.append(LOCATION, HeaderValue::from_static("/a"));
@@ -152,8 +152,8 @@ fn two_places_are_none_and_no_place_is_an_answer() {
         assert!(!is_redirect(status, &headers), "{status}");
     }
     headers.append(LOCATION, HeaderValue::from_static("/b"));
-    assert_eq!(location(&headers).unwrap_err().slug(), "invalid-redirect");
+    assert_eq!(location_header(&headers).unwrap_err().slug(), "invalid-redirect");
     headers.clear();
     headers.append(LOCATION, HeaderValue::from_bytes(b"/\xff").unwrap());
-    assert_eq!(location(&headers).unwrap_err().slug(), "invalid-redirect");
+    assert_eq!(location_header(&headers).unwrap_err().slug(), "invalid-redirect");
 }

@@ -8,8 +8,8 @@ fn with_headers(headers: &[(&str, &str)]) -> Request {
 }
 
 fn sent(request: &Request) -> Result<http::Request<Full<Bytes>>, &'static str> {
-    let target = Target::parse(&request.url).unwrap();
-    let outgoing = Outgoing::of(request, &Limits::default());
+    let target = RequestTarget::parse(&request.url).unwrap();
+    let outgoing = Outgoing::of(request, &EgressLimits::default());
     outgoing.and_then(|outgoing| outgoing.to_http(&target)).map_err(|error| error.slug())
 }
 
@@ -21,7 +21,7 @@ fn check_header(headers: &[(&str, &str)], name: &str, expect: &[&str]) {
 }
 
 #[test]
-fn our_own_headers_are_there_and_the_caller_names_itself() {
+fn default_headers_are_set_and_user_agent_can_be_replaced() {
     check_header(&[], "user-agent", &[OUR_NAME]);
     check_header(&[("User-Agent", "mine")], "user-agent", &["mine"]);
     check_header(&[], "accept", &["*/*"]);
@@ -34,7 +34,7 @@ fn our_own_headers_are_there_and_the_caller_names_itself() {
 }
 
 #[test]
-fn headers_of_the_connection_are_ours() {
+fn connection_headers_are_dropped() {
     check_header(&[("Host", "evil.org")], "host", &["a.test"]);
     check_header(&[("Connection", "keep-alive, x-a")], "connection", &["close"]);
     check_header(&[("Accept-Encoding", "zstd")], "accept-encoding", &["gzip, deflate, br"]);
@@ -55,7 +55,7 @@ fn headers_of_the_connection_are_ours() {
 }
 
 #[test]
-fn nothing_is_smuggled_through_headers() {
+fn invalid_headers_are_refused() {
     for (name, value) in [
         ("X-A", "1\r\nX-Evil: 2"),
         ("X-A", "1\nX-Evil: 2"),
@@ -67,7 +67,7 @@ fn nothing_is_smuggled_through_headers() {
         ("X-A:", "1"),
         ("", "1"),
         ("\u{e9}", "1"),
-        // Dropped headers are not a way around the check.
+        // Dropped headers are validated, too.
         ("Host", "a\r\nX-Evil: 1"),
     ] {
         assert_eq!(sent(&with_headers(&[(name, value)])).unwrap_err(), "invalid-header", "{name}: {value}");
@@ -77,7 +77,7 @@ fn nothing_is_smuggled_through_headers() {
 }
 
 #[test]
-fn methods_are_words_and_some_are_never_spoken() {
+fn invalid_and_forbidden_methods_are_refused() {
     let method = |text: &str| {
         let request = Request { method: text.into(), ..Request::get("http://a.test/") };
         sent(&request).map(|request| request.method().to_string())
@@ -93,18 +93,18 @@ fn methods_are_words_and_some_are_never_spoken() {
 }
 
 #[test]
-fn too_much_is_refused() {
+fn oversized_requests_are_refused() {
     let many: Vec<_> = (0..65).map(|number| (format!("x-{number}"), String::new())).collect();
     let request = Request { headers: many, ..Request::get("http://a.test/") };
     assert_eq!(sent(&request).unwrap_err(), "request-headers-too-large");
     assert_eq!(sent(&with_headers(&[("x", &"y".repeat(40_000))])).unwrap_err(), "request-headers-too-large");
-    let body = Bytes::from(vec![0; Limits::default().request_body_bytes + 1]);
+    let body = Bytes::from(vec![0; EgressLimits::default().request_body_bytes + 1]);
     let request = Request { method: "POST".into(), body, ..Request::get("http://a.test/") };
     assert_eq!(sent(&request).unwrap_err(), "request-body-too-large");
 }
 
 #[test]
-fn the_request_line_holds_the_path_and_never_an_authority() {
+fn request_line_contains_only_path_and_query() {
     let line = |url: &str| sent(&Request::get(url)).unwrap().uri().to_string();
     assert_eq!(line("http://a.test"), "/");
     assert_eq!(line("http://a.test//evil.org/x"), "//evil.org/x");
@@ -123,7 +123,7 @@ fn secrets_stay_out_of_debug_output() {
 
 proptest! {
     #[test]
-    fn no_header_panics_and_what_passes_is_one_line(name in "\\PC{0,12}|[a-z-]{1,9}", value: String) {
+    fn accepted_headers_are_one_line(name in "\\PC{0,12}|[a-z-]{1,9}", value: String) {
         if let Ok(request) = sent(&with_headers(&[(&name, &value)])) {
             for value in request.headers().values() {
                 prop_assert!(value.as_bytes().iter().all(|byte| *byte == b'\t' || (32..127).contains(byte)));

@@ -17,11 +17,11 @@ use hickory_resolver::proto::{
 
 use super::*;
 use crate::{
-    Egress, HostRule, Limits, Listeners, Mode, Request, Rules,
-    testing::{DnsServer, Server, loopback, ok, open, slug_of, some_roots},
+    Egress, EgressLimits, EgressMode, EgressRules, HostRule, Listeners, Request,
+    testing::{DnsServer, TestServer, loopback, ok, open, slug_of, some_roots},
 };
 
-/// What a server says to a question for A or AAAA records.
+/// The server's reply to a question for A or AAAA records.
 fn reply(question: &[u8], say: impl FnOnce(&Name, RecordType) -> Vec<Record>) -> Message {
     let mut message = Message::from_vec(question).unwrap().into_response();
     let query = message.queries[0].clone();
@@ -43,26 +43,30 @@ fn only_a(name: &Name, kind: RecordType, address: &str) -> Vec<Record> {
     if kind == RecordType::A { vec![a(name, address)] } else { Vec::new() }
 }
 
-fn egress_asking(server: &DnsServer, limits: Limits) -> Egress {
+fn egress_asking(server: &DnsServer, limits: EgressLimits) -> Egress {
     let resolver = SystemResolver::with_servers(&[server.address]).unwrap();
     Egress::new(Arc::new(resolver), &some_roots(), limits, Listeners::of_this_process()).unwrap()
 }
 
-/// Only the name is listed, so that the guard has the last word.
-fn listing(name: &str) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(name.into())], ..Rules::blocked() }
+/// Only the name is listed, so the private-address guard applies.
+fn listing(name: &str) -> EgressRules {
+    EgressRules {
+        mode: EgressMode::Allowlist,
+        hosts: vec![HostRule::exact(name.into())],
+        ..EgressRules::blocked()
+    }
 }
 
-/// The addresses that the server's answers for `host.test` come to.
+/// The addresses that the resolver returns for `host.test`.
 async fn answers(server: &DnsServer) -> io::Result<Vec<String>> {
     let resolver = SystemResolver::with_servers(&[server.address]).unwrap();
     let found = tokio::time::timeout(Duration::from_mins(1), resolver.resolve("host.test"));
-    let found = found.await.expect("a question ends by itself")?;
+    let found = found.await.expect("the lookup must end before the test timeout")?;
     Ok(found.iter().map(ToString::to_string).collect())
 }
 
 #[tokio::test]
-async fn both_families_are_asked_for() {
+async fn both_families_are_queried() {
     let server = DnsServer::start(|question, _| {
         let message = reply(question, |name, kind| match kind {
             RecordType::A => vec![a(name, "8.8.4.4"), a(name, "8.8.8.8")],
@@ -77,7 +81,7 @@ async fn both_families_are_asked_for() {
 }
 
 #[tokio::test]
-async fn a_private_answer_in_the_other_family_refuses_the_host() {
+async fn private_address_in_the_other_family_is_refused() {
     let server = DnsServer::start(|question, _| {
         let message = reply(question, |name, kind| match kind {
             RecordType::A => vec![a(name, "8.8.4.4")],
@@ -86,13 +90,13 @@ async fn a_private_answer_in_the_other_family_refuses_the_host() {
         vec![message.to_vec().unwrap()]
     })
     .await;
-    let egress = egress_asking(&server, Limits::default());
+    let egress = egress_asking(&server, EgressLimits::default());
     let slug = slug_of(&egress, &listing("host.test"), Request::get("http://host.test/")).await;
     assert_eq!(slug, "resolved-private-ip");
 }
 
 #[tokio::test]
-async fn an_alias_of_a_private_address_is_private() {
+async fn cname_to_a_private_address_is_refused() {
     let server = DnsServer::start(|question, _| {
         let message = reply(question, |name, kind| {
             let inside = Name::from_ascii("inside.test.").unwrap();
@@ -105,38 +109,39 @@ async fn an_alias_of_a_private_address_is_private() {
     })
     .await;
     assert_eq!(answers(&server).await.unwrap(), ["10.0.0.1"]);
-    let egress = egress_asking(&server, Limits::default());
+    let egress = egress_asking(&server, EgressLimits::default());
     let slug = slug_of(&egress, &listing("host.test"), Request::get("http://host.test/")).await;
     assert_eq!(slug, "resolved-private-ip");
 }
 
-/// The rebinding attack: the check sees one address, a second question would get another. There is no
-/// second question, so the attacker's inner server is never spoken to.
+/// DNS rebinding: the check sees one address, and a second lookup would return another. `Egress` never looks up twice,
+/// so the attacker's inner server gets no request.
 #[tokio::test]
-async fn a_name_is_asked_for_once_and_the_judged_answer_is_dialled() {
-    let inner = Server::start(|_| ok("secret")).await;
+async fn name_is_resolved_once_and_the_checked_address_is_dialled() {
+    let inner = TestServer::start(|_| ok("secret")).await;
     let questions = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&questions);
     let server = DnsServer::start(move |question, before| {
-        // Two questions a lookup. The first lookup gets an address of the attacker, later ones lead inside.
+        // Each lookup sends two questions. The first lookup returns a public address of the attacker, later ones a
+        // private address.
         asked.fetch_add(1, Ordering::Relaxed);
         let address = if before < 2 { "127.0.0.2" } else { "127.0.0.1" };
         vec![reply(question, |name, kind| only_a(name, kind, address)).to_vec().unwrap()]
     })
     .await;
-    let egress = egress_asking(&server, Limits::default());
+    let egress = egress_asking(&server, EgressLimits::default());
     let slug = slug_of(&egress, &open(), Request::get(inner.url_as("host.test", "/"))).await;
     assert_eq!((slug, questions.load(Ordering::Relaxed)), ("connect-failed", 2));
     assert_eq!(inner.seen(), Vec::<String>::new());
-    // And once the answer has changed, the guard sees the new one.
+    // After the answer has changed, the guard checks the new one.
     let slug = slug_of(&egress, &listing("host.test"), Request::get(inner.url_as("host.test", "/"))).await;
     assert_eq!(slug, "resolved-private-ip");
     assert_eq!(inner.seen(), Vec::<String>::new());
 }
 
-/// What one call has asked for is not to be told by another from how soon it is answered.
+/// A caller must not learn from response times which names another call looked up.
 #[tokio::test]
-async fn nothing_is_remembered_between_calls() {
+async fn dns_answers_are_not_cached_between_calls() {
     let questions = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&questions);
     let server = DnsServer::start(move |question, _| {
@@ -159,7 +164,7 @@ async fn nothing_is_remembered_between_calls() {
 }
 
 #[tokio::test]
-async fn an_answer_for_another_name_is_no_answer() {
+async fn answer_for_another_name_is_ignored() {
     let server = DnsServer::start(|question, _| {
         let other = Name::from_ascii("other.test.").unwrap();
         vec![reply(question, |_, kind| only_a(&other, kind, "8.8.8.8")).to_vec().unwrap()]
@@ -169,7 +174,7 @@ async fn an_answer_for_another_name_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_forged_answer_with_the_wrong_number_is_passed_over() {
+async fn answer_with_a_wrong_id_is_ignored() {
     let server = DnsServer::start(|question, _| {
         let mut forged = reply(question, |name, kind| only_a(name, kind, "127.0.0.1"));
         forged.metadata.id ^= 1;
@@ -181,23 +186,29 @@ async fn a_forged_answer_with_the_wrong_number_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_costs_the_resolve_budget() {
+async fn silent_dns_server_is_a_timeout() {
     let server = DnsServer::start(|_, _| Vec::new()).await;
-    let egress = egress_asking(&server, Limits { resolve: Duration::from_millis(200), ..Limits::default() });
+    let egress = egress_asking(
+        &server,
+        EgressLimits { resolve: Duration::from_millis(200), ..EgressLimits::default() },
+    );
     let slug = slug_of(&egress, &listing("host.test"), Request::get("http://host.test/")).await;
     assert_eq!(slug, "dns-timeout");
 }
 
 #[tokio::test]
-async fn garbage_is_no_answer() {
+async fn garbage_from_a_dns_server_is_an_error() {
     let server = DnsServer::start(|question, _| vec![vec![0xff; 100], question.to_vec(), Vec::new()]).await;
-    let egress = egress_asking(&server, Limits { resolve: Duration::from_millis(500), ..Limits::default() });
+    let egress = egress_asking(
+        &server,
+        EgressLimits { resolve: Duration::from_millis(500), ..EgressLimits::default() },
+    );
     let slug = slug_of(&egress, &listing("host.test"), Request::get("http://host.test/")).await;
     assert!(slug == "dns-timeout" || slug == "dns-resolution-failed", "{slug}");
 }
 
 #[tokio::test]
-async fn more_addresses_than_any_host_has_are_refused() {
+async fn too_many_addresses_are_refused() {
     let server = DnsServer::start(|question, _| {
         let message = reply(question, |name, kind| {
             let address = |low: u8| a(name, &Ipv4Addr::new(8, 8, 8, low).to_string());
@@ -206,16 +217,16 @@ async fn more_addresses_than_any_host_has_are_refused() {
         vec![message.to_vec().unwrap()]
     })
     .await;
-    let egress = egress_asking(&server, Limits::default());
+    let egress = egress_asking(&server, EgressLimits::default());
     let slug = slug_of(&egress, &listing("host.test"), Request::get("http://host.test/")).await;
     assert_eq!(slug, "dns-too-many-addresses");
 }
 
 #[tokio::test]
-async fn no_records_and_no_such_name_are_told_apart() {
+async fn no_records_and_unknown_name_have_different_reasons() {
     let empty =
         DnsServer::start(|question, _| vec![reply(question, |_, _| Vec::new()).to_vec().unwrap()]).await;
-    let egress = egress_asking(&empty, Limits::default());
+    let egress = egress_asking(&empty, EgressLimits::default());
     let request = Request::get("http://host.test/");
     assert_eq!(slug_of(&egress, &listing("host.test"), request.clone()).await, "dns-no-addresses");
     let unknown = DnsServer::start(|question, _| {
@@ -224,15 +235,15 @@ async fn no_records_and_no_such_name_are_told_apart() {
         vec![message.to_vec().unwrap()]
     })
     .await;
-    let egress = egress_asking(&unknown, Limits::default());
+    let egress = egress_asking(&unknown, EgressLimits::default());
     assert_eq!(slug_of(&egress, &listing("host.test"), request).await, "dns-resolution-failed");
 }
 
 #[tokio::test]
-async fn a_literal_is_never_asked_for() {
+async fn literals_are_never_resolved() {
     let dns = DnsServer::start(|_, _| panic!("a literal was resolved")).await;
-    let server = Server::start(|_| ok("here")).await;
-    let egress = egress_asking(&dns, Limits::default());
+    let server = TestServer::start(|_| ok("here")).await;
+    let egress = egress_asking(&dns, EgressLimits::default());
     let response = egress.fetch(&loopback(), Request::get(server.url("/"))).await.unwrap();
     assert_eq!(&response.body[..], b"here");
 }

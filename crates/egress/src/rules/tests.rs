@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(rule: &HostRule, covers: &[&str], misses: &[&str]) {
-    let host = |url: &&str| Target::parse(&format!("http://{url}/")).unwrap().host().clone();
+    let host = |url: &&str| RequestTarget::parse(&format!("http://{url}/")).unwrap().host().clone();
     for covered in covers {
         assert!(rule.covers(&host(covered), 80), "{rule:?} should cover {covered}");
     }
@@ -12,7 +12,7 @@ fn check(rule: &HostRule, covers: &[&str], misses: &[&str]) {
 }
 
 #[test]
-fn rules_cover_what_they_say() {
+fn rules_match_their_hosts() {
     check(
         &HostRule::exact("API.example.com.".into()),
         &["api.example.com", "API.Example.Com.", "%61pi.example.com"],
@@ -32,7 +32,7 @@ fn rules_cover_what_they_say() {
 }
 
 #[test]
-fn addresses_are_named_by_value_and_have_no_labels() {
+fn addresses_match_by_value_without_wildcards() {
     check(&HostRule::exact("10.0.0.1".into()), &["10.0.0.1", "0xa000001", "[::ffff:a00:1]"], &["10.0.0.2"]);
     check(&HostRule::exact("::1".into()), &["[::1]", "[0:0::1]"], &["127.0.0.1"]);
     check(&HostRule::below("0.1".into()), &[], &["127.0.0.1"]);
@@ -56,7 +56,7 @@ fn rule_with_a_port_covers_that_port_only() {
 }
 
 #[test]
-fn an_empty_rule_covers_nothing() {
+fn empty_rule_matches_nothing() {
     for rule in
         [HostRule::exact(String::new()), HostRule::below(String::new()), HostRule::above(String::new())]
     {
@@ -65,8 +65,8 @@ fn an_empty_rule_covers_nothing() {
 }
 
 #[test]
-fn a_url_is_judged_without_a_network() {
-    let rules = Rules { mode: Mode::Strict, ..Rules::blocked() };
+fn url_is_checked_without_network_access() {
+    let rules = EgressRules { mode: EgressMode::Strict, ..EgressRules::blocked() };
     let judge = |url: &str| rules.judge_host(&crate::parse_url(url).unwrap()).map_err(|error| error.slug());
     assert_eq!(judge("https://example.com/"), Ok(()));
     assert_eq!(judge("https://127.1/"), Err("literal-private-ip"));

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(url: &str, expect: &str) {
-    let found = match Target::parse(url) {
+    let found = match RequestTarget::parse(url) {
         Ok(target) => format!("{} {} {}", target.host(), target.port(), target.url()),
         Err(error) => error.slug().to_owned(),
     };
@@ -12,7 +12,7 @@ fn check(url: &str, expect: &str) {
 }
 
 #[test]
-fn a_url_is_read_once_and_rewritten_to_what_was_read() {
+fn url_is_normalized() {
     check("https://Example.COM/a?b#c", "example.com 443 https://example.com/a?b");
     check("http://example.com.:8080/", "example.com 8080 http://example.com:8080/");
     check("http://b\u{fc}cher.example/", "xn--bcher-kva.example 80 http://xn--bcher-kva.example/");
@@ -22,7 +22,7 @@ fn a_url_is_read_once_and_rewritten_to_what_was_read() {
 }
 
 #[test]
-fn every_notation_of_an_address_is_that_address() {
+fn every_notation_of_an_address_is_recognised() {
     for host in [
         "127.0.0.1",
         "127.1",
@@ -48,7 +48,7 @@ fn every_notation_of_an_address_is_that_address() {
 }
 
 #[test]
-fn what_is_no_place_is_refused() {
+fn invalid_urls_are_refused() {
     for (url, slug) in [
         ("", "invalid-url"),
         ("/relative", "invalid-url"),
@@ -93,8 +93,8 @@ fn what_is_no_place_is_refused() {
 }
 
 #[test]
-fn origins_are_scheme_host_and_port() {
-    let parse = |url: &str| Target::parse(url).unwrap();
+fn origin_is_scheme_host_and_port() {
+    let parse = |url: &str| RequestTarget::parse(url).unwrap();
     let home = parse("https://a.com/x");
     assert!(home.shares_origin_with(&parse("https://A.com.:443/y")));
     for other in ["http://a.com/", "https://b.a.com/", "https://a.com:444/", "http://a.com:443/"] {
@@ -103,14 +103,14 @@ fn origins_are_scheme_host_and_port() {
 }
 
 #[test]
-fn the_journal_sees_no_query() {
-    let target = Target::parse("https://a.com/x?key=secret").unwrap();
+fn journal_url_has_no_query() {
+    let target = RequestTarget::parse("https://a.com/x?key=secret").unwrap();
     assert_eq!(for_journal(&target.url), "https://a.com/x");
     assert_eq!(target.path_and_query(), "/x?key=secret");
 }
 
 #[test]
-fn the_journal_sees_no_user_and_no_password() {
+fn journal_url_has_no_credentials() {
     for (url, expect) in [
         ("https://me:secret@a.com/x?key=secret#secret", "https://a.com/x"),
         ("ftp://secret@a.com/x", "ftp://a.com/x"),
@@ -122,9 +122,9 @@ fn the_journal_sees_no_user_and_no_password() {
 
 proptest! {
     #[test]
-    fn no_text_panics_and_what_passes_is_stable(text in "\\PC*|(https?:)?/{0,3}[0-9a-fxA-F.:@%\\[\\]]{0,40}(/.*)?") {
-        if let Ok(target) = Target::parse(&text) {
-            let again = Target::parse(target.url().as_str()).unwrap();
+    fn parsing_never_panics_and_is_stable(text in "\\PC*|(https?:)?/{0,3}[0-9a-fxA-F.:@%\\[\\]]{0,40}(/.*)?") {
+        if let Ok(target) = RequestTarget::parse(&text) {
+            let again = RequestTarget::parse(target.url().as_str()).unwrap();
             prop_assert_eq!(again.host(), target.host());
             prop_assert_eq!(again.port(), target.port());
             prop_assert!(target.authority().bytes().all(|byte| byte.is_ascii_graphic()));

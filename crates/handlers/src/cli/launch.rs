@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_egress::{BodyGuard, Reason, Rules};
+use toolgate_egress::{BodyGuard, EgressReason, EgressRules};
 use toolgate_gate::EffectEntry;
 use toolgate_sandbox::Children;
 use toolgate_spec::model::SandboxKind;
@@ -75,7 +75,7 @@ impl fmt::Debug for SoFar {
 /// What a command may reach, through the gateway's proxy, and who looks through what it sends.
 #[derive(Clone)]
 pub struct WayOut {
-    pub rules: Rules,
+    pub rules: EgressRules,
     pub guard: Arc<dyn BodyGuard>,
     /// Methods that a person has to be asked for, and nobody was.
     pub refused_methods: Vec<String>,
@@ -271,15 +271,15 @@ pub enum NotReached {
     Otherwise,
 }
 
-impl From<Reason> for NotReached {
-    fn from(reason: Reason) -> Self {
+impl From<EgressReason> for NotReached {
+    fn from(reason: EgressReason) -> Self {
         match reason {
-            Reason::NetworkBlocked | Reason::HostNotInAllowlist => Self::NotListed,
-            Reason::HostBlocked => Self::Blocked,
-            Reason::PortBlocked => Self::BlockedPort,
-            Reason::MetadataEndpoint => Self::Metadata,
-            Reason::GatewayListener => Self::Gateway,
-            Reason::LiteralPrivateIp | Reason::ResolvedPrivateIp => Self::Private,
+            EgressReason::NetworkBlocked | EgressReason::HostNotInAllowlist => Self::NotListed,
+            EgressReason::HostBlocked => Self::Blocked,
+            EgressReason::PortBlocked => Self::BlockedPort,
+            EgressReason::MetadataEndpoint => Self::Metadata,
+            EgressReason::GatewayListener => Self::Gateway,
+            EgressReason::LiteralPrivateIp | EgressReason::ResolvedPrivateIp => Self::Private,
             _ => Self::Otherwise,
         }
     }

@@ -169,7 +169,7 @@ impl fmt::Debug for JailedLauncher {
 mod tests {
     use std::{ffi::OsString, time::Duration};
 
-    use toolgate_egress::{BodyGuard, Guard, Leaving, Mode, Rules};
+    use toolgate_egress::{BodyGuard, EgressMode, EgressRules, Guard, OutgoingPart};
     use toolgate_sandbox::{Children, Network};
 
     use super::*;
@@ -178,12 +178,12 @@ mod tests {
     struct Anything;
 
     impl BodyGuard for Anything {
-        fn judge(&self, _: &Leaving<'_>) -> Option<String> {
+        fn judge(&self, _: &OutgoingPart<'_>) -> Option<String> {
             None
         }
     }
 
-    fn order(network: Option<Rules>) -> Order {
+    fn order(network: Option<EgressRules>) -> Order {
         let network =
             network.map(|rules| WayOut { rules, guard: Arc::new(Anything), refused_methods: Vec::new() });
         Order {
@@ -214,9 +214,9 @@ mod tests {
         }
     }
 
-    fn rules() -> Rules {
-        Rules {
-            mode: Mode::Strict,
+    fn rules() -> EgressRules {
+        EgressRules {
+            mode: EgressMode::Strict,
             hosts: Vec::new(),
             blocked_hosts: Vec::new(),
             blocked_ports: Vec::new(),

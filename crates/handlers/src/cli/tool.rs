@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolgate_egress::Rules;
+use toolgate_egress::EgressRules;
 use toolgate_gate::{Grants, Refusal, StopFlag, Survey};
 use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_sandbox::Children;
@@ -64,7 +64,7 @@ pub struct CliTool {
     pub(super) body: CommandBody,
     pub(super) view: Arc<ViewPlan>,
     pub(super) environment: BTreeMap<String, OsString>,
-    pub(super) network: Option<Rules>,
+    pub(super) network: Option<EgressRules>,
     pub(super) sandbox: SandboxKind,
     pub(super) children: Children,
     pub(super) limits: OrderLimits,

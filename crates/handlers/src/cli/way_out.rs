@@ -3,8 +3,8 @@
 use std::{ffi::OsString, net::Ipv6Addr};
 
 use toolgate_egress::{
-    Egress, Exchange, ExchangeKind, Outcome, Proxy, ProxyLimits, ProxyReport, Reason, Rules,
-    proxy_environment,
+    Egress, EgressReason, EgressRules, Exchange, ExchangeKind, ExchangeOutcome, Proxy, ProxyLimits,
+    ProxyReport, proxy_environment,
 };
 use toolgate_gate::{EffectEntry, EffectKind};
 use toolgate_sandbox::{Network, ProxySockets};
@@ -17,7 +17,7 @@ pub struct Outlet(Option<Settled>);
 
 #[derive(Debug)]
 struct Settled {
-    rules: Rules,
+    rules: EgressRules,
     egress: Egress,
     limits: ProxyLimits,
 }
@@ -95,15 +95,15 @@ pub fn effects(passed: &ProxyReport) -> Reached {
 pub fn add_refusals(passed: &ProxyReport, refused: &mut Vec<Refused>) {
     for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
         let one = match exchange.outcome {
-            Outcome::Ended(Reason::ContentRefused) => {
+            ExchangeOutcome::Ended(EgressReason::ContentRefused) => {
                 Refused::Other(format!("sending a secret to `{}`", target(exchange)))
             }
-            Outcome::Ended(Reason::MethodNeedsApproval) => Refused::Other(format!(
+            ExchangeOutcome::Ended(EgressReason::MethodNeedsApproval) => Refused::Other(format!(
                 "sending `{}` to `{}` without approval",
                 exchange.method,
                 target(exchange)
             )),
-            Outcome::Ended(reason) => Refused::Host { target: target(exchange), why: reason.into() },
+            ExchangeOutcome::Ended(reason) => Refused::Host { target: target(exchange), why: reason.into() },
             _ => continue,
         };
         if !refused.iter().any(|known| known.describe() == one.describe()) {
@@ -149,7 +149,7 @@ mod tests {
             method: "CONNECT".to_owned(),
             host: host.to_owned(),
             port,
-            outcome: Outcome::Ended(Reason::HostNotInAllowlist),
+            outcome: ExchangeOutcome::Ended(EgressReason::HostNotInAllowlist),
             bytes_up: 0,
             bytes_down: 0,
             elapsed: Duration::ZERO,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, Trail, meant_methods};
+use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, meant_methods};
 use toolgate_gate::{Looks, NO_PLACE};
 use toolgate_sandbox::{
     Effects,
@@ -59,7 +59,7 @@ impl EffectRecord {
 /// What the effects of one call may reach.
 pub struct EffectScope {
     pub egress: Option<Egress>,
-    pub rules: Arc<Rules>,
+    pub rules: Arc<EgressRules>,
     /// Requests with these need a person's yes, which this call has not.
     pub methods_to_ask_for: Vec<String>,
     pub files: Option<Arc<FileGrants>>,
@@ -91,7 +91,7 @@ struct Begun {
     target: String,
     to: Option<String>,
     /// Of a request; empty for anything else.
-    trail: Trail,
+    trail: HopTrail,
     started: Instant,
 }
 
@@ -157,7 +157,7 @@ impl CallEffects {
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
-        let trail = Trail::default();
+        let trail = HopTrail::default();
         // In any of the forms that are kept out of results.
         let mask = Mask::new(&self.secrets);
         self.begin(Begun {
@@ -173,7 +173,7 @@ impl CallEffects {
         if let Some(method) = self.method_to_ask_for(&call) {
             self.note("SECURITY method-needs-approval", 0);
             let message = format!(
-                "`{method}` needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
+                "`{method}` needs approval; take the method from an argument called `method`, which lets the gateway ask for approval"
             );
             return refused("SECURITY", "fetch", "method-needs-approval", &message);
         }
@@ -235,7 +235,7 @@ impl CallEffects {
         let target = call.arguments.get(place).cloned().unwrap_or_default();
         let leads = matches!(call.function.as_str(), "copy" | "move");
         let to = if leads { call.arguments.get(1).cloned() } else { None };
-        let (trail, started) = (Trail::default(), Instant::now());
+        let (trail, started) = (HopTrail::default(), Instant::now());
         self.begin(Begun { what: what.clone(), target, to, trail, started });
         let Some(grants) = self.scope.files.clone() else {
             self.note("SECURITY files-not-granted", 0);

@@ -298,7 +298,7 @@ fn a_tool_without_a_network_may_ask_for_one() {
     let rules = granted.rules.as_ref().unwrap();
     assert_eq!(
         (rules.mode, &rules.hosts),
-        (Mode::Allowlist, &vec![HostRule::exact("api.example.com".into())])
+        (EgressMode::Allowlist, &vec![HostRule::exact("api.example.com".into())])
     );
     for url in [
         "https://evil.example.com/",

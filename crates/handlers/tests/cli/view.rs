@@ -506,7 +506,7 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
     let mut world = World::new();
     for sandbox in ["process", "container"] {
         let way_out = world.order(&upgradeable(sandbox), &url).network.unwrap();
-        assert_eq!(way_out.rules.mode, toolgate_egress::Mode::Allowlist);
+        assert_eq!(way_out.rules.mode, toolgate_egress::EgressMode::Allowlist);
         assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
     }
     // Where containers have no way out, nobody is asked and nothing is opened.

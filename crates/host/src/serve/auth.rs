@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
 use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
-use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
+use toolgate_egress::{BodyHolds, Egress, EgressRules, Redirects, Request, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Fetch, IssuerSettings, KeySettings,
     Local, PemKey, Prepared, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
@@ -196,7 +196,7 @@ impl Fetch for KeySets {
     ) -> Pin<Box<dyn Future<Output = Result<bytes::Bytes, String>> + Send + 'a>> {
         Box::pin(async move {
             let parsed = parse_url(url).map_err(|error| error.message)?;
-            let rules = Rules::only(&parsed);
+            let rules = EgressRules::only(&parsed);
             let request = Request {
                 method: "GET".to_owned(),
                 url: url.to_owned(),

@@ -1,4 +1,4 @@
-//! Servers that mean harm.
+//! Malicious servers.
 
 use tokio::io::AsyncWriteExt as _;
 
@@ -8,10 +8,10 @@ fn says(bytes: &'static [u8]) -> impl Fn(&str) -> Vec<u8> + Send + Sync + 'stati
     move |_| bytes.to_vec()
 }
 
-/// The fate of a GET that is answered with exactly these bytes.
+/// The slug of a GET that the server answers with exactly these bytes.
 async fn fate(bytes: impl Into<Vec<u8>>) -> &'static str {
     let bytes = bytes.into();
-    let server = Server::start(move |_| bytes.clone()).await;
+    let server = TestServer::start(move |_| bytes.clone()).await;
     match fetch(&egress(), &loopback(), Request::get(server.url("/"))).await {
         Ok(_) => "answered",
         Err(error) => error.slug(),
@@ -19,8 +19,8 @@ async fn fate(bytes: impl Into<Vec<u8>>) -> &'static str {
 }
 
 #[tokio::test]
-async fn a_redirect_leads_nowhere_that_the_first_request_could_not_go() {
-    for (location, told, slug) in [
+async fn redirects_are_checked_like_first_requests() {
+    for (location, recorded, slug) in [
         ("http://169.254.169.254/latest?x#y", "http://169.254.169.254/latest", "metadata-endpoint"),
         ("http://0xa9fea9fe/", "http://169.254.169.254/", "metadata-endpoint"),
         ("http://127.0.0.2/", "http://127.0.0.2/", "host-not-in-allowlist"),
@@ -30,19 +30,19 @@ async fn a_redirect_leads_nowhere_that_the_first_request_could_not_go() {
         ("file:///etc/passwd", "file:///etc/passwd", "unsupported-scheme"),
         ("http://user:pw@127.0.0.1/", "http://127.0.0.1/", "userinfo-in-url"),
     ] {
-        let server = Server::start(move |_| redirect(302, location)).await;
+        let server = TestServer::start(move |_| redirect(302, location)).await;
         let error = fetch(&egress(), &loopback(), Request::get(server.url("/"))).await.unwrap_err();
         let [first, refused] = &error.hops[..] else { panic!("{location}: {:?}", error.hops) };
         assert_eq!((error.slug(), first.status), (slug, Some(302)), "{location}");
-        assert_eq!((refused.url.as_str(), refused.address, refused.status), (told, None, None));
+        assert_eq!((refused.url.as_str(), refused.address, refused.status), (recorded, None, None));
     }
-    let server = Server::start(|_| redirect(307, "http://169.254.169.254/")).await;
+    let server = TestServer::start(|_| redirect(307, "http://169.254.169.254/")).await;
     assert_eq!(slug_of(&egress(), &open(), Request::get(server.url("/"))).await, "metadata-endpoint");
 }
 
 #[tokio::test]
-async fn credentials_stay_with_the_first_origin_and_do_not_come_back() {
-    let b = Server::start(|request| {
+async fn credentials_are_sent_to_the_first_origin_only() {
+    let b = TestServer::start(|request| {
         let home = header(request, "x-home").map(str::to_owned);
         assert_eq!(home, None);
         let port = request.split("/to/").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
@@ -50,7 +50,7 @@ async fn credentials_stay_with_the_first_origin_and_do_not_come_back() {
     })
     .await;
     let to_b = b.url_as("b.test", "/to/");
-    let a = Server::start(move |request| {
+    let a = TestServer::start(move |request| {
         let port = header(request, "host").and_then(|host| host.split(':').nth(1)).unwrap_or_default();
         if request.starts_with("GET /end") { ok("end") } else { redirect(302, &format!("{to_b}{port}")) }
     })
@@ -73,17 +73,17 @@ async fn credentials_stay_with_the_first_origin_and_do_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_cap_is_cut_off_however_it_comes() {
+async fn oversized_body_is_refused_in_every_framing() {
     let cap = limits().response_body_bytes;
     assert_eq!(fate(ok(&"x".repeat(cap))).await, "answered");
     assert_eq!(fate(ok(&"x".repeat(cap + 1))).await, "response-body-too-large");
-    // Announced, and never sent.
+    // Announced but never sent.
     assert_eq!(fate("HTTP/1.1 200 OK\r\ncontent-length: 100001\r\n\r\n").await, "response-body-too-large");
     assert_eq!(
         fate("HTTP/1.1 200 OK\r\ncontent-length: 999999999999999999\r\n\r\n").await,
         "response-body-too-large"
     );
-    // Ended by the end of the connection.
+    // Ends with the connection.
     assert_eq!(
         fate(format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(cap + 1))).await,
         "response-body-too-large"
@@ -91,8 +91,8 @@ async fn a_body_over_the_cap_is_cut_off_however_it_comes() {
 }
 
 #[tokio::test]
-async fn an_endless_body_ends() {
-    let server = Server::speaking(|mut stream, _| async move {
+async fn endless_body_is_refused() {
+    let server = TestServer::speaking(|mut stream, _| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await;
         while stream.write_all(b"5\r\nhello\r\n").await.is_ok() {}
     })
@@ -102,8 +102,8 @@ async fn an_endless_body_ends() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_defused_before_it_goes_off() {
-    // 10 MiB of zeroes in about 10 KiB.
+async fn decompression_bomb_is_refused() {
+    // 10 MiB of zeroes, compressed to about 10 KiB.
     let zeroes = vec![0; 10 * 1024 * 1024];
     let mut encoder = async_compression::tokio::bufread::GzipEncoder::new(&zeroes[..]);
     let mut bomb = Vec::new();
@@ -114,14 +114,14 @@ async fn a_bomb_is_defused_before_it_goes_off() {
 }
 
 #[tokio::test]
-async fn a_flood_of_headers_is_refused() {
+async fn too_many_headers_are_refused() {
     let most = "x: y\r\n".repeat(limits().response_headers);
     assert_eq!(fate(format!("HTTP/1.1 200 OK\r\n{most}\r\n")).await, "answered");
     let many = "x: y\r\n".repeat(limits().response_headers + 1);
     assert_eq!(fate(format!("HTTP/1.1 200 OK\r\n{many}\r\n")).await, "response-headers-too-large");
     let long = "y".repeat(70_000);
     assert_eq!(fate(format!("HTTP/1.1 200 OK\r\nx: {long}\r\n\r\n")).await, "response-headers-too-large");
-    let server = Server::speaking(|mut stream, _| async move {
+    let server = TestServer::speaking(|mut stream, _| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await;
         while stream.write_all(&[b'y'; 1000]).await.is_ok() {}
     })
@@ -130,7 +130,7 @@ async fn a_flood_of_headers_is_refused() {
     assert_eq!(slug, "response-headers-too-large");
 }
 
-/// A byte beyond ASCII is one on the wire and two as text; the cap holds for what the caller is handed too.
+/// A byte beyond ASCII takes one byte on the wire and two as text. The limit also applies to the text.
 #[tokio::test]
 async fn headers_are_counted_again_as_text() {
     let with = |bytes: usize| {
@@ -146,7 +146,7 @@ async fn headers_are_counted_again_as_text() {
 #[tokio::test]
 async fn endless_interim_heads_are_refused() {
     for head in ["HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"] {
-        let server = Server::endless(head).await;
+        let server = TestServer::endless(head).await;
         let slug = slug_of(&egress(), &loopback(), Request::get(server.url("/"))).await;
         assert_eq!(slug, "response-headers-too-large");
     }
@@ -159,14 +159,14 @@ async fn interim_heads_count_against_the_cap() {
     assert_eq!(fate(format!("{}{answer}", hint(10_000).repeat(6))).await, "answered");
     assert_eq!(fate(format!("{}{answer}", hint(10_000).repeat(7))).await, "response-headers-too-large");
     assert_eq!(fate(format!("{}{answer}", hint(1).repeat(17))).await, "response-headers-too-large");
-    // A body of any length follows.
+    // A body of any length may follow.
     let body = "y".repeat(90_000);
     let long = format!("{}HTTP/1.1 200 OK\r\ncontent-length: 90000\r\n\r\n{body}", hint(1));
     assert_eq!(fate(long).await, "answered");
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_refused() {
+async fn invalid_http_is_refused() {
     for bytes in [
         &b"HTTP/1.1 200 OK\r\nx y: z\r\n\r\n"[..],
         b"HTTP/1.1 200 OK\r\nx: a\r\n b\r\n\r\n",
@@ -186,7 +186,7 @@ async fn what_is_not_http_is_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_that_ends_early_is_no_answer() {
+async fn truncated_response_is_an_error() {
     for bytes in [
         "",
         "HTTP/1.1 200 OK\r\n",
@@ -199,45 +199,45 @@ async fn an_answer_that_ends_early_is_no_answer() {
 }
 
 #[tokio::test]
-async fn every_phase_has_its_own_clock() {
+async fn every_phase_has_a_timeout() {
     let short = Duration::from_millis(150);
-    let quiet = Server::speaking(|stream, _| async move {
+    let quiet = TestServer::speaking(|stream, _| async move {
         std::future::pending::<()>().await;
         drop(stream);
     })
     .await;
-    let stuck = Server::speaking(|mut stream, _| async move {
+    let stuck = TestServer::speaking(|mut stream, _| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhel").await;
         std::future::pending::<()>().await;
     })
     .await;
-    // A byte now and then keeps each clock but the last one happy.
-    let drip = Server::speaking(|mut stream, _| async move {
+    // A byte now and then resets every timeout but the last.
+    let drip = TestServer::speaking(|mut stream, _| async move {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n").await;
         while stream.write_all(b"x").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await;
-    let clocks = Limits { tls: short, response_head: short, body_idle: short, ..limits() };
-    let get = |server: &Server| Request::get(server.url("/"));
+    let clocks = EgressLimits { tls: short, response_head: short, body_idle: short, ..limits() };
+    let get = |server: &TestServer| Request::get(server.url("/"));
     let egress = egress_with(clocks.clone());
     assert_eq!(slug_of(&egress, &loopback(), get(&quiet)).await, "response-headers-timeout");
     assert_eq!(slug_of(&egress, &loopback(), get(&stuck)).await, "response-body-timeout");
     let secure = Request::get(quiet.url("/").replace("http:", "https:"));
     assert_eq!(slug_of(&egress, &loopback(), secure).await, "tls-timeout");
     let hurried =
-        egress.with_limits(Limits { body_idle: Duration::from_secs(30), whole: short * 3, ..clocks });
+        egress.with_limits(EgressLimits { body_idle: Duration::from_secs(30), whole: short * 3, ..clocks });
     let error = fetch(&hurried, &loopback(), get(&drip)).await.unwrap_err();
     assert_eq!(error.slug(), "request-timeout");
-    // The journal learns of a server that was spoken to in vain.
+    // The journal records a server that never responded.
     assert_eq!(error.hops.len(), 1);
     assert_eq!(error.hops[0].status, None);
 }
 
 #[tokio::test]
-async fn line_ends_in_a_path_do_not_become_a_second_request() {
-    let server = Server::start(says(b"HTTP/1.1 200 OK\r\n\r\n")).await;
+async fn line_ends_in_a_path_are_encoded() {
+    let server = TestServer::start(says(b"HTTP/1.1 200 OK\r\n\r\n")).await;
     let url = server.url("/a%0d%0aX-Evil:%201%0d%0a%0d%0aGET%20/b%20HTTP/1.1");
     fetch(&egress(), &loopback(), Request::get(url)).await.unwrap();
     let seen = server.seen();

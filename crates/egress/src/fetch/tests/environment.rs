@@ -1,5 +1,5 @@
-//! The environment of the gateway may name proxies; nothing goes through them. Told to a process of its own, for a
-//! process shares its environment with every test in it.
+//! Proxies in the environment of the gateway are ignored. Tested in a separate process, because all tests of a process
+//! share its environment.
 
 use std::{env, io, net, process};
 
@@ -10,7 +10,7 @@ async fn proxies_from_the_environment_are_ignored() {
     if let Ok(url) = env::var(ASKED) {
         return ask(url).await;
     }
-    let server = Server::start(|_| ok("direct")).await;
+    let server = TestServer::start(|_| ok("direct")).await;
     let (proxy, proxy_address) = listener();
     let (tls, tls_address) = listener();
     for url in [server.url("/"), format!("https://{tls_address}/")] {
@@ -27,17 +27,17 @@ async fn proxies_from_the_environment_are_ignored() {
     }
     assert_eq!(server.seen().len(), 1);
     assert!(was_called(&tls));
-    // A call that comes is seen.
+    // This connection is detected.
     let _call = net::TcpStream::connect(&proxy_address).unwrap();
     assert!(was_called(&proxy));
 }
 
 async fn ask(url: String) {
     let is_tls = url.starts_with("https:");
-    let egress = egress_with(Limits { tls: Duration::from_millis(100), ..limits() });
+    let egress = egress_with(EgressLimits { tls: Duration::from_millis(100), ..limits() });
     match fetch(&egress, &loopback(), Request::get(url)).await {
         Ok(response) => assert_eq!(&response.body[..], b"direct"),
-        // There is nobody to answer, and it is enough to be called.
+        // The server never responds; connecting is enough.
         Err(error) => assert!(is_tls && error.slug() == "tls-timeout", "{error:?}"),
     }
 }
@@ -49,7 +49,7 @@ fn listener() -> (net::TcpListener, String) {
     (listener, address)
 }
 
-/// The kernel has taken a call before the caller knows, so that none is missed after the caller's end.
+/// The kernel completes a connection before `connect` returns, so no connection is missed after the client has ended.
 fn was_called(listener: &net::TcpListener) -> bool {
     match listener.accept() {
         Ok(_) => true,

@@ -1,22 +1,26 @@
-//! Requests that lead to a listener of the gateway itself.
+//! Requests to a listener of the gateway itself.
 
 use url::Url;
 
 use super::*;
 
-/// A gateway that listens where the server listens.
-async fn gateway() -> (Server, Egress) {
-    let (server, egress) = (Server::start(|_| ok("called")).await, egress());
+/// An `Egress` that knows the server as a listener of the gateway.
+async fn gateway() -> (TestServer, Egress) {
+    let (server, egress) = (TestServer::start(|_| ok("called")).await, egress());
     egress.listeners().register(server.address).unwrap();
     (server, egress)
 }
 
-fn listing(host: &str) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(host.into())], ..Rules::blocked() }
+fn listing(host: &str) -> EgressRules {
+    EgressRules {
+        mode: EgressMode::Allowlist,
+        hosts: vec![HostRule::exact(host.into())],
+        ..EgressRules::blocked()
+    }
 }
 
 #[tokio::test]
-async fn gateway_is_reached_by_no_address_and_no_name() {
+async fn gateway_is_refused_by_address_and_by_name() {
     let (server, egress) = gateway().await;
     let port = server.address.port();
     let hosts = ["127.0.0.1", "2130706433", "0.0.0.0", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "a.test"];
@@ -26,10 +30,10 @@ async fn gateway_is_reached_by_no_address_and_no_name() {
     }
     let direct = || Request::get(server.url("/"));
     assert_eq!(slug_of(&egress, &loopback(), direct()).await, "gateway-listener");
-    // As a webhook, a collector or an issuer is reached.
-    let only = Rules::only(&Url::parse(&server.url("/")).unwrap());
+    // The rules for webhooks, collectors and issuers.
+    let only = EgressRules::only(&Url::parse(&server.url("/")).unwrap());
     assert_eq!(slug_of(&egress, &only, direct()).await, "gateway-listener");
-    let listed = Rules { guard_private: crate::Guard::Off, ..listing("a.test") };
+    let listed = EgressRules { guard_private: crate::Guard::Off, ..listing("a.test") };
     let named = Request::get(server.url_as("a.test", "/"));
     assert_eq!(slug_of(&egress, &listed, named).await, "gateway-listener");
     assert_eq!(server.seen(), Vec::<String>::new());
@@ -40,7 +44,7 @@ async fn redirect_does_not_lead_to_the_gateway() {
     let (gateway, egress) = gateway().await;
     for location in [gateway.url("/mcp"), gateway.url_as("a.test", "/mcp"), gateway.url_as("0x7f.1", "/mcp")]
     {
-        let server = Server::start(move |_| redirect(307, &location)).await;
+        let server = TestServer::start(move |_| redirect(307, &location)).await;
         assert_eq!(slug_of(&egress, &open(), Request::get(server.url("/"))).await, "gateway-listener");
         assert_eq!(server.seen().len(), 1);
     }
@@ -50,7 +54,7 @@ async fn redirect_does_not_lead_to_the_gateway() {
 #[tokio::test]
 async fn other_port_of_the_same_address_is_reached() {
     let (_gateway, egress) = gateway().await;
-    let other = Server::start(|_| ok("other")).await;
+    let other = TestServer::start(|_| ok("other")).await;
     let response = fetch(&egress, &loopback(), Request::get(other.url("/"))).await.unwrap();
     assert_eq!(&response.body[..], b"other");
 }

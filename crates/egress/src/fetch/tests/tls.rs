@@ -1,4 +1,4 @@
-//! Who is believed over TLS?
+//! Certificate verification.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -24,7 +24,7 @@ struct TlsServer {
 }
 
 impl TlsServer {
-    /// A server whose certificate says these names and is its own root.
+    /// A server with a self-signed certificate for these names.
     async fn start(params: CertificateParams, answer: &'static str) -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
@@ -71,14 +71,14 @@ fn named(names: &[&str]) -> CertificateParams {
 
 fn trusting(roots: &TlsRoots) -> Egress {
     let here = vec!["127.0.0.1".parse().unwrap()];
-    let names = Names([("a.test", here.clone()), ("b.test", here)].into());
+    let names = FakeResolver([("a.test", here.clone()), ("b.test", here)].into());
     Egress::new(Arc::new(names), roots, limits(), Listeners::of_this_process()).unwrap()
 }
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nsafe";
 
 #[tokio::test]
-async fn a_trusted_certificate_for_the_right_name_is_believed() {
+async fn trusted_certificate_is_accepted() {
     let server = TlsServer::start(named(&["a.test", "127.0.0.1"]), OK).await;
     let egress = trusting(&server.roots);
     for host in ["a.test", "A.test.", "127.0.0.1", "127.1"] {
@@ -88,7 +88,7 @@ async fn a_trusted_certificate_for_the_right_name_is_believed() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_believed_and_their_names_are_not_told() {
+async fn other_certificates_are_refused_without_revealing_names() {
     let server = TlsServer::start(named(&["a.test"]), OK).await;
     let mut params = named(&["a.test"]);
     params.not_after = rcgen::date_time_ymd(2001, 1, 1);
@@ -96,7 +96,7 @@ async fn nobody_else_is_believed_and_their_names_are_not_told() {
     for (egress, url, why) in [
         (trusting(&server.roots), server.url("b.test"), "another name"),
         (trusting(&server.roots), server.url("127.0.0.1"), "another name"),
-        (trusting(&some_roots()), server.url("a.test"), "nobody we trust"),
+        (trusting(&some_roots()), server.url("a.test"), "not signed by a trusted root"),
         (trusting(&expired.roots), expired.url("a.test"), "expired"),
     ] {
         let error = fetch(&egress, &open(), Request::get(&url)).await.unwrap_err();
@@ -107,7 +107,7 @@ async fn nobody_else_is_believed_and_their_names_are_not_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_told_nothing() {
+async fn server_without_tls_receives_no_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/?s3cret", listener.local_addr().unwrap());
     let plain = tokio::spawn(async move {
@@ -124,8 +124,8 @@ async fn a_server_that_speaks_no_tls_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn a_downgrade_is_followed_only_by_a_request_without_secrets() {
-    let plain = Server::start(|_| ok("clear")).await;
+async fn downgrade_is_followed_only_without_secrets() {
+    let plain = TestServer::start(|_| ok("clear")).await;
     let answer = format!("HTTP/1.1 302 Found\r\nlocation: {}\r\n\r\n", plain.url_as("a.test", "/"));
     let server = TlsServer::start(named(&["a.test"]), answer.leak()).await;
     let egress = trusting(&server.roots);
@@ -138,7 +138,7 @@ async fn a_downgrade_is_followed_only_by_a_request_without_secrets() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_without_goodbye_is_cut_off() {
+async fn body_without_close_notify_is_truncated() {
     let server =
         TlsServer::start(named(&["a.test"]), "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nsafe").await;
     let slug = slug_of(&trusting(&server.roots), &open(), Request::get(server.url("a.test"))).await;
@@ -146,11 +146,12 @@ async fn a_body_that_ends_without_goodbye_is_cut_off() {
 }
 
 #[test]
-fn roots_that_cannot_be_read_are_no_roots() {
+fn unreadable_roots_are_an_error() {
     for pem in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         let roots = TlsRoots::Pem(pem.into());
-        let error = Egress::new(Arc::new(Names([].into())), &roots, limits(), Listeners::of_this_process())
-            .unwrap_err();
+        let error =
+            Egress::new(Arc::new(FakeResolver([].into())), &roots, limits(), Listeners::of_this_process())
+                .unwrap_err();
         assert_eq!(error.slug(), "tls-roots-unusable", "{pem}");
     }
 }

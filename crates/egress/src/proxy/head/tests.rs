@@ -5,17 +5,17 @@ use super::*;
 
 #[track_caller]
 fn check(head: &str, expect: &str) {
-    let framing = Head::parse(head.as_bytes()).and_then(|head| head.framing());
+    let framing = RequestHead::parse(head.as_bytes()).and_then(|head| head.framing());
     let said = framing.map_or_else(|error| error.message, |framing| format!("{framing:?}"));
     assert!(said.contains(expect), "{head:?}: {said}");
 }
 
 #[test]
-fn a_request_is_read() {
+fn request_head_is_parsed() {
     let head = "POST http://a.test/x?y HTTP/1.1\r\nHost: a.test\r\nX:\t 1 2 \r\nx: 3\r\n\r\n";
-    let head = Head::parse(head.as_bytes()).unwrap();
+    let head = RequestHead::parse(head.as_bytes()).unwrap();
     assert_eq!((head.method.as_str(), head.target.as_str()), ("POST", "http://a.test/x?y"));
-    assert_eq!(head.version, Version::Http11);
+    assert_eq!(head.version, HttpVersion::Http11);
     assert_eq!(head.single(&HOST).unwrap(), Some("a.test"));
     let x = HeaderName::from_static("x");
     assert_eq!(head.values(&x).collect::<Vec<_>>(), ["1 2", "3"]);
@@ -23,29 +23,29 @@ fn a_request_is_read() {
 }
 
 #[test]
-fn a_body_has_one_length_or_none() {
+fn ambiguous_body_length_is_refused() {
     let with = |headers: &str| format!("POST / HTTP/1.1\r\n{headers}\r\n");
     check(&with(""), "Absent");
     check(&with("Content-Length: 12\r\n"), "Length(12)");
     check(&with("Transfer-Encoding: Chunked\r\n"), "Chunked");
-    check(&with("Content-Length: 1\r\nContent-Length: 1\r\n"), "twice");
+    check(&with("Content-Length: 1\r\nContent-Length: 1\r\n"), "repeated");
     check(&with("Content-Length: 1, 1\r\n"), "not a number");
     check(&with("Content-Length: +1\r\n"), "not a number");
     check(&with("Content-Length: 0x1\r\n"), "not a number");
     check(&with("Content-Length:\r\n"), "not a number");
     check(&with("Content-Length: 99999999999999999999999\r\n"), "not a number");
     check(&with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), "both");
-    check(&with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), "twice");
+    check(&with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), "repeated");
     check(&with("Transfer-Encoding: gzip, chunked\r\n"), "not `chunked`");
     check(&with("Transfer-Encoding: xchunked\r\n"), "not `chunked`");
     check("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "not `chunked`");
 }
 
 #[test]
-fn what_two_readers_could_read_differently_is_refused() {
+fn ambiguous_heads_are_refused() {
     for (head, why) in [
-        ("GET / HTTP/1.1\r\nA: 1\r\n B: 2\r\n\r\n", "over two lines"),
-        ("GET / HTTP/1.1\r\n A: 1\r\n\r\n", "over two lines"),
+        ("GET / HTTP/1.1\r\nA: 1\r\n B: 2\r\n\r\n", "next line"),
+        ("GET / HTTP/1.1\r\n A: 1\r\n\r\n", "next line"),
         ("GET / HTTP/1.1\r\nA : 1\r\n\r\n", "not a header name"),
         ("GET / HTTP/1.1\r\n: 1\r\n\r\n", "not a header name"),
         ("GET / HTTP/1.1\r\nA\r\n\r\n", "no colon"),
@@ -71,23 +71,23 @@ fn what_two_readers_could_read_differently_is_refused() {
 }
 
 #[test]
-fn a_bare_line_end_is_told_at_once() {
+fn bare_line_feed_is_an_error_at_once() {
     for head in ["GET / HTTP/1.1\n", "GET / HTTP/1.1\r\nA: 1\n\n", "\n", "GET / HTTP/1.1\r\n\n"] {
         assert!(end(head.as_bytes(), 0).is_err(), "{head:?}");
     }
-    // What comes after the head is none of its business.
+    // Bytes after the head are not part of it.
     assert_eq!(end(b"A\r\n\r\nx\ny", 0).unwrap(), Some(5));
 }
 
 #[test]
-fn headers_for_this_connection_are_known() {
+fn connection_header_nominates_headers() {
     let head = "GET / HTTP/1.1\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\n\r\n";
-    let head = Head::parse(head.as_bytes()).unwrap();
+    let head = RequestHead::parse(head.as_bytes()).unwrap();
     assert!(head.is_nominated(&HeaderName::from_static("x-hop")));
     assert!(!head.is_nominated(&HOST));
 }
 
-/// Pieces that heads are made of, and those that attacks on them are made of.
+/// Fragments of valid heads and of attacks.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"\r\n".to_vec()),
@@ -105,12 +105,12 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Written out again in the plainest way, a head that was read is the head that it was read from.
+    /// Writing a parsed head out again gives the same bytes as the original.
     #[test]
-    fn a_head_says_what_was_read(bytes in pieces()) {
-        let Ok(head) = Head::parse(&bytes) else { return Ok(()) };
+    fn parsed_head_equals_the_original(bytes in pieces()) {
+        let Ok(head) = RequestHead::parse(&bytes) else { return Ok(()) };
         let mut again = format!("{} {} HTTP/1.", head.method, head.target);
-        again.push(if head.version == Version::Http11 { '1' } else { '0' });
+        again.push(if head.version == HttpVersion::Http11 { '1' } else { '0' });
         for (name, value) in head.headers() {
             again = format!("{again}\r\n{name}:{value}");
         }
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn the_end_is_found_however_the_bytes_come(bytes in pieces(), cuts in prop::collection::vec(0..200_usize, 0..9)) {
+    fn end_is_found_in_chunks_of_any_size(bytes in pieces(), cuts in prop::collection::vec(0..200_usize, 0..9)) {
         let whole = end(&bytes, 0).ok();
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(bytes.len())).chain([bytes.len()]).collect();
         cuts.sort_unstable();

@@ -1,24 +1,33 @@
-//! Commands that mean harm.
+//! Malicious commands.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::{HostRule, Mode};
+use crate::{EgressMode, HostRule};
 
-/// Says each request in a jail of its own and expects the refusal of this code; no server hears anything.
-async fn refused(rules: &Rules, limits: &ProxyLimits, server: &Server, requests: &[(String, &str)]) {
+/// Sends each request through a new proxy and expects a refusal with this code. The server must receive nothing.
+async fn refused(
+    rules: &EgressRules,
+    limits: &ProxyLimits,
+    server: &TestServer,
+    requests: &[(String, &str)],
+) {
     for (request, code) in requests {
         let jail = Jail::new(rules.clone(), limits.clone());
         let answer = jail.say(request).await;
         assert_eq!(header(&answer, "x-toolgate-refusal"), Some(*code), "{request}\n{answer}");
-        let [told] = &jail.told().await[..] else { panic!("one exchange is told: {request}") };
-        assert!(told.ends_with(&format!(" {code}")), "{told}");
+        let [recorded] = &jail.recorded().await[..] else { panic!("expected one exchange: {request}") };
+        assert!(recorded.ends_with(&format!(" {code}")), "{recorded}");
     }
     assert_eq!(server.seen(), Vec::<String>::new());
 }
 
-fn listed(host: &str) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: vec![HostRule::exact(host.into())], ..Rules::blocked() }
+fn listed(host: &str) -> EgressRules {
+    EgressRules {
+        mode: EgressMode::Allowlist,
+        hosts: vec![HostRule::exact(host.into())],
+        ..EgressRules::blocked()
+    }
 }
 
 fn plain(url: &str, host: &str) -> String {
@@ -26,8 +35,8 @@ fn plain(url: &str, host: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_fetch_would_refuse_is_refused() {
-    let server = Server::start(|_| ok("secret")).await;
+async fn proxy_refuses_the_same_targets_as_fetch() {
+    let server = TestServer::start(|_| ok("secret")).await;
     let port = server.address.port();
     let limits = tunnelling(port, Carries::Anything);
     let both = |host: &str, code: &'static str| {
@@ -37,10 +46,10 @@ async fn what_fetch_would_refuse_is_refused() {
             (format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n"), code),
         ]
     };
-    refused(&Rules::blocked(), &limits, &server, &both("a.test", "network-blocked")).await;
+    refused(&EgressRules::blocked(), &limits, &server, &both("a.test", "network-blocked")).await;
     refused(&listed("b.test"), &limits, &server, &both("a.test", "host-not-in-allowlist")).await;
     refused(&listed("a.test"), &limits, &server, &both("a.test", "resolved-private-ip")).await;
-    let strict = Rules { mode: Mode::Strict, ..Rules::blocked() };
+    let strict = EgressRules { mode: EgressMode::Strict, ..EgressRules::blocked() };
     for host in
         ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]"]
     {
@@ -49,9 +58,9 @@ async fn what_fetch_would_refuse_is_refused() {
     for host in ["169.254.169.254", "0xa9fea9fe", "metadata.google.internal", "[fd00:ec2::254]"] {
         refused(&open(), &limits, &server, &both(host, "metadata-endpoint")).await;
     }
-    let blocked = Rules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
+    let blocked = EgressRules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
     refused(&blocked, &limits, &server, &both("a.test", "host-blocked")).await;
-    let blocked = Rules { blocked_ports: vec![port], ..open() };
+    let blocked = EgressRules { blocked_ports: vec![port], ..open() };
     refused(&blocked, &limits, &server, &both("a.test", "port-blocked")).await;
     refused(&open(), &limits, &server, &both("unknown.test", "dns-resolution-failed")).await;
     refused(&open(), &limits, &server, &both("nothing.test", "dns-no-addresses")).await;
@@ -59,8 +68,8 @@ async fn what_fetch_would_refuse_is_refused() {
 }
 
 #[tokio::test]
-async fn targets_that_are_no_targets_are_refused() {
-    let server = Server::start(|_| ok("secret")).await;
+async fn invalid_targets_are_refused() {
+    let server = TestServer::start(|_| ok("secret")).await;
     let (at, port) = (server.address, server.address.port());
     let connect = |target: &str| format!("CONNECT {target} HTTP/1.1\r\n\r\n");
     refused(
@@ -97,8 +106,8 @@ async fn targets_that_are_no_targets_are_refused() {
 }
 
 #[tokio::test]
-async fn requests_within_requests_are_refused() {
-    let server = Server::start(|_| ok("secret")).await;
+async fn request_smuggling_is_refused() {
+    let server = TestServer::start(|_| ok("secret")).await;
     let at = server.address;
     let post = |headers: &str, body: &str| {
         (format!("POST http://{at}/ HTTP/1.1\r\nHost: {at}\r\n{headers}\r\n{body}"), "invalid-request")
@@ -140,10 +149,10 @@ async fn requests_within_requests_are_refused() {
     .await;
 }
 
-/// Who could be asked twice could answer twice: first with an address that is judged, then with one that is not.
+/// A second lookup could return an address that was not checked.
 #[tokio::test]
-async fn a_name_is_resolved_once_for_a_connection() {
-    let server = Server::start(|_| ok("here")).await;
+async fn name_is_resolved_once_per_connection() {
+    let server = TestServer::start(|_| ok("here")).await;
     let (egress, heard) = listening(HERE);
     let port = server.address.port();
     let jail = Jail::with(&egress, open(), tunnelling(port, Carries::Anything));
@@ -156,8 +165,8 @@ async fn a_name_is_resolved_once_for_a_connection() {
 }
 
 #[tokio::test]
-async fn names_are_a_way_out_and_are_counted() {
-    let server = Server::start(|_| ok("here")).await;
+async fn looked_up_names_are_limited() {
+    let server = TestServer::start(|_| ok("here")).await;
     let (egress, heard) = listening(HERE);
     let most = ProxyLimits { names: 2, name_bytes: 20, ..ProxyLimits::default() };
     let jail = Jail::with(&egress, open(), most);
@@ -176,27 +185,27 @@ async fn names_are_a_way_out_and_are_counted() {
     assert_eq!(*heard.lock().unwrap(), ["one.test", "two.test", "one.test"]);
 }
 
-/// What the journal is told of a request that makes no sense.
+/// Journal records of unreadable requests.
 #[tokio::test]
 async fn records_hold_no_passwords_queries_or_controls() {
     let jail = Jail::new(open(), ProxyLimits::default());
     jail.say("GET http://me:pw@a.test/x?key=1 HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
     jail.say(plain(&format!("ftp://{}", "y".repeat(2_000)), "a.test")).await;
     jail.say("GET / HTTP/1.1\nX\x1b[2J\n\n").await;
-    let told = jail.told().await;
-    assert_eq!(told[0], "http GET a.test/x userinfo-in-url");
-    assert_eq!(told[1], "http GET (2006 characters) unsupported-scheme");
-    assert_eq!(told[2], "http   invalid-request");
+    let recorded = jail.recorded().await;
+    assert_eq!(recorded[0], "http GET a.test/x userinfo-in-url");
+    assert_eq!(recorded[1], "http GET (2006 characters) unsupported-scheme");
+    assert_eq!(recorded[2], "http   invalid-request");
 }
 
-/// Hears everything that comes over its connections, one entry for each.
+/// Records all received bytes, one entry per connection.
 async fn recorder() -> (SocketAddr, tokio::sync::mpsc::UnboundedReceiver<Vec<u8>>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, recorded) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let tell = tell.clone();
+            let sender = sender.clone();
             tokio::spawn(async move {
                 let mut heard = Vec::new();
                 while !heard.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -206,14 +215,14 @@ async fn recorder() -> (SocketAddr, tokio::sync::mpsc::UnboundedReceiver<Vec<u8>
                 }
                 let _ = stream.write_all(&ok("")).await;
                 let _ = stream.read_to_end(&mut heard).await;
-                let _ = tell.send(heard);
+                let _ = sender.send(heard);
             });
         }
     });
-    (address, told)
+    (address, recorded)
 }
 
-/// Lines and bodies of which smuggled requests are made.
+/// Fragments of smuggled requests.
 fn soup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\r\n"),
@@ -237,12 +246,12 @@ fn soup() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Whatever is said, a server hears one request to itself at most, and nothing behind it.
+    /// A server receives at most one request, and nothing after it.
     #[test]
-    fn a_server_hears_one_request_or_none(soup in soup()) {
+    fn server_receives_at_most_one_request(soup in soup()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (answer, heard) = runtime.block_on(async {
-            let (at, mut told) = recorder().await;
+            let (at, mut recorded) = recorder().await;
             let jail = Jail::new(loopback(), ProxyLimits::default());
             let mut stream = jail.connect().await;
             let request = format!("POST http://{at}/ HTTP/1.1\r\nHost: {at}\r\n{soup}");
@@ -250,19 +259,19 @@ proptest! {
             stream.shutdown().await.unwrap();
             let answer = hear(&mut stream).await;
             jail.proxy.finish().await;
-            let heard = if answer.starts_with("HTTP/1.1 200 ") { told.recv().await } else { told.try_recv().ok() };
+            let heard = if answer.starts_with("HTTP/1.1 200 ") { recorded.recv().await } else { recorded.try_recv().ok() };
             (answer, heard.map(|heard| (at, heard)))
         });
         prop_assert!(answer.starts_with("HTTP/1.1 "), "{:?}", answer);
         if let Some((at, heard)) = heard {
             let end = head::end(&heard, 0).unwrap().unwrap();
-            let head = head::Head::parse(&heard[..end]).unwrap();
+            let head = head::RequestHead::parse(&heard[..end]).unwrap();
             let at = at.to_string();
             prop_assert_eq!(head.single(&http::header::HOST).unwrap(), Some(at.as_str()));
             let length = match head.framing().unwrap() {
-                head::Framing::Absent => 0,
-                head::Framing::Length(length) => length,
-                head::Framing::Chunked => return Err(TestCaseError::fail("we never send chunks")),
+                head::BodyFraming::Absent => 0,
+                head::BodyFraming::Length(length) => length,
+                head::BodyFraming::Chunked => return Err(TestCaseError::fail("we never send chunks")),
             };
             prop_assert_eq!(heard.len() - end, length);
         }

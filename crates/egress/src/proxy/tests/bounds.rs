@@ -1,14 +1,14 @@
-//! Commands that want more than there is.
+//! Commands that exceed their limits.
 
 use super::{tunnels::tunnel, *};
 
-fn told_of(report: &ProxyReport) -> Vec<&'static str> {
+fn outcomes(report: &ProxyReport) -> Vec<&'static str> {
     report.exchanges.iter().map(|exchange| exchange.outcome.code()).collect()
 }
 
 #[tokio::test]
 async fn bytes_are_counted_over_all_connections() {
-    let server = Server::start(|_| ok(&"x".repeat(1000))).await;
+    let server = TestServer::start(|_| ok(&"x".repeat(1000))).await;
     let request = get(&server, "");
     let up = request.len() as u64;
     let jail = Jail::new(loopback(), ProxyLimits { bytes_up: up * 2 + 1, ..ProxyLimits::default() });
@@ -22,12 +22,12 @@ async fn bytes_are_counted_over_all_connections() {
     assert!(jail.say(&request).await.ends_with(&"x".repeat(1000)));
     let answer = jail.say(&request).await;
     assert!(answer.len() < 1000, "{answer}");
-    assert_eq!(told_of(&jail.proxy.finish().await), ["ok", "traffic-limit-reached"]);
+    assert_eq!(outcomes(&jail.proxy.finish().await), ["ok", "traffic-limit-reached"]);
 }
 
 #[tokio::test]
-async fn a_body_is_counted_before_it_is_taken() {
-    let server = Server::start(|_| ok("")).await;
+async fn body_is_counted_before_it_is_read() {
+    let server = TestServer::start(|_| ok("")).await;
     let jail = Jail::new(loopback(), ProxyLimits { bytes_up: 1000, ..ProxyLimits::default() });
     let at = server.address;
     let head = |framing: &str| format!("POST http://{at}/ HTTP/1.1\r\nHost: {at}\r\n{framing}\r\n");
@@ -48,22 +48,24 @@ async fn a_body_is_counted_before_it_is_taken() {
 }
 
 #[tokio::test]
-async fn a_tunnel_is_closed_when_the_purse_is_empty() {
+async fn tunnel_is_closed_at_the_traffic_limit() {
     let server =
-        Server::speaking(|mut stream, _| async move { while stream.write_all(&[7; 4096]).await.is_ok() {} })
-            .await;
+        TestServer::speaking(
+            |mut stream, _| async move { while stream.write_all(&[7; 4096]).await.is_ok() {} },
+        )
+        .await;
     let port = server.address.port();
     let jail = Jail::new(open(), ProxyLimits { bytes_down: 50_000, ..tunnelling(port, Carries::Anything) });
     let mut stream = tunnel(&jail, &format!("a.test:{port}")).await;
     stream.write_all(b"\r\n\r\n").await.unwrap();
     assert!(hear(&mut stream).await.chars().count() <= 50_000);
     let report = jail.proxy.finish().await;
-    assert_eq!(told_of(&report), ["traffic-limit-reached"]);
+    assert_eq!(outcomes(&report), ["traffic-limit-reached"]);
     assert!(report.exchanges[0].bytes_down <= 50_000);
 }
 
 #[tokio::test]
-async fn heads_are_short_and_come_soon() {
+async fn heads_are_limited_in_size_and_time() {
     let limits = ProxyLimits { head_time: Duration::from_millis(100), ..ProxyLimits::default() };
     let jail = Jail::new(open(), limits);
     let long = format!("GET http://a.test/ HTTP/1.1\r\nX: {}", "x".repeat(40_000));
@@ -75,15 +77,15 @@ async fn heads_are_short_and_come_soon() {
 
 #[tokio::test]
 async fn endless_interim_heads_are_refused() {
-    let server = Server::endless("HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").await;
+    let server = TestServer::endless("HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").await;
     let jail = Jail::new(loopback(), ProxyLimits::default());
     let answer = jail.say(get(&server, "")).await;
     assert_eq!(header(&answer, "x-toolgate-refusal"), Some("response-headers-too-large"), "{answer}");
-    assert_eq!(told_of(&jail.proxy.finish().await), ["response-headers-too-large"]);
+    assert_eq!(outcomes(&jail.proxy.finish().await), ["response-headers-too-large"]);
 }
 
 #[tokio::test]
-async fn a_silent_connection_is_closed() {
+async fn idle_connection_is_closed() {
     let (server, at) = silent_server().await;
     let limits = ProxyLimits { idle: Duration::from_millis(100), ..tunnelling(at.port(), Carries::Anything) };
     let jail = Jail::new(open(), limits);
@@ -93,12 +95,12 @@ async fn a_silent_connection_is_closed() {
     let answer =
         jail.say(format!("POST http://{at}/ HTTP/1.1\r\nHost: {at}\r\nContent-Length: 9\r\n\r\n")).await;
     assert_eq!(header(&answer, "x-toolgate-refusal"), Some("connection-idle"));
-    let told = told_of(&jail.proxy.finish().await);
-    assert_eq!(told, ["connection-idle", "response-headers-timeout", "connection-idle"]);
+    let recorded = outcomes(&jail.proxy.finish().await);
+    assert_eq!(recorded, ["connection-idle", "response-headers-timeout", "connection-idle"]);
     drop(server);
 }
 
-/// Something that accepts and never says a word.
+/// Accepts connections and never sends anything.
 async fn silent_server() -> (JoinHandle<()>, SocketAddr) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -112,21 +114,21 @@ async fn silent_server() -> (JoinHandle<()>, SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_connection_does_not_live_for_ever() {
+async fn connection_lifetime_is_limited() {
     let (_server, at) = silent_server().await;
     let limits =
         ProxyLimits { lifetime: Duration::from_millis(100), ..tunnelling(at.port(), Carries::Anything) };
     let jail = Jail::new(open(), limits);
     hear(&mut tunnel(&jail, &at.to_string()).await).await;
-    assert_eq!(jail.told().await, ["connect CONNECT 127.0.0.1 request-timeout"]);
+    assert_eq!(jail.recorded().await, ["connect CONNECT 127.0.0.1 request-timeout"]);
 }
 
 #[tokio::test]
-async fn connections_are_few_at_once_and_in_all() {
-    let server = Server::start(|_| ok("here")).await;
+async fn connections_are_limited() {
+    let server = TestServer::start(|_| ok("here")).await;
     let limits = ProxyLimits { connections_at_once: 1, connections: 2, ..ProxyLimits::default() };
     let jail = Jail::new(loopback(), limits);
-    // The second waits until the first has said what it wants.
+    // The second connection waits until the first has sent its request.
     let (mut first, mut second) = (jail.connect().await, jail.connect().await);
     second.write_all(get(&server, "").as_bytes()).await.unwrap();
     first.write_all(get(&server, "X: first\r\n").as_bytes()).await.unwrap();
@@ -140,8 +142,8 @@ async fn connections_are_few_at_once_and_in_all() {
 }
 
 #[tokio::test]
-async fn records_are_bounded_and_refusals_do_not_hide_what_passed() {
-    let server = Server::start(|_| ok("")).await;
+async fn records_are_limited_per_group() {
+    let server = TestServer::start(|_| ok("")).await;
     let jail = Jail::new(loopback(), ProxyLimits { records: 2, ..ProxyLimits::default() });
     for _ in 0..5 {
         jail.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n").await;
@@ -150,22 +152,22 @@ async fn records_are_bounded_and_refusals_do_not_hide_what_passed() {
         jail.say(get(&server, "")).await;
     }
     let report = jail.proxy.finish().await;
-    assert_eq!(told_of(&report), ["host-not-in-allowlist", "host-not-in-allowlist", "ok", "ok"]);
+    assert_eq!(outcomes(&report), ["host-not-in-allowlist", "host-not-in-allowlist", "ok", "ok"]);
     assert_eq!(report.dropped, 4);
 }
 
 #[tokio::test]
-async fn what_goes_on_is_told_as_stopped() {
+async fn open_exchange_is_reported_as_stopped() {
     let (_server, at) = silent_server().await;
     let jail = Jail::new(open(), tunnelling(at.port(), Carries::Anything));
     let mut stream = tunnel(&jail, &at.to_string()).await;
-    assert_eq!(jail.told().await, ["connect CONNECT 127.0.0.1 stopped"]);
+    assert_eq!(jail.recorded().await, ["connect CONNECT 127.0.0.1 stopped"]);
     assert_eq!(hear(&mut stream).await, "");
 }
 
-/// Whoever drops the proxy can still say what passed, a tunnel that was open included.
+/// The report is available after the proxy is dropped and includes open tunnels.
 #[tokio::test]
-async fn a_witness_tells_of_what_goes_on_and_outlives_the_proxy() {
+async fn witness_reports_open_exchanges_after_the_proxy() {
     let (_server, at) = silent_server().await;
     let jail = Jail::new(open(), tunnelling(at.port(), Carries::Anything));
     let witness = jail.proxy.witness();
@@ -173,14 +175,14 @@ async fn a_witness_tells_of_what_goes_on_and_outlives_the_proxy() {
     let _stream = tunnel(&jail, &at.to_string()).await;
     let report = witness();
     let [exchange] = &report.exchanges[..] else { panic!("{report:?}") };
-    assert_eq!((exchange.kind, exchange.outcome), (ExchangeKind::Connect, Outcome::Stopped));
+    assert_eq!((exchange.kind, exchange.outcome), (ExchangeKind::Connect, ExchangeOutcome::Stopped));
     assert_eq!((exchange.host.as_str(), exchange.port), ("127.0.0.1", Some(at.port())));
     drop(jail);
-    assert_eq!(told_of(&witness()), ["stopped"]);
+    assert_eq!(outcomes(&witness()), ["stopped"]);
 }
 
 #[tokio::test]
-async fn nothing_survives_the_proxy() {
+async fn dropping_the_proxy_closes_everything() {
     let (_server, at) = silent_server().await;
     let jail = Jail::new(open(), tunnelling(at.port(), Carries::Anything));
     let mut stream = tunnel(&jail, &at.to_string()).await;
@@ -188,6 +190,6 @@ async fn nothing_survives_the_proxy() {
     drop(jail);
     assert_eq!(hear(&mut stream).await, "");
     assert!(TcpStream::connect(http).await.is_err());
-    // Its socket is closed, so that the address is free.
+    // Its socket is closed, so the address is free again.
     assert!(UdpSocket::bind(dns).is_ok());
 }

@@ -1,10 +1,10 @@
-//! Commands that ask the proxy for a listener of the gateway itself.
+//! Commands that try to reach a listener of the gateway through the proxy.
 
 use super::*;
 
 #[tokio::test]
-async fn proxy_leads_to_no_listener_of_the_gateway() {
-    let (gateway, egress) = (Server::start(|_| ok("called")).await, egress());
+async fn proxy_refuses_listeners_of_the_gateway() {
+    let (gateway, egress) = (TestServer::start(|_| ok("called")).await, egress());
     egress.listeners().register(gateway.address).unwrap();
     let port = gateway.address.port();
     for host in ["127.0.0.1", "2130706433", "0.0.0.0", "[::ffff:127.0.0.1]", "a.test"] {

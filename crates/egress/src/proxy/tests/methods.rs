@@ -1,4 +1,4 @@
-//! Which methods leave, where a person has to be asked for some?
+//! Methods that need approval.
 
 use super::*;
 
@@ -9,14 +9,14 @@ fn asking(tunnel: u16) -> ProxyLimits {
     }
 }
 
-fn request(method: &str, server: &Server) -> String {
+fn request(method: &str, server: &TestServer) -> String {
     let host = server.address;
     format!("{method} http://{host}/x HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\nhi")
 }
 
 #[tokio::test]
-async fn a_method_that_nobody_was_asked_for_does_not_leave() {
-    let server = Server::start(|_| ok("")).await;
+async fn method_without_approval_is_refused() {
+    let server = TestServer::start(|_| ok("")).await;
     let jail = Jail::new(loopback(), asking(server.address.port()));
     for method in ["POST", "post", "Delete"] {
         let answer = jail.say(request(method, &server)).await;
@@ -30,7 +30,7 @@ async fn a_method_that_nobody_was_asked_for_does_not_leave() {
     }
     assert_eq!(server.seen().len(), 2);
     assert_eq!(
-        jail.told().await,
+        jail.recorded().await,
         [
             "http POST 127.0.0.1 method-needs-approval",
             "http post 127.0.0.1 method-needs-approval",
@@ -41,10 +41,10 @@ async fn a_method_that_nobody_was_asked_for_does_not_leave() {
     );
 }
 
-/// A POST that a server takes for a DELETE is one.
+/// A method override header turns a POST into a DELETE on the server.
 #[tokio::test]
-async fn a_header_does_not_override_the_method_that_was_judged() {
-    let server = Server::start(|_| ok("")).await;
+async fn method_override_header_is_checked() {
+    let server = TestServer::start(|_| ok("")).await;
     let jail = Jail::new(loopback(), asking(server.address.port()));
     for header in [
         "X-HTTP-Method-Override: DELETE",
@@ -63,14 +63,14 @@ async fn a_header_does_not_override_the_method_that_was_judged() {
     }
 }
 
-/// Within a tunnel any method could be sent.
+/// Inside a tunnel a command could send any method.
 #[tokio::test]
-async fn there_is_no_tunnel_where_a_method_has_to_be_asked_for() {
-    let server = Server::start(|_| ok("")).await;
+async fn tunnel_is_refused_if_methods_need_approval() {
+    let server = TestServer::start(|_| ok("")).await;
     let port = server.address.port();
     let jail = Jail::new(open(), asking(port));
     let answer = jail.say(format!("CONNECT a.test:{port} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 403 toolgate refused: method-needs-approval\r\n"), "{answer}");
     assert_eq!(server.seen(), Vec::<String>::new());
-    assert_eq!(jail.told().await, ["connect CONNECT a.test method-needs-approval"]);
+    assert_eq!(jail.recorded().await, ["connect CONNECT a.test method-needs-approval"]);
 }

@@ -22,7 +22,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
     };
     let scope = EffectScope {
         egress: None,
-        rules: Arc::new(Rules::blocked()),
+        rules: Arc::new(EgressRules::blocked()),
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
         judged: Arc::from([]),

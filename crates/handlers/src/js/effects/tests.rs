@@ -4,7 +4,7 @@ use std::{
     thread,
 };
 
-use toolgate_egress::{Guard, HostRule, Limits, Listeners, Mode, SystemResolver, TlsRoots};
+use toolgate_egress::{EgressLimits, EgressMode, Guard, HostRule, Listeners, SystemResolver, TlsRoots};
 
 use super::*;
 
@@ -38,8 +38,8 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
     // Roots that sign for nobody; none of this speaks TLS.
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
-    let rules = Rules {
-        mode: Mode::Open,
+    let rules = EgressRules {
+        mode: EgressMode::Open,
         hosts: vec![HostRule::ANY],
         blocked_hosts: Vec::new(),
         blocked_ports: Vec::new(),
@@ -48,7 +48,8 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
     };
     let scope = EffectScope {
         egress: Some(
-            Egress::new(Arc::new(resolver), &roots, Limits::default(), Listeners::of_this_process()).unwrap(),
+            Egress::new(Arc::new(resolver), &roots, EgressLimits::default(), Listeners::of_this_process())
+                .unwrap(),
         ),
         rules: Arc::new(rules),
         methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
@@ -103,7 +104,7 @@ fn where_redirects_led_is_recorded_also_when_they_end_badly() {
     fetch(&mut endless, format!("{server}/"), &[]);
     let again = |outcome: &str| (format!("{server}/again"), outcome.to_owned());
     let mut expected = vec![(format!("{server}/"), "307".to_owned())];
-    expected.extend(vec![again("307"); Limits::default().redirects]);
+    expected.extend(vec![again("307"); EgressLimits::default().redirects]);
     expected.push(again("SECURITY too-many-redirects"));
     assert_eq!(told(endless), expected);
 }
@@ -126,7 +127,8 @@ fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
     ] {
         let mut listing = effects(&[]);
         let hosts = vec![HostRule::exact("127.0.0.1".to_owned())];
-        listing.scope.rules = Arc::new(Rules { mode: Mode::Allowlist, hosts, ..Rules::blocked() });
+        listing.scope.rules =
+            Arc::new(EgressRules { mode: EgressMode::Allowlist, hosts, ..EgressRules::blocked() });
         fetch(&mut listing, format!("{server}{path}"), &[]);
         let sent = (format!("{server}{path}"), "307".to_owned());
         assert_eq!(told(listing), [sent, (refused.to_owned(), outcome.to_owned())], "{path}");

@@ -14,7 +14,7 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_egress::{Egress, Limits, Listeners, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{Reason, Refusal, RunReport, StopFlag};
 use toolgate_handlers::{
     CliTool, Ended, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch, Order,
@@ -56,7 +56,8 @@ static JAILER: LazyLock<Jailer> = LazyLock::new(|| Jailer::start(&env::current_e
 pub fn launcher() -> Arc<dyn Launch> {
     let resolver = SystemResolver::with_servers(&[]).unwrap();
     let egress =
-        Egress::new(Arc::new(resolver), &roots(), Limits::default(), Listeners::of_this_process()).unwrap();
+        Egress::new(Arc::new(resolver), &roots(), EgressLimits::default(), Listeners::of_this_process())
+            .unwrap();
     Arc::new(JailedLauncher {
         jailer: JAILER.clone(),
         egress: Some(egress),

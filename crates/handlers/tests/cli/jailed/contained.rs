@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_egress::{Egress, Limits, Listeners, Resolve, Resolving};
+use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
 use toolgate_gate::{Reason, RunReport, Runnable, StopFlag};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
@@ -198,7 +198,7 @@ fn tool(world: &World) -> CliTool {
 
 fn launcher(image: &str) -> Arc<dyn Launch> {
     let egress =
-        Egress::new(Arc::new(ThisMachine), &roots(), Limits::default(), Listeners::of_this_process())
+        Egress::new(Arc::new(ThisMachine), &roots(), EgressLimits::default(), Listeners::of_this_process())
             .unwrap();
     Arc::new(ContainerLauncher {
         runtime: Arc::new(driver::runtime().clone()),

@@ -1,44 +1,44 @@
-//! Whom does a TLS client greet? The first message of a connection, put together from its records and read strictly.
+//! Reads the ClientHello of a TLS connection: reassembles it from its records and parses it strictly.
 
-/// Puts a greeting together while its bytes come in.
+/// Reassembles a ClientHello while bytes arrive.
 #[derive(Debug, Default)]
-pub struct Greeting {
-    /// How far the wire was read: whole records only.
+pub struct ClientHelloReader {
+    /// The number of bytes read so far; whole records only.
     read: usize,
     message: Vec<u8>,
 }
 
-/// What a whole greeting says.
+/// The checked content of a ClientHello.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Hello {
-    /// In lower case.
+pub struct ClientHello {
+    /// The SNI host name in lower case.
     pub name: Option<String>,
-    pub inner: Inner,
+    pub inner: InnerHello,
 }
 
-/// Is there a second greeting inside, which only the server can read?
+/// Whether the ClientHello contains an encrypted inner ClientHello, which only the server can read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Inner {
+pub enum InnerHello {
     Absent,
     Encrypted,
 }
 
-/// These bytes are no greeting, and none can begin with them.
+/// The bytes are not the beginning of a ClientHello.
 #[derive(Debug, Eq, PartialEq)]
 pub struct NotTls;
 
-impl Greeting {
-    /// `wire` is everything that came so far; nothing until the greeting is whole.
-    pub fn read(&mut self, wire: &[u8]) -> Result<Option<Hello>, NotTls> {
+impl ClientHelloReader {
+    /// `wire` holds all bytes received so far. Returns `None` until the ClientHello is complete.
+    pub fn read(&mut self, wire: &[u8]) -> Result<Option<ClientHello>, NotTls> {
         loop {
             let rest = wire.get(self.read..).unwrap_or_default();
-            if rest.first().is_some_and(|kind| *kind != HANDSHAKE) || self.read > MOST_WIRE_BYTES {
+            if rest.first().is_some_and(|kind| *kind != HANDSHAKE) || self.read > MAX_WIRE_BYTES {
                 return Err(NotTls);
             }
             let Some((header, rest)) = rest.split_first_chunk::<5>() else { return Ok(None) };
             let [_, major, _, high, low] = *header;
             let length = usize::from(u16::from_be_bytes([high, low]));
-            if major != 3 || !(1..=MOST_RECORD_BYTES).contains(&length) {
+            if major != 3 || !(1..=MAX_RECORD_BYTES).contains(&length) {
                 return Err(NotTls);
             }
             let Some(fragment) = rest.get(..length) else { return Ok(None) };
@@ -50,17 +50,17 @@ impl Greeting {
         }
     }
 
-    fn whole(&self) -> Result<Option<Hello>, NotTls> {
-        let mut reader = Reader(&self.message);
+    fn whole(&self) -> Result<Option<ClientHello>, NotTls> {
+        let mut reader = TlsReader(&self.message);
         if self.message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
             return Err(NotTls);
         }
         let Some((_, length)) = reader.number(1).zip(reader.number(3)) else { return Ok(None) };
-        if length > MOST_HELLO_BYTES {
+        if length > MAX_HELLO_BYTES {
             return Err(NotTls);
         }
         let Some(body) = reader.take(length) else { return Ok(None) };
-        // A second message behind the first, in the same record, would be read by the server and not by us.
+        // The server would read a second message in the same record, and this parser would not.
         if !reader.is_empty() {
             return Err(NotTls);
         }
@@ -68,41 +68,41 @@ impl Greeting {
     }
 }
 
-/// RFC 8446, 4.1.2; the same shape since TLS 1.0.
-fn hello(body: &[u8]) -> Option<Hello> {
-    let mut reader = Reader(body);
+/// RFC 8446, 4.1.2; the same structure since TLS 1.0.
+fn hello(body: &[u8]) -> Option<ClientHello> {
+    let mut reader = TlsReader(body);
     reader.take(VERSION_AND_RANDOM_BYTES)?;
     reader.vector(1).filter(|session| session.len() <= 32)?;
     reader.vector(2).filter(|suites| !suites.is_empty() && suites.len() % 2 == 0)?;
     reader.vector(1).filter(|compressions| !compressions.is_empty())?;
-    let mut hello = Hello { name: None, inner: Inner::Absent };
+    let mut hello = ClientHello { name: None, inner: InnerHello::Absent };
     if reader.is_empty() {
         return Some(hello);
     }
-    let mut extensions = Reader(reader.vector(2)?);
+    let mut extensions = TlsReader(reader.vector(2)?);
     reader.is_empty().then_some(())?;
     let mut seen = Vec::new();
     while !extensions.is_empty() {
         let kind = extensions.number(2)?;
         let content = extensions.vector(2)?;
-        // Twice the same: which one counts depends on the reader.
+        // Implementations disagree about which of two equal extensions counts.
         if seen.contains(&kind) {
             return None;
         }
         seen.push(kind);
         match kind {
             SERVER_NAME => hello.name = Some(server_name(content)?),
-            ENCRYPTED_CLIENT_HELLO | ENCRYPTED_SERVER_NAME => hello.inner = Inner::Encrypted,
+            ENCRYPTED_CLIENT_HELLO | ENCRYPTED_SERVER_NAME => hello.inner = InnerHello::Encrypted,
             _ => {}
         }
     }
     Some(hello)
 }
 
-/// RFC 6066, 3: a list that has one entry in practice, and must have one here.
+/// RFC 6066, 3: the list has one entry in practice. More are rejected.
 fn server_name(content: &[u8]) -> Option<String> {
-    let mut outer = Reader(content);
-    let mut list = Reader(outer.vector(2)?);
+    let mut outer = TlsReader(content);
+    let mut list = TlsReader(outer.vector(2)?);
     let kind = list.number(1)?;
     let name = list.vector(2)?;
     if kind != HOST_NAME || !list.is_empty() || !outer.is_empty() || name.is_empty() {
@@ -112,9 +112,9 @@ fn server_name(content: &[u8]) -> Option<String> {
     name.bytes().all(|byte| byte.is_ascii_graphic()).then(|| name.to_ascii_lowercase())
 }
 
-struct Reader<'a>(&'a [u8]);
+struct TlsReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> TlsReader<'a> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -130,25 +130,25 @@ impl<'a> Reader<'a> {
         Some(bytes.iter().fold(0, |number, byte| (number << 8) | usize::from(*byte)))
     }
 
-    /// Its length in so many bytes, then itself.
+    /// Reads a length of `width` bytes, then as many bytes.
     fn vector(&mut self, width: usize) -> Option<&'a [u8]> {
         let length = self.number(width)?;
         self.take(length)
     }
 }
 
-/// Room for a greeting that is cut into small records.
-pub const MOST_WIRE_BYTES: usize = 64 * 1024;
+/// Room for a ClientHello that is split into small records.
+pub const MAX_WIRE_BYTES: usize = 64 * 1024;
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
-const MOST_RECORD_BYTES: usize = 1 << 14;
-const MOST_HELLO_BYTES: usize = 1 << 14;
+const MAX_RECORD_BYTES: usize = 1 << 14;
+const MAX_HELLO_BYTES: usize = 1 << 14;
 const VERSION_AND_RANDOM_BYTES: usize = 34;
 const SERVER_NAME: usize = 0;
 const HOST_NAME: usize = 0;
 const ENCRYPTED_CLIENT_HELLO: usize = 0xfe0d;
-const ENCRYPTED_SERVER_NAME: usize = 0xffce; // the draft before it
+const ENCRYPTED_SERVER_NAME: usize = 0xffce; // an earlier draft of it
 
 #[cfg(test)]
 pub mod tests;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A question as a resolver of the usual kind asks it.
+/// A question as a common resolver sends it.
 fn asked(name: &str, kind: RecordType) -> Vec<u8> {
     let mut message = Message::query();
     message.metadata.id = 0x1234;
@@ -12,14 +12,14 @@ fn asked(name: &str, kind: RecordType) -> Vec<u8> {
     message.to_vec().unwrap()
 }
 
-fn question(datagram: &[u8]) -> Question {
+fn question(datagram: &[u8]) -> DnsQuestion {
     match read(datagram) {
         Datagram::Question(question) => question,
         other => panic!("{other:?}"),
     }
 }
 
-/// What the datagram is taken for: the name, the code that is answered, or silence.
+/// The parse result: a name, an error code or silence.
 fn fate(datagram: &[u8]) -> String {
     match read(datagram) {
         Datagram::Question(question) => question.name,
@@ -29,7 +29,7 @@ fn fate(datagram: &[u8]) -> String {
 }
 
 #[test]
-fn a_question_is_answered_in_its_own_words() {
+fn reply_repeats_the_question() {
     let question = question(&asked("WwW.a.TEST.", RecordType::A));
     assert_eq!((question.name.as_str(), question.kind), ("www.a.test", RecordType::A));
     let addresses = ["8.8.8.8", "2000::1", "8.8.4.4"].map(|address| address.parse().unwrap());
@@ -43,7 +43,7 @@ fn a_question_is_answered_in_its_own_words() {
 }
 
 #[test]
-fn who_can_take_more_is_told_that_there_is_no_more() {
+fn edns_reply_states_the_maximum_size() {
     let mut message = Message::from_vec(&asked("a.test.", RecordType::AAAA)).unwrap();
     message.set_edns(Edns::new());
     let question = question(&message.to_vec().unwrap());
@@ -52,16 +52,16 @@ fn who_can_take_more_is_told_that_there_is_no_more() {
 }
 
 #[test]
-fn the_longest_answer_fits() {
+fn longest_reply_fits() {
     let label = "x".repeat(63);
     let name = format!("{label}.{label}.{label}.{}.", "x".repeat(61));
     let question = question(&asked(&name, RecordType::AAAA));
     let addresses: Vec<IpAddr> = (0..64).map(|low| format!("2000::{low}").parse().unwrap()).collect();
-    assert!(question.answer(&addresses).unwrap().len() <= usize::from(MOST_REPLY_BYTES));
+    assert!(question.answer(&addresses).unwrap().len() <= usize::from(MAX_REPLY_BYTES));
 }
 
 #[test]
-fn what_is_no_question_is_refused_or_passed_over() {
+fn invalid_questions_are_refused_or_ignored() {
     let sound = asked("a.test.", RecordType::A);
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut datagram = sound.clone();
@@ -81,21 +81,21 @@ fn what_is_no_question_is_refused_or_passed_over() {
     assert_eq!(with(&|bytes| bytes.truncate(bytes.len() - 1)), form_error);
     let last = sound.len() - 1;
     assert_eq!(with(&|bytes| bytes[last] = 3), ResponseCode::Refused.to_string());
-    // A pointer: to itself, and to the header.
+    // Compression pointers to themselves and to the header.
     assert_eq!(with(&|bytes| bytes.splice(12..20, [0xc0, 12]).for_each(drop)), form_error);
     assert_eq!(with(&|bytes| bytes.splice(14..20, [0xc0, 0]).for_each(drop)), form_error);
-    // The same with enough behind it to be taken for a long label.
+    // The same with enough bytes behind it for a long label.
     assert_eq!(with(&|bytes| bytes.splice(12..20, [0xc0; 300]).for_each(drop)), form_error);
     assert_eq!(
         with(&|bytes| bytes.splice(12..20, [0xc0, 0].into_iter().chain([0; 300])).for_each(drop)),
         form_error
     );
-    // A label of a kind that is reserved.
+    // A reserved label type.
     assert_eq!(with(&|bytes| bytes[12] = 0x41), form_error);
 }
 
 #[test]
-fn a_dot_or_a_slash_within_a_label_makes_no_host() {
+fn label_with_dot_or_slash_is_not_a_host() {
     for byte in [b'.', b'/', b'@', b':', b' ', 0, 0xff] {
         let mut datagram = asked("aXb.test.", RecordType::A);
         datagram[14] = byte;
@@ -105,13 +105,13 @@ fn a_dot_or_a_slash_within_a_label_makes_no_host() {
 
 proptest! {
     #[test]
-    fn any_datagram_is_taken_calmly(datagram in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn arbitrary_datagrams_never_panic(datagram in prop::collection::vec(any::<u8>(), 0..600)) {
         let _ = read(&datagram);
     }
 
-    /// What is read as a question for a host is read so by the library, and is answered with the same question.
+    /// If a datagram is accepted, the DNS library reads the same question, and the reply repeats it.
     #[test]
-    fn a_damaged_question_is_never_read_as_another(
+    fn damaged_question_never_yields_another(
         at in 0..40_usize,
         byte in any::<u8>(),
         cut in 0..60_usize,
@@ -126,7 +126,7 @@ proptest! {
             let reply = Message::from_vec(&question.refusal(ResponseCode::Refused).unwrap()).unwrap();
             prop_assert_eq!(&reply.queries, &theirs.queries);
             if !question.name.is_empty() {
-                // Not as text: that would escape what is no letter.
+                // Compare bytes, because the text form escapes some of them.
                 let labels: Vec<_> = theirs.queries[0].name().iter().map(<[u8]>::to_ascii_lowercase).collect();
                 let ours: Vec<_> = question.name.split('.').map(|label| label.as_bytes().to_vec()).collect();
                 prop_assert_eq!(ours, labels);

@@ -1,4 +1,4 @@
-//! What do all exchanges of a jail share? The rules, one judge, and one purse of bytes and names.
+//! State shared by all exchanges of a proxy: rules, counters and limits.
 
 use std::{
     collections::HashSet,
@@ -12,33 +12,33 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{
-    ledger::{Entry, Ledger},
+    ledger::{ExchangeEntry, ExchangeLedger},
     limits::ProxyLimits,
 };
 use crate::{
-    error::{EgressError, Reason, quoted},
+    error::{EgressError, EgressReason, quoted},
     fetch::Egress,
     guard::Content,
     judge::JudgedAddr,
     request::meant_methods,
-    rules::Rules,
-    target::{Target, TargetHost},
+    rules::EgressRules,
+    target::{RequestTarget, TargetHost},
 };
 
-pub struct Way {
+pub struct ProxyContext {
     pub egress: Egress,
     pub limits: ProxyLimits,
-    pub ledger: Arc<Ledger>,
-    pub rules: Rules,
-    /// A question for a name has no port, so no port can refuse it.
-    pub rules_of_names: Rules,
+    pub ledger: Arc<ExchangeLedger>,
+    pub rules: EgressRules,
+    /// A DNS question has no port, so port rules do not apply.
+    pub rules_of_names: EgressRules,
     up_left: AtomicU64,
     down_left: AtomicU64,
     names: Mutex<HashSet<String>>,
 }
 
-impl Way {
-    pub fn new(egress: Egress, rules: Rules, limits: ProxyLimits, ledger: Arc<Ledger>) -> Self {
+impl ProxyContext {
+    pub fn new(egress: Egress, rules: EgressRules, limits: ProxyLimits, ledger: Arc<ExchangeLedger>) -> Self {
         Self {
             up_left: AtomicU64::new(limits.bytes_up),
             down_left: AtomicU64::new(limits.bytes_down),
@@ -51,11 +51,11 @@ impl Way {
         }
     }
 
-    /// The order of every request: the rules, then one resolution, then a judgement of every address.
+    /// Checks the rules, resolves once and checks every address, in this order.
     pub async fn judged_addresses(
         &self,
-        rules: &Rules,
-        target: &Target,
+        rules: &EgressRules,
+        target: &RequestTarget,
     ) -> Result<Vec<JudgedAddr>, EgressError> {
         let admitted = self.egress.admit(rules, target)?;
         if let TargetHost::Name(name) = target.host() {
@@ -64,8 +64,9 @@ impl Way {
         self.egress.addresses(&admitted, target).await
     }
 
-    /// Of a tunnel and of a question only the name is seen, and a name can carry something out.
-    pub async fn judge_name(&self, target: &Target, written: &str) -> Result<(), EgressError> {
+    /// Lets the guard check a name. The name is the only visible part of a tunnel or a DNS question, and it can leak
+    /// data.
+    pub async fn judge_name(&self, target: &RequestTarget, written: &str) -> Result<(), EgressError> {
         let content = || Content {
             host: target.host().to_string(),
             url: Some(target.authority()),
@@ -76,41 +77,41 @@ impl Way {
         self.egress.judge_content(content).await
     }
 
-    /// What a server may take for the method counts as well.
+    /// Also checks methods in override headers, which a server may use instead.
     pub fn judge_method(&self, method: &str, headers: &HeaderMap) -> Result<(), EgressError> {
-        // What is not text is no method.
+        // A value that is not text cannot be a method.
         let headers = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
         let is_refused =
             |method: &&str| self.limits.refused_methods.iter().any(|one| one.eq_ignore_ascii_case(method));
         let Some(method) = meant_methods(method, headers).find(is_refused) else { return Ok(()) };
         let method = quoted(method);
         let message = format!(
-            "{method} needs a person's approval; take the method from an argument called `method`, so that it can be asked for"
+            "{method} needs approval; take the method from an argument called `method`, which lets the gateway ask for approval"
         );
-        Err(EgressError::new(Reason::MethodNeedsApproval, message))
+        Err(EgressError::new(EgressReason::MethodNeedsApproval, message))
     }
 
-    /// A method that cannot be seen may be any.
+    /// Refuses tunnels if any method needs approval, because the proxy cannot see the method inside a tunnel.
     pub fn judge_hidden_methods(&self) -> Result<(), EgressError> {
         if self.limits.refused_methods.is_empty() {
             return Ok(());
         }
         let methods = self.limits.refused_methods.join(", ");
         let message = format!(
-            "{} need a person's approval, and within a tunnel nobody sees the method; nobody was asked before this run",
+            "{} need approval, and the proxy cannot see the method inside a tunnel; this run has no approval",
             quoted(&methods)
         );
-        Err(EgressError::new(Reason::MethodNeedsApproval, message))
+        Err(EgressError::new(EgressReason::MethodNeedsApproval, message))
     }
 
-    /// Counted before they pass: what does not fit does not leave.
-    pub fn count_up(&self, entry: &Entry, bytes: usize) -> Result<(), EgressError> {
+    /// Counts bytes before they are sent; bytes beyond the limit are not sent.
+    pub fn count_up(&self, entry: &ExchangeEntry, bytes: usize) -> Result<(), EgressError> {
         let bytes = take(&self.up_left, bytes, "sent")?;
         entry.add_up(bytes);
         Ok(())
     }
 
-    pub fn count_down(&self, entry: &Entry, bytes: usize) -> Result<(), EgressError> {
+    pub fn count_down(&self, entry: &ExchangeEntry, bytes: usize) -> Result<(), EgressError> {
         let bytes = take(&self.down_left, bytes, "received")?;
         entry.add_down(bytes);
         Ok(())
@@ -119,8 +120,8 @@ impl Way {
     fn count_name(&self, name: &str) -> Result<(), EgressError> {
         if name.len() > self.limits.name_bytes {
             let (name, most) = (quoted(name), self.limits.name_bytes);
-            let message = format!("name {name} is longer than {most} characters; use a shorter one");
-            return Err(EgressError::new(Reason::TooManyNames, message));
+            let message = format!("host name {name} is longer than {most} characters; use a shorter one");
+            return Err(EgressError::new(EgressReason::TooManyNames, message));
         }
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if names.contains(name) {
@@ -128,8 +129,8 @@ impl Way {
         }
         if names.len() >= self.limits.names {
             let most = self.limits.names;
-            let message = format!("this run asked for more than {most} different hosts; use fewer");
-            return Err(EgressError::new(Reason::TooManyNames, message));
+            let message = format!("this run looked up more than {most} different hosts; use fewer");
+            return Err(EgressError::new(EgressReason::TooManyNames, message));
         }
         names.insert(name.to_owned());
         Ok(())
@@ -139,9 +140,9 @@ impl Way {
 fn take(left: &AtomicU64, bytes: usize, verb: &str) -> Result<u64, EgressError> {
     let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
-    let spent = |_| {
-        let message = format!("this run has {verb} all it may; transfer less");
-        EgressError::new(Reason::TrafficLimitReached, message)
+    let exceeded = |_| {
+        let message = format!("this run reached its limit of {verb} bytes; transfer less");
+        EgressError::new(EgressReason::TrafficLimitReached, message)
     };
-    taken.map(|_| bytes).map_err(spent)
+    taken.map(|_| bytes).map_err(exceeded)
 }

@@ -1,5 +1,5 @@
-//! What does a question for a name say, and how is it answered? One question of one name, without the tricks of the
-//! format: no pointers, no records, no second question.
+//! Parses DNS questions and writes DNS replies. Accepts exactly one question for one name, without compression pointers
+//! and records.
 
 use std::net::IpAddr;
 
@@ -11,25 +11,25 @@ use hickory_resolver::proto::{
     },
 };
 
-/// What a datagram is.
+/// The result of parsing a datagram.
 #[derive(Debug)]
 pub enum Datagram {
-    Question(Question),
-    /// Nothing that can be answered with addresses; this is said instead.
+    Question(DnsQuestion),
+    /// Not a supported question; this error reply is sent instead.
     Faulty(Vec<u8>),
-    /// Nothing that may be answered at all: no question, or not even the beginning of one.
+    /// Not a question, so it must not be answered.
     Noise,
 }
 
 #[derive(Debug)]
-pub struct Question {
+pub struct DnsQuestion {
     id: u16,
     query: Query,
     edns: Option<Edns>,
     recursion_desired: bool,
-    /// In lower case, without the last dot; empty if no host could be called so.
+    /// In lower case without the trailing dot; empty if it is not a valid host name.
     pub name: String,
-    /// The same in the letter case of the question.
+    /// The name in the spelling of the question.
     pub written: String,
     pub kind: RecordType,
 }
@@ -44,7 +44,7 @@ pub fn read(datagram: &[u8]) -> Datagram {
     if flags & OPCODE != 0 {
         return faulty(id, ResponseCode::NotImp);
     }
-    // One question, no answers, no authorities, and at most the one record that says what the asker can take.
+    // One question, no answers, no authorities, and at most the EDNS record with the client's capabilities.
     let [0, 1, 0, 0, 0, 0, 0, 0 | 1] = counts else { return faulty(id, ResponseCode::FormErr) };
     let Some((labels, class)) = labels_and_class(body) else { return faulty(id, ResponseCode::FormErr) };
     if class != u16::from(DNSClass::IN) {
@@ -57,11 +57,11 @@ pub fn read(datagram: &[u8]) -> Datagram {
     }
     let edns = message.edns.map(|_| {
         let mut edns = Edns::new();
-        edns.set_max_payload(MOST_REPLY_BYTES);
+        edns.set_max_payload(MAX_REPLY_BYTES);
         edns
     });
     let written = host_name(&labels);
-    Datagram::Question(Question {
+    Datagram::Question(DnsQuestion {
         id,
         kind: query.query_type(),
         query,
@@ -72,13 +72,13 @@ pub fn read(datagram: &[u8]) -> Datagram {
     })
 }
 
-/// The labels of the first name, which must be written out, and the class behind it.
+/// Returns the labels of the first name and the class. The name must not be compressed.
 fn labels_and_class(mut body: &[u8]) -> Option<(Vec<&[u8]>, u16)> {
     let mut labels = Vec::new();
     loop {
         let (length, rest) = body.split_first()?;
-        // More is a pointer, or a kind of label that was never used.
-        if *length > MOST_LABEL_BYTES {
+        // Larger values are a compression pointer or an unused label type.
+        if *length > MAX_LABEL_BYTES {
             return None;
         }
         let (label, rest) = rest.split_at_checked(usize::from(*length))?;
@@ -92,7 +92,7 @@ fn labels_and_class(mut body: &[u8]) -> Option<(Vec<&[u8]>, u16)> {
     Some((labels, u16::from_be_bytes([high, low])))
 }
 
-/// A label may hold any byte, a dot too; a host's may not.
+/// A DNS label may contain any byte, even a dot; a host name may not.
 fn host_name(labels: &[&[u8]]) -> String {
     let is_sound =
         |label: &&[u8]| label.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
@@ -107,8 +107,8 @@ fn faulty(id: u16, code: ResponseCode) -> Datagram {
     Message::error_msg(id, OpCode::Query, code).to_vec().map_or(Datagram::Noise, Datagram::Faulty)
 }
 
-impl Question {
-    /// Those addresses that were asked for, few enough to fit; nothing if they cannot be written.
+impl DnsQuestion {
+    /// Replies with the addresses of the requested family, as many as fit. Returns `None` if they cannot be encoded.
     pub fn answer(&self, addresses: &[IpAddr]) -> Option<Vec<u8>> {
         let record = |address: &IpAddr| match (self.kind, address) {
             (RecordType::A, IpAddr::V4(v4)) => Some(RData::A(A(*v4))),
@@ -116,7 +116,7 @@ impl Question {
             _ => None,
         };
         let name = self.query.name();
-        let records = addresses.iter().filter_map(record).take(MOST_ANSWERS);
+        let records = addresses.iter().filter_map(record).take(MAX_ANSWERS);
         let records = records.map(|data| Record::from_rdata(name.clone(), SECONDS_TO_LIVE, data)).collect();
         self.reply(ResponseCode::NoError, records)
     }
@@ -139,11 +139,11 @@ impl Question {
 const HEADER_BYTES: usize = 12;
 const IS_RESPONSE: u8 = 0b1000_0000;
 const OPCODE: u8 = 0b0111_1000;
-const MOST_LABEL_BYTES: u8 = 63;
-/// Even with the longest name this stays below the 512 bytes that everybody can take.
-const MOST_ANSWERS: usize = 8;
-const MOST_REPLY_BYTES: u16 = 512;
-/// An answer is for now: the next connection resolves and judges anew.
+const MAX_LABEL_BYTES: u8 = 63;
+/// Even with the longest name this stays below 512 bytes, which every client accepts.
+const MAX_ANSWERS: usize = 8;
+const MAX_REPLY_BYTES: u16 = 512;
+/// Short, because every connection resolves and checks the name again.
 const SECONDS_TO_LIVE: u32 = 30;
 
 #[cfg(test)]

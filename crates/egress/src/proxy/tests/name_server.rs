@@ -1,4 +1,4 @@
-//! Which names are there in a jail?
+//! The name server of a sandbox.
 
 use hickory_resolver::proto::{
     op::{Message, Query, ResponseCode},
@@ -6,10 +6,10 @@ use hickory_resolver::proto::{
 };
 
 use super::*;
-use crate::{HostRule, Mode};
+use crate::{EgressMode, HostRule};
 
 impl Jail {
-    /// The answer to one datagram.
+    /// Returns the reply to one datagram.
     async fn ask_raw(&self, datagram: &[u8]) -> Message {
         let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
         socket.send_to(datagram, self.dns).await.unwrap();
@@ -19,7 +19,7 @@ impl Jail {
         Message::from_vec(&reply[..length]).unwrap()
     }
 
-    /// Code and addresses.
+    /// Returns the response code and the addresses.
     async fn ask(&self, name: &str, kind: RecordType) -> (ResponseCode, Vec<String>) {
         let mut message = Message::query();
         message.add_query(Query::query(Name::from_ascii(name).unwrap(), kind));
@@ -29,21 +29,21 @@ impl Jail {
     }
 }
 
-fn listed(hosts: &[HostRule]) -> Rules {
-    Rules { mode: Mode::Allowlist, hosts: hosts.to_vec(), ..Rules::blocked() }
+fn listed(hosts: &[HostRule]) -> EgressRules {
+    EgressRules { mode: EgressMode::Allowlist, hosts: hosts.to_vec(), ..EgressRules::blocked() }
 }
 
 const NO_ERROR: ResponseCode = ResponseCode::NoError;
 const REFUSED: ResponseCode = ResponseCode::Refused;
 
 #[tokio::test]
-async fn allowed_names_are_answered_and_no_others_are_asked_for() {
+async fn only_allowed_names_are_looked_up() {
     let (egress, heard) = listening(PUBLIC);
     let rules = listed(&[HostRule::exact("a.test".into()), HostRule::below("b.test".into())]);
     let jail = Jail::with(&egress, rules, ProxyLimits::default());
     assert_eq!(jail.ask("A.test.", RecordType::A).await, (NO_ERROR, vec!["8.8.8.8".into()]));
     assert_eq!(jail.ask("x.b.test.", RecordType::AAAA).await, (NO_ERROR, vec!["2000::8".into()]));
-    // Nothing is asked for these, of anybody.
+    // These names are never looked up.
     for kind in [
         RecordType::TXT,
         RecordType::HTTPS,
@@ -68,13 +68,13 @@ async fn allowed_names_are_answered_and_no_others_are_asked_for() {
         assert_eq!(jail.ask(name, RecordType::TXT).await, (REFUSED, Vec::new()), "{name}");
     }
     assert_eq!(*heard.lock().unwrap(), ["a.test", "x.b.test"]);
-    let told = jail.told().await;
-    assert_eq!(told[..2], ["dns A a.test ok", "dns AAAA x.b.test ok"]);
-    assert_eq!(told[8], "dns A s3cret.evil.org host-not-in-allowlist");
+    let recorded = jail.recorded().await;
+    assert_eq!(recorded[..2], ["dns A a.test ok", "dns AAAA x.b.test ok"]);
+    assert_eq!(recorded[8], "dns A s3cret.evil.org host-not-in-allowlist");
 }
 
 #[tokio::test]
-async fn answers_are_judged() {
+async fn resolved_addresses_are_checked() {
     let private = listed(&[HostRule::exact("a.test".into())]);
     assert_eq!(
         Jail::new(private, ProxyLimits::default()).ask("a.test.", RecordType::A).await,
@@ -85,51 +85,52 @@ async fn answers_are_judged() {
     assert_eq!(jail.ask("nothing.test.", RecordType::A).await, (NO_ERROR, Vec::new()));
     assert_eq!(jail.ask("unknown.test.", RecordType::A).await, (ResponseCode::ServFail, Vec::new()));
     assert_eq!(jail.ask("metadata.google.internal.", RecordType::A).await, (REFUSED, Vec::new()));
-    let blocked = Rules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
+    let blocked = EgressRules { blocked_hosts: vec![HostRule::exact("127.0.0.1".into())], ..open() };
     assert_eq!(
         Jail::new(blocked, ProxyLimits::default()).ask("a.test.", RecordType::A).await,
         (REFUSED, Vec::new())
     );
-    let nothing = Jail::new(Rules::blocked(), ProxyLimits::default());
+    let nothing = Jail::new(EgressRules::blocked(), ProxyLimits::default());
     assert_eq!(nothing.ask("a.test.", RecordType::A).await, (REFUSED, Vec::new()));
 }
 
 #[tokio::test]
-async fn ports_of_listed_and_blocked_hosts_do_not_matter_to_names() {
+async fn dns_ignores_port_rules() {
     let rules = listed(&[HostRule::exact("a.test".into()).at_port(Some(8443))]);
     let (egress, _) = listening(PUBLIC);
     let jail = Jail::with(&egress, rules, ProxyLimits::default());
     assert_eq!(jail.ask("a.test.", RecordType::A).await, (NO_ERROR, vec!["8.8.8.8".into()]));
     let blocked_hosts = vec![HostRule::exact("a.test".into()).at_port(Some(80))];
-    let jail = Jail::new(Rules { blocked_hosts, ..open() }, ProxyLimits::default());
+    let jail = Jail::new(EgressRules { blocked_hosts, ..open() }, ProxyLimits::default());
     assert_eq!(jail.ask("a.test.", RecordType::A).await, (NO_ERROR, vec!["127.0.0.1".into()]));
 }
 
 #[tokio::test]
-async fn a_blocked_port_blocks_no_name() {
-    let rules = Rules { blocked_ports: vec![80, 443], ..open() };
+async fn dns_ignores_blocked_ports() {
+    let rules = EgressRules { blocked_ports: vec![80, 443], ..open() };
     let jail = Jail::new(rules, ProxyLimits::default());
     assert_eq!(jail.ask("a.test.", RecordType::A).await.1, ["127.0.0.1"]);
 }
 
 #[tokio::test]
-async fn questions_and_names_are_counted() {
+async fn questions_and_names_are_limited() {
     let (egress, heard) = listening(PUBLIC);
     let limits = ProxyLimits { questions: 4, names: 1, ..ProxyLimits::default() };
-    let jail = Jail::with(&egress, Rules { mode: Mode::Strict, ..Rules::blocked() }, limits);
+    let jail =
+        Jail::with(&egress, EgressRules { mode: EgressMode::Strict, ..EgressRules::blocked() }, limits);
     assert_eq!(jail.ask("one.test.", RecordType::A).await.0, NO_ERROR);
     assert_eq!(jail.ask("one.test.", RecordType::AAAA).await.0, NO_ERROR);
     assert_eq!(jail.ask("two.test.", RecordType::A).await.0, REFUSED);
     assert_eq!(jail.ask("one.test.", RecordType::A).await.0, NO_ERROR);
     assert_eq!(jail.ask("one.test.", RecordType::A).await.0, REFUSED);
-    // The purse is the same for connections.
+    // Connections share the same limit.
     let answer = jail.say("CONNECT two.test:443 HTTP/1.1\r\n\r\n").await;
     assert_eq!(header(&answer, "x-toolgate-refusal"), Some("too-many-names"));
     assert_eq!(*heard.lock().unwrap(), ["one.test"; 3]);
 }
 
 #[tokio::test]
-async fn nonsense_does_not_end_the_service() {
+async fn invalid_datagrams_do_not_stop_the_server() {
     let jail = Jail::new(open(), ProxyLimits::default());
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     for datagram in [&[][..], &[0; 5], &[0xff; 512], &[0xff; 4000]] {
@@ -141,11 +142,11 @@ async fn nonsense_does_not_end_the_service() {
 }
 
 #[tokio::test]
-async fn the_guard_sees_names_before_they_are_asked_for() {
+async fn guard_sees_names_before_the_lookup() {
     let (egress, heard) = listening(PUBLIC);
-    let jail = Jail::with(&egress.with_guard(Arc::new(Watchman)), open(), ProxyLimits::default());
+    let jail = Jail::with(&egress.with_guard(Arc::new(WordGuard)), open(), ProxyLimits::default());
     assert_eq!(jail.ask("s3cret.test.", RecordType::A).await.0, REFUSED);
     assert_eq!(jail.ask("a.test.", RecordType::A).await.0, NO_ERROR);
     assert_eq!(*heard.lock().unwrap(), ["a.test"]);
-    assert_eq!(jail.told().await[0], "dns A s3cret.test content-refused");
+    assert_eq!(jail.recorded().await[0], "dns A s3cret.test content-refused");
 }

@@ -5,8 +5,8 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, crypto::ring, pki_ty
 
 use super::*;
 
-/// What a real client sends first.
-pub fn greeting_of_rustls(name: &str) -> Vec<u8> {
+/// The ClientHello of a real client.
+pub fn client_hello_of_rustls(name: &str) -> Vec<u8> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -33,7 +33,7 @@ pub fn name_extension(name: &[u8]) -> Vec<u8> {
     extension(0, &sized(2, &entry))
 }
 
-/// The handshake message around these extensions.
+/// The handshake message with these extensions.
 fn message(extensions: &[u8]) -> Vec<u8> {
     let body = [
         &[3, 3][..],
@@ -50,46 +50,46 @@ fn records(message: &[u8], most: usize) -> Vec<u8> {
     message.chunks(most).flat_map(|part| [&[22, 3, 1][..], &sized(2, part)].concat()).collect()
 }
 
-pub fn greeting(extensions: &[u8]) -> Vec<u8> {
-    records(&message(extensions), MOST_RECORD_BYTES)
+pub fn client_hello(extensions: &[u8]) -> Vec<u8> {
+    records(&message(extensions), MAX_RECORD_BYTES)
 }
 
-fn read(wire: &[u8]) -> Result<Option<Hello>, NotTls> {
-    Greeting::default().read(wire)
+fn read(wire: &[u8]) -> Result<Option<ClientHello>, NotTls> {
+    ClientHelloReader::default().read(wire)
 }
 
-fn named(name: &str) -> Hello {
-    Hello { name: Some(name.into()), inner: Inner::Absent }
-}
-
-#[test]
-fn real_greetings_are_read() {
-    assert_eq!(read(&greeting_of_rustls("a.test")), Ok(Some(named("a.test"))));
-    let nobody = Hello { name: None, inner: Inner::Absent };
-    assert_eq!(read(&greeting_of_rustls("127.0.0.1")), Ok(Some(nobody)));
+fn named(name: &str) -> ClientHello {
+    ClientHello { name: Some(name.into()), inner: InnerHello::Absent }
 }
 
 #[test]
-fn names_are_compared_in_lower_case() {
-    assert_eq!(read(&greeting(&name_extension(b"A.Test"))), Ok(Some(named("a.test"))));
+fn real_client_hellos_are_parsed() {
+    assert_eq!(read(&client_hello_of_rustls("a.test")), Ok(Some(named("a.test"))));
+    let nobody = ClientHello { name: None, inner: InnerHello::Absent };
+    assert_eq!(read(&client_hello_of_rustls("127.0.0.1")), Ok(Some(nobody)));
 }
 
 #[test]
-fn a_greeting_within_a_greeting_is_seen() {
+fn sni_is_lowercased() {
+    assert_eq!(read(&client_hello(&name_extension(b"A.Test"))), Ok(Some(named("a.test"))));
+}
+
+#[test]
+fn encrypted_client_hello_is_detected() {
     for kind in [0xfe0d, 0xffce] {
         let extensions = [name_extension(b"a.test"), extension(kind, b"anything")].concat();
-        assert_eq!(read(&greeting(&extensions)).unwrap().unwrap().inner, Inner::Encrypted);
+        assert_eq!(read(&client_hello(&extensions)).unwrap().unwrap().inner, InnerHello::Encrypted);
     }
 }
 
 #[test]
-fn a_greeting_in_one_byte_records_is_put_together() {
+fn one_byte_records_are_reassembled() {
     let wire = records(&message(&name_extension(b"a.test")), 1);
     assert_eq!(read(&wire), Ok(Some(named("a.test"))));
 }
 
 #[test]
-fn what_servers_could_read_differently_is_no_greeting() {
+fn ambiguous_client_hellos_are_refused() {
     let name = name_extension(b"a.test");
     let two_names = [&[0][..], &sized(2, b"a.test"), &[0], &sized(2, b"b.test")].concat();
     let other_kind = [&[1][..], &sized(2, b"a.test")].concat();
@@ -98,24 +98,24 @@ fn what_servers_could_read_differently_is_no_greeting() {
     let mut early = message(&name);
     early[0] = 2;
     for (what, wire) in [
-        ("two extensions", greeting(&[name.clone(), name_extension(b"b.test")].concat())),
-        ("two names in one", greeting(&extension(0, &sized(2, &two_names)))),
-        ("another kind of name", greeting(&extension(0, &sized(2, &other_kind)))),
-        ("an empty name", greeting(&name_extension(b""))),
-        ("an empty extension", greeting(&extension(0, b""))),
-        ("a zero byte", greeting(&name_extension(b"a.test\0.evil.org"))),
-        ("bytes that are no text", greeting(&name_extension(b"a\xff"))),
-        ("bytes behind the list", greeting(&extension(0, &[sized(2, &two_names), vec![0]].concat()))),
-        ("a message behind the greeting", records(&behind, MOST_RECORD_BYTES)),
-        ("a server's greeting", records(&early, MOST_RECORD_BYTES)),
+        ("two extensions", client_hello(&[name.clone(), name_extension(b"b.test")].concat())),
+        ("two names in one", client_hello(&extension(0, &sized(2, &two_names)))),
+        ("another kind of name", client_hello(&extension(0, &sized(2, &other_kind)))),
+        ("an empty name", client_hello(&name_extension(b""))),
+        ("an empty extension", client_hello(&extension(0, b""))),
+        ("a zero byte", client_hello(&name_extension(b"a.test\0.evil.org"))),
+        ("bytes that are not text", client_hello(&name_extension(b"a\xff"))),
+        ("bytes after the list", client_hello(&extension(0, &[sized(2, &two_names), vec![0]].concat()))),
+        ("a message after the ClientHello", records(&behind, MAX_RECORD_BYTES)),
+        ("a ServerHello", records(&early, MAX_RECORD_BYTES)),
         ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec()),
         ("SSH", b"SSH-2.0-x\r\n".to_vec()),
-        ("a greeting of SSL 2", b"\x80\x2e\x01\x00\x02".to_vec()),
-        ("an alert first", [&[21, 3, 3, 0, 2, 1, 0][..], &greeting(&name)].concat()),
-        ("an empty record", [&[22, 3, 1, 0, 0][..], &greeting(&name)].concat()),
+        ("an SSL 2 hello", b"\x80\x2e\x01\x00\x02".to_vec()),
+        ("an alert first", [&[21, 3, 3, 0, 2, 1, 0][..], &client_hello(&name)].concat()),
+        ("an empty record", [&[22, 3, 1, 0, 0][..], &client_hello(&name)].concat()),
         ("a record that is too long", vec![22, 3, 1, 0x40, 1]),
         ("a message that is too long", vec![22, 3, 1, 0, 4, 1, 1, 0, 0]),
-        ("no suites", records(&[&[1][..], &sized(3, &[0; 40])].concat(), MOST_RECORD_BYTES)),
+        ("no suites", records(&[&[1][..], &sized(3, &[0; 40])].concat(), MAX_RECORD_BYTES)),
     ] {
         assert_eq!(read(&wire), Err(NotTls), "{what}");
     }
@@ -123,26 +123,26 @@ fn what_servers_could_read_differently_is_no_greeting() {
 
 proptest! {
     #[test]
-    fn a_greeting_is_read_however_it_is_cut(
+    fn client_hello_is_reassembled_from_any_chunks(
         name in "[a-z]{1,20}\\.test",
         record in 1..600_usize,
         cut in 1..200_usize,
     ) {
         let padding = extension(21, &[0; 300]);
         let wire = records(&message(&[padding, name_extension(name.as_bytes())].concat()), record);
-        let mut greeting = Greeting::default();
+        let mut reader = ClientHelloReader::default();
         let ends: Vec<_> = (0..wire.len()).step_by(cut).chain([wire.len()]).collect();
         let (last, before) = ends.split_last().unwrap();
         for end in before {
-            prop_assert_eq!(greeting.read(&wire[..*end]), Ok(None));
+            prop_assert_eq!(reader.read(&wire[..*end]), Ok(None));
         }
-        prop_assert_eq!(greeting.read(&wire[..*last]), Ok(Some(named(&name))));
+        prop_assert_eq!(reader.read(&wire[..*last]), Ok(Some(named(&name))));
     }
 
-    /// The reader of rustls is the oracle: where both read a name, they read the same.
+    /// rustls is the reference: if both parsers find a name, it must be the same.
     #[test]
-    fn a_damaged_greeting_is_never_read_as_another_name(at in 0..400_usize, byte in any::<u8>()) {
-        let mut wire = greeting_of_rustls("a.test");
+    fn damaged_client_hello_never_yields_another_name(at in 0..400_usize, byte in any::<u8>()) {
+        let mut wire = client_hello_of_rustls("a.test");
         let at = at % wire.len();
         wire[at] = byte;
         let ours = read(&wire).ok().flatten().and_then(|hello| hello.name);
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken_calmly(bytes in prop::collection::vec(any::<u8>(), 0..300), is_record in any::<bool>()) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), is_record in any::<bool>()) {
         let wire = if is_record { records(&bytes, 100) } else { bytes };
         let _ = read(&wire);
     }
