@@ -1,4 +1,5 @@
-//! Makes the engine: C sources to WebAssembly, initialised, snapshotted, compiled ahead of time.
+//! Builds the engine: compiles the C sources to WebAssembly, initialises it, takes a snapshot and compiles that ahead
+//! of time.
 
 #[path = "build/compile.rs"]
 mod compile;

@@ -1,4 +1,4 @@
-//! The C sources of QuickJS-ng, with our glue, as one WebAssembly module.
+//! Compiles QuickJS-ng and our C glue to one WebAssembly module.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{MAX_LINEAR_MEMORY, PREGROWN_HEAP, SCRIPT_STACK};
 
-/// The module's bytes. Compiling takes long, so an equal earlier result is taken again.
+/// Returns the bytes of the module. Compiling takes long, so the last result is reused if its inputs are the same.
 pub fn engine(out: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let sources = patched_sources(out)?;
     let clang = clang()?;
@@ -44,7 +44,7 @@ fn arguments(sources: &Path) -> Vec<String> {
         "-mnontrapping-fptoint",
         "-mexec-model=reactor",
         "-D_GNU_SOURCE",
-        // No threads and no signals: what QuickJS-ng leaves out under Emscripten is what is missing here too.
+        // No threads and no signals. QuickJS-ng leaves out the same features under Emscripten.
         "-DEMSCRIPTEN=1",
         "-DFE_DOWNWARD=0",
         "-DFE_UPWARD=0",
@@ -55,7 +55,7 @@ fn arguments(sources: &Path) -> Vec<String> {
     .to_vec();
     arguments.push(format!("-DSCRIPT_STACK={SCRIPT_STACK}"));
     arguments.push(format!("-DPREGROWN_HEAP={PREGROWN_HEAP}"));
-    // The glue and the C built-ins use some of the stack beyond the limit that scripts see.
+    // The glue and the C built-ins use some stack beyond the limit for scripts.
     arguments.push(format!("-Wl,-z,stack-size={}", SCRIPT_STACK + (192 << 10)));
     arguments.push(format!("-Wl,--max-memory={MAX_LINEAR_MEMORY}"));
     arguments.push(format!("-I{}", sources.display()));
@@ -66,9 +66,9 @@ fn arguments(sources: &Path) -> Vec<String> {
     arguments
 }
 
-/// A copy of the sources with the changes of `PATCHES`.
+/// Copies the sources and applies `PATCHES`.
 fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let original = crate_folder("rquickjs-sys")?.join("quickjs");
+    let original = crate_dir("rquickjs-sys")?.join("quickjs");
     let copy = out.join("quickjs");
     fs::create_dir_all(&copy)?;
     for entry in fs::read_dir(&original)? {
@@ -93,15 +93,15 @@ fn patched_sources(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(copy)
 }
 
-/// Each text occurs once in quickjs.c and is replaced by the second.
+/// Each text occurs once in quickjs.c and is replaced by the second one.
 const PATCHES: [(&str, &str); 5] = [
-    // Upstream has no limit on recursion under `__wasi__`.
+    // Upstream does not limit recursion under `__wasi__`.
     (
         "#if defined(__wasi__)\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {",
         "#if 0\n    rt->stack_limit = 0; /* no limit */\n#else\n    if (rt->stack_size == 0) {",
     ),
-    // `Date.parse` accepts an offset right after the minutes, as V8 does: `2026-01-15 10:00Z`. A minus sign there begins
-    // an offset; upstream skips it and takes the digits of `10:00:30-0530` for a year.
+    // `Date.parse` accepts an offset right after the minutes, as V8 does: `2026-01-15 10:00Z`. A minus sign there
+    // begins an offset; upstream skips it and reads the digits of `10:00:30-0530` as a year.
     (
         "                if (sp[p] != '\\0' && sp[p] != ' ')\n                    return false;\n                has_time = true;\n",
         "                if (!strchr(\" Zz+-\", sp[p]))\n                    return false;\n                has_time = true;\n                if (sp[p] == '-')\n                    continue;\n",
@@ -118,8 +118,8 @@ const PATCHES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Where Cargo keeps the sources of a dependency, as the lock file pins it.
-fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {
+/// Returns the source directory of a dependency, as pinned by the lock file.
+fn crate_dir(name: &str) -> Result<PathBuf, Box<dyn Error>> {
     let metadata = metadata()?;
     let packages = metadata.get("packages").and_then(|packages| packages.as_array());
     let manifest = packages
@@ -127,11 +127,11 @@ fn crate_folder(name: &str) -> Result<PathBuf, Box<dyn Error>> {
         .and_then(|package| package.get("manifest_path"))
         .and_then(|path| path.as_str())
         .ok_or_else(|| format!("cargo metadata does not name `{name}`"))?;
-    Ok(Path::new(manifest).parent().ok_or("a manifest has a folder")?.to_path_buf())
+    Ok(Path::new(manifest).parent().ok_or("the manifest path has no directory")?.to_path_buf())
 }
 
-/// What Cargo knows of the workspace's packages. It answers only with all of them at hand, those for tests and benches too, and a
-/// build on a fresh machine has downloaded only what it compiles itself: then Cargo may get the others.
+/// Asks Cargo about the packages of the workspace. It needs all of them, even those for tests and benches. A fresh
+/// machine has only downloaded what it compiles, so Cargo may download the others.
 fn metadata() -> Result<serde_json::Value, Box<dyn Error>> {
     let cargo = env::var("CARGO")?;
     let host = env::var("HOST")?;

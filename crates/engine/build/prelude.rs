@@ -1,10 +1,11 @@
-//! Which JavaScript is in the snapshot? The files of `js/` in the order of their names, in one scope of their own.
+//! Assembles the JavaScript prelude of the snapshot: the files of `js/` in the order of their names, in one function
+//! scope.
 
 use std::{error::Error, fs, path::PathBuf};
 
 use crate::op::Op;
 
-/// One function expression of `host` and `random`, which returns the hooks that the glue calls.
+/// One function expression of `host` and `random`, which returns the hooks for the glue.
 pub fn assemble() -> Result<String, Box<dyn Error>> {
     let mut files: Vec<PathBuf> =
         fs::read_dir("js")?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;

@@ -1,7 +1,7 @@
-// QuickJS-ng as a WebAssembly reactor: one snapshot, one call, no way out but `host_call`.
+// QuickJS-ng as a WebAssembly reactor: one snapshot, one call. `host_call` is the only way to leave the sandbox.
 //
-// Everything here runs inside the linear memory and is as untrusted as the tool it runs: the worker checks every
-// pointer and length it is handed. Nothing is freed after a call, for the instance is thrown away.
+// All code here runs in the linear memory and is as untrusted as the tool: the worker checks every pointer and length. Nothing is
+// freed after a call, because the instance is discarded.
 #include "quickjs.h"
 #include <malloc.h>
 #include <stdbool.h>
@@ -12,10 +12,10 @@
 #define EXPORT(name) __attribute__((export_name(name)))
 #define IMPORT(name) __attribute__((import_module("toolgate"), import_name(name)))
 
-// The answer's kind in the high half, its length in the low half. `host_take` then copies it to `into`.
+// Returns the kind of the answer in the high half and its length in the low half. `host_take` then copies it to `into`.
 IMPORT("call") uint64_t host_call(int op, const char *text, size_t text_len, const uint8_t *bytes, size_t bytes_len);
 IMPORT("take") void host_take(void *into);
-// Only while the snapshot is made: the prelude's source.
+// Used only while the snapshot is built: the source of the prelude.
 IMPORT("prelude") size_t host_prelude(char *into, size_t capacity);
 
 enum answer_kind { ANSWER_NOTHING, ANSWER_TEXT, ANSWER_JSON, ANSWER_BYTES, ANSWER_ERROR };
@@ -29,7 +29,7 @@ static JSValue hook_describe, hook_tick, hook_install, hook_refuse, hook_source,
 static struct outcome outcome;
 static uint64_t random_state = 0x9e3779b97f4a7c15ull;
 
-// The engine's heap: counted here and not by the engine, so that a refusal is remembered after the error is gone.
+// The engine's heap. Counted here and not by the engine, because a refused allocation must be known after the error is gone.
 static size_t heap_used, heap_limit = SIZE_MAX;
 static bool heap_refused;
 
@@ -119,7 +119,7 @@ static JSValue js_host(JSContext *ctx, JSValueConst self, int argc, JSValueConst
   return value;
 }
 
-// xorshift64*: fast and not for secrets, which come from `crypto`. Seeded anew for every call.
+// xorshift64*: fast, but not for secrets; those come from `crypto`. Seeded for every call.
 static JSValue js_random(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   random_state ^= random_state >> 12;
   random_state ^= random_state << 25;
@@ -138,10 +138,10 @@ static uint32_t finish_value(enum outcome_kind kind, JSValueConst value) {
   return text ? finish(kind, text, len) : finish(OUTCOME_ERROR, NULL, 0);
 }
 
-// What was thrown, as text: the prelude describes it. No text means that there is no memory left to describe it with.
+// Lets the prelude describe a thrown value as text. No text means that there is no memory left for a description.
 static uint32_t finish_thrown(enum outcome_kind kind, JSValueConst thrown) {
   static const char hostile[] = "{\"name\":\"Thrown\",\"message\":\"(an error that does not let itself be described)\"}";
-  // A null is what the engine throws when it has no memory for an error, and what a tool may throw as well: ask.
+  // The engine throws null if it has no memory for an error, and a tool may throw null, too; `heap_refused` tells them apart.
   if (JS_IsNull(thrown) && heap_refused) return finish(kind, NULL, 0);
   JSValueConst arguments[1] = {thrown};
   JSValue description = JS_Call(context, hook_describe, JS_UNDEFINED, 1, arguments);
@@ -150,15 +150,15 @@ static uint32_t finish_thrown(enum outcome_kind kind, JSValueConst thrown) {
   return heap_refused ? finish(kind, NULL, 0) : finish(kind, hostile, sizeof hostile - 1);
 }
 
-// The engine itself throws null when it has no memory for an error; a tool's null comes by way of its promise.
+// The engine throws null if it has no memory for an error; a null from a tool arrives through its promise.
 static uint32_t finish_error(enum outcome_kind kind) {
   JSValue error = JS_GetException(context);
   if (JS_IsNull(error) || JS_IsUninitialized(error)) return finish(kind, NULL, 0);
   return finish_thrown(kind, error);
 }
 
-// Runs jobs until the promise settles, ticking timers when nothing else is to do. What was begun and not awaited runs on
-// until it waits for a timer, also after the body has returned: nothing that a tool asked for is lost on the way.
+// Runs jobs until the promise settles, and timers when no job is left. Jobs that the tool started but did not await continue
+// until they wait for a timer, even after the body has returned, so no effect of the tool is lost.
 static JSPromiseStateEnum settle(JSValueConst promise) {
   JSContext *job_context;
   for (;;) {
@@ -182,7 +182,7 @@ static uint32_t convert(JSValueConst value) {
 
 EXPORT("engine_alloc") void *engine_alloc(size_t len) { return malloc(len); }
 
-// Evaluates the wrapped tool and keeps its function; the worker then keeps the pages this touched.
+// Evaluates the wrapped tool and keeps its function; the worker then keeps the pages that this changed.
 EXPORT("engine_load") uint32_t engine_load(char *source, size_t source_len, char *names, size_t names_len, uint32_t grants) {
   JS_UpdateStackTop(runtime);
   JSValue grant = JS_NewUint32(context, grants);
@@ -192,8 +192,8 @@ EXPORT("engine_load") uint32_t engine_load(char *source, size_t source_len, char
   if (JS_IsException(tool_names)) return finish_error(OUTCOME_ERROR);
   JSValue function = JS_Eval(context, source, source_len, "tool.js", JS_EVAL_TYPE_GLOBAL);
   if (JS_IsException(function)) return finish_error(OUTCOME_ERROR);
-  // The wrapper is `(` function `)`. A body that closes the function early leaves a value that is not all of the text.
-  // Its text is asked of the built-in that the prelude kept, which a tool cannot have replaced.
+  // The wrapper is `(` function `)`. If a body closes the function early, the value's text differs from the source. The text
+  // comes from the built-in that the prelude saved, which a tool cannot replace.
   size_t len = 0;
   JSValueConst loaded[1] = {function};
   JSValue own_text = JS_Call(context, hook_source, JS_UNDEFINED, 1, loaded);
@@ -219,7 +219,7 @@ EXPORT("engine_run") uint32_t engine_run(char *arguments, size_t arguments_len, 
     JSValue name = JS_GetPropertyInt64(context, tool_names, i);
     JSAtom atom = JS_ValueToAtom(context, name);
     JSPropertyDescriptor own = {.value = JS_UNDEFINED};
-    // Own properties only: a parameter called `constructor` that was not given is undefined.
+    // Own properties only: a missing parameter called `constructor` must be undefined.
     values[i] = JS_GetOwnProperty(context, &own, bound, atom) > 0 ? own.value : JS_UNDEFINED;
   }
   JSValue promise = JS_Call(context, tool_function, JS_UNDEFINED, (int)count, (JSValueConst *)values);
@@ -259,7 +259,7 @@ EXPORT("engine_init") void engine_init(void) {
   JSValue hooks = JS_IsException(make) ? make : JS_Call(context, make, JS_UNDEFINED, 2, (JSValueConst *)functions);
   free(prelude);
   if (JS_IsException(hooks)) {
-    // The build shows this text; a snapshot is never made of a broken prelude.
+    // The build shows this text; a broken prelude never becomes a snapshot.
     JSValue error = JS_GetException(context);
     const char *message = JS_ToCString(context, error);
     const char *stack = JS_ToCString(context, JS_GetPropertyStr(context, error, "stack"));
@@ -277,6 +277,6 @@ EXPORT("engine_init") void engine_init(void) {
   warm_up();
   tool_function = tool_names = JS_UNDEFINED;
   JS_RunGC(runtime);
-  // Growing the memory during a call costs a system call and its locks: grow once, now.
+  // Growing the memory during a call costs a system call and its locks, so it grows once, now.
   free(malloc(PREGROWN_HEAP));
 }

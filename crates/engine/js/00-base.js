@@ -1,4 +1,4 @@
-// What the prelude keeps for itself before a tool can change it.
+// Saves built-ins for the prelude before a tool can change them.
 const {
   Array: ArrayOf, ArrayBuffer: Buffer, Error: BaseError, JSON: Json, Map: MapOf, Math: Maths, Number: NumberOf, Object: ObjectOf,
   Promise: PromiseOf, Reflect: Reflection, String: StringOf, Symbol: SymbolOf, TypeError: WrongType, Uint8Array: Bytes,
@@ -7,10 +7,10 @@ const { parse, stringify } = Json;
 const { defineProperty, freeze, getPrototypeOf, hasOwn, keys, entries } = ObjectOf;
 const { apply, deleteProperty } = Reflection;
 
-// Memory that two threads could share is a clock, and there is no second thread here.
+// Shared memory can be used as a precise clock, and there is no second thread here.
 delete globalThis.SharedArrayBuffer;
 
-// Call sites hand out functions, and with them what the prelude keeps to itself: no tool looks at the stack as objects.
+// Call sites expose functions, including internals of the prelude. Tools therefore cannot read the stack as objects.
 for (const name of ["prepareStackTrace", "captureStackTrace"]) {
   if (name in BaseError) defineProperty(BaseError, name, { value: undefined, writable: false, configurable: false });
 }
@@ -24,8 +24,8 @@ function publish(members) {
 
 defineProperty(Maths, "random", { value: function () { return random(); }, writable: true, configurable: true, enumerable: false });
 
-// A result that is there already and can be awaited all the same, as often as one likes. `then` is out of sight while a
-// promise is resolved with the value, or the promise would ask it again, and again.
+// Makes a finished result awaitable, any number of times. `then` is hidden while a promise resolves with the value; otherwise the
+// promise would call it again, endlessly.
 function awaitable(value) {
   let hidden = 0;
   const unseen = (act) => {
@@ -48,14 +48,14 @@ function awaitable(value) {
   return value;
 }
 
-// The same for data that somebody else named. Awaited, it is that data and nothing else: the methods go for good. Until
-// then they are out of sight of all that lists members, a member of their name stays, and one that is set is set.
+// Like `awaitable`, for data with foreign member names. Once awaited, the value is plain data and the methods are removed. Until
+// then they are not enumerable, do not replace existing members, and can be overwritten.
 function awaitableData(value) {
   if (typeof value !== "object" || value === null) return value;
   let awaited = false;
   const added = ["then", "catch", "finally"].filter((name) => !hasOwn(value, name));
   const settled = () => {
-    // Of frozen data nothing can be removed, and a `then` that is seen again would be asked for ever.
+    // Members of frozen data cannot be removed, and a visible `then` would be called endlessly.
     awaited = true;
     for (const name of added) deleteProperty(value, name);
     added.length = 0;

@@ -9,7 +9,7 @@ class ToolError extends BaseError {
 }
 defineProperty(ToolError.prototype, "name", { value: "ToolError", writable: true, configurable: true, enumerable: false });
 
-// The same for what code of the web expects to be a TypeError.
+// The same, for errors that web code expects to be a TypeError.
 class InvalidValue extends WrongType {
   constructor(helper, reason, message) {
     super(message);
@@ -23,7 +23,7 @@ const isHelperError = (thrown) => thrown instanceof ToolError || thrown instance
 
 const invalidInput = (helper, reason, message) => new ToolError("INVALID_INPUT", helper, reason, message);
 
-// The host's refusals arrive as {kind, helper, reason, message}.
+// Errors from the host have the form {kind, helper, reason, message}.
 function refuse({ kind, helper, reason, message }) {
   return new ToolError(kind, helper, reason, message);
 }

@@ -1,8 +1,8 @@
-// `console`: lines for the author. Each one is stringified here and kept by the host, up to its limits.
-// How much of the first line is not the author's; set when a tool is loaded.
+// `console`: lines for the author. Each line is stringified here and kept by the host, up to its limits.
+// The number of columns of the first line that belong to the wrapper; set when a tool is loaded.
 let wrapperColumns = 0;
 
-// A stack in the author's columns, as reports have it; frames of the prelude and of the engine are nobody's business.
+// Converts a stack to the author's columns, as in reports. Frames of the prelude and the engine are removed.
 function authorsFrames(stack) {
   const frames = `${stack}`.split("\n").filter((frame) => !/\((?:prelude\.js:\d+:\d+|native)\)$/.test(frame));
   const inColumns = (_, column) => `(tool.js:1:${Maths.max(column - wrapperColumns, 1)})`;

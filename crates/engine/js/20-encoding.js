@@ -14,7 +14,7 @@ const viewSizeOf = getterOf(View.prototype, "byteLength");
 const bufferSizeOf = getterOf(Buffer.prototype, "byteLength");
 const { toWellFormed, charCodeAt, slice: sliceText } = StringOf.prototype;
 
-// `Uint8Array`, `Float64Array`, …; undefined for everything that is no typed array.
+// `Uint8Array`, `Float64Array`, …; undefined for a value that is not a typed array.
 const kindOfArray = (value) => apply(arrayKindOf, value, []);
 
 function isBuffer(value) {
@@ -26,7 +26,7 @@ function isBuffer(value) {
   }
 }
 
-// The bytes that a buffer or a view covers, not copied; undefined for everything else.
+// The bytes of a buffer or view, not copied; undefined for everything else.
 function bytesOf(value) {
   if (kindOfArray(value) === "Uint8Array") return value;
   if (kindOfArray(value) !== undefined) {
@@ -39,7 +39,7 @@ function bytesOf(value) {
   return undefined;
 }
 
-// Half a surrogate pair is no text; the web makes U+FFFD of it.
+// Lone surrogates become U+FFFD, as on the web.
 const wellFormed = (value) => apply(toWellFormed, `${value}`, []);
 const utf8 = (text) => host(OP.UTF8_ENCODE, text);
 
@@ -57,7 +57,7 @@ class TextEncoder {
       throw new WrongType("TextEncoder.encodeInto writes to a Uint8Array; give one as the second argument");
     }
     const room = apply(arraySizeOf, destination, []);
-    // Every code unit needs at least a byte, and half a pair at the end needs more room than is left.
+    // Every code unit needs at least one byte, and a lone surrogate at the end needs more space than is left.
     let text = `${source}`;
     if (text.length > room) {
       const last = apply(charCodeAt, text, [room - 1]);
@@ -79,8 +79,8 @@ class TextEncoder {
   }
 }
 
-// How many bytes at the end begin a character that they do not finish. Encodings of several bytes other than Unicode's
-// are not cut: their text is handed out with the last chunk.
+// The number of trailing bytes that begin an incomplete character. Other multi-byte encodings than Unicode's are not split: their
+// text is returned with the last chunk.
 function unfinished(encoding, bytes) {
   const size = bytes.length;
   if (encoding === "utf-8") {
@@ -149,7 +149,7 @@ class TextDecoder {
     let bytes = this.#pending.length > 0 ? joined([this.#pending, given]) : given;
     const streams = Boolean(options?.stream);
     const held = streams ? unfinished(this.#encoding, bytes) : 0;
-    // A copy: what was given may change before the next chunk comes.
+    // A copy, because the given buffer may change before the next chunk.
     this.#pending = held > 0 ? bytes.slice(bytes.length - held) : new Bytes(0);
     if (held > 0) bytes = bytes.subarray(0, bytes.length - held);
     const keepMark = this.#ignoreBOM || this.#begun;

@@ -1,4 +1,4 @@
-// structuredClone: a copy of data, cycles and all.
+// structuredClone: deep copies of data, including cycles.
 const { Boolean: BooleanOf, BigInt: BigIntOf, Date: DateOf, RegExp: Pattern, Set: SetOf, WeakMap: WeakMapOf, WeakSet: WeakSetOf, WeakRef: WeakRefOf } = globalThis;
 const { isArray } = ArrayOf;
 const { get: mapGet, set: mapSet, has: mapHas } = MapOf.prototype;
@@ -11,7 +11,7 @@ const errorKinds = freeze({ __proto__: null, Error, EvalError, RangeError, Refer
 
 const uncloneable = (value, why) => new WebError(`${textOf(value, 100)} cannot be cloned: ${why}`, "DataCloneError");
 
-// What the web refuses to copy although it is an object.
+// Objects that the web refuses to clone.
 function isPlatformObject(value) {
   for (const kind of [PromiseOf, WeakMapOf, WeakSetOf, WeakRefOf, URL, URLSearchParams, CryptoKey, TextEncoder, TextDecoder]) {
     if (value instanceof kind) return true;
@@ -19,8 +19,8 @@ function isPlatformObject(value) {
   return false;
 }
 
-// Copies of values that have been met, and those whose insides are still to be copied. A list instead of recursion: how
-// deep data goes is the tool's choice.
+// Copies of values already seen, and those whose content is not copied yet. A list instead of recursion, because the tool decides
+// about the depth of its data.
 class Cloning {
   #copies = new MapOf();
   #unfilled = [];
@@ -39,9 +39,9 @@ class Cloning {
 
   run(value) {
     const copy = this.copyOf(value);
-    // Filling one adds those inside it.
+    // Filling one adds the values inside it.
     for (let at = 0; at < this.#unfilled.length; at++) this.#unfilled[at]();
-    // Only now, so that nothing is lost when a part cannot be cloned.
+    // Transfers happen last, so nothing is lost if a part cannot be cloned.
     for (const [buffer, moved] of this.#transfers) {
       new Bytes(moved).set(new Bytes(buffer));
       buffer.transfer(0);

@@ -1,9 +1,9 @@
-// URL and URLSearchParams. The host reads and changes addresses; lists of parameters are kept here.
+// URL and URLSearchParams. The host parses and changes URLs; lists of parameters are kept here.
 const { encodeURIComponent: encodeComponent, decodeURIComponent: decodeComponent } = globalThis;
 const { replace: replaceText, split: splitText, indexOf: indexOfText, startsWith: textStartsWith } = StringOf.prototype;
 const { iterator } = SymbolOf;
 
-// What the form encoding escapes and encodeURIComponent leaves.
+// Characters that the form encoding escapes and encodeURIComponent does not.
 const formEscapes = freeze({ __proto__: null, "!": "%21", "'": "%27", "(": "%28", ")": "%29", "~": "%7E", "%20": "+" });
 const formEncode = (text) => apply(replaceText, encodeComponent(text), [/[!'()~]|%20/g, (found) => formEscapes[found]]);
 
@@ -17,7 +17,7 @@ function formDecode(text) {
   }
 }
 
-// A `%` that starts no escape stands for itself, and what is not UTF-8 becomes U+FFFD.
+// A `%` that does not start an escape is kept, and invalid UTF-8 becomes U+FFFD.
 function decodeLeniently(text) {
   const bytes = utf8(text);
   const digit = (at) => {
@@ -71,7 +71,7 @@ let followUrl, refillParams;
 
 class URLSearchParams {
   #pairs = [];
-  // Tells the URL of a change. Absent on lists of their own.
+  // Notifies the URL of a change. Absent for lists without a URL.
   #changed = undefined;
 
   static {
@@ -141,7 +141,7 @@ class URLSearchParams {
     for (const [name, value] of this.entries()) apply(callback, self, [value, name, this]);
   }
 
-  // Iteration sees what is changed while it goes on.
+  // Iteration sees changes that happen during it.
   *entries() {
     for (let at = 0; at < this.#pairs.length; at++) yield [this.#pairs[at][0], this.#pairs[at][1]];
   }
@@ -181,7 +181,7 @@ const partsOfUrl = (input, base) =>
 class URL {
   #parts;
   #params = undefined;
-  // Whether the list of parameters was changed since `#parts` were told.
+  // Whether the parameter list changed since `#parts` was set.
   #stale = false;
 
   static canParse(input, base = undefined) {
@@ -263,7 +263,7 @@ class URL {
     return this.#parts[index];
   }
 
-  // Many changes of the parameters are told to the host once, when somebody looks.
+  // Collects changes of the parameters and sends them to the host on the next read.
   #settle() {
     if (!this.#stale) return;
     this.#stale = false;
@@ -275,7 +275,7 @@ class URL {
     this.#ask(part, wellFormed(value));
   }
 
-  // A value that does not fit is ignored, as the standard wants it.
+  // Ignores a value that does not fit, as the standard requires.
   #ask(part, value) {
     this.#parts = host(OP.URL_SET, stringify([this.#parts[0], part, value])) ?? this.#parts;
   }

@@ -1,8 +1,8 @@
 // crypto: random values and WebCrypto's secret-key algorithms.
 //
-// Every function of `crypto.subtle` has done its work when it returns, and what it returns can be awaited all the same:
-// bytes are a Uint8Array (`hash[0]`, `Array.from(hash)`, `new Uint8Array(hash)`), keys are CryptoKeys. `verify` returns a
-// plain boolean, which `await` takes too. Errors are thrown at once, with the `name` that code of the web looks for.
+// Every function of `crypto.subtle` finishes its work before it returns, and its result can still be awaited: bytes are a
+// Uint8Array (`hash[0]`, `Array.from(hash)`, `new Uint8Array(hash)`), keys are CryptoKeys. `verify` returns a plain boolean,
+// which `await` accepts, too. Errors are thrown at once, with the `name` that web code expects.
 const { toHex, toBase64 } = Bytes.prototype;
 const { fromBase64 } = Bytes;
 const { toUpperCase } = StringOf.prototype;
@@ -14,7 +14,7 @@ function subtleError(method, name, reason, message) {
   return error;
 }
 
-// Asks the host; a failure gets the name it has in browsers.
+// Asks the host; a failure gets the name that it has in browsers.
 function compute(op, parameters, parts) {
   try {
     return host(op, stringify(parameters), joined(parts));
@@ -33,7 +33,7 @@ function areBytes(list) {
   return true;
 }
 
-// Buffers and views, and plain arrays of bytes. A string has no bytes until somebody chooses an encoding.
+// Accepts buffers, views and plain arrays of bytes. A string is refused, because it has no bytes without an encoding.
 function dataOf(method, what, value) {
   const bytes = bytesOf(value);
   if (bytes !== undefined) return bytes;
@@ -67,7 +67,7 @@ function keyAlgorithmOf(method, algorithm) {
   return name;
 }
 
-// Set by the class below: the only ways to make a key and to see its bytes.
+// Set by the class below: the only ways to create a key and to read its bytes.
 let makeKey, secretOf;
 
 class CryptoKey {
@@ -113,7 +113,7 @@ class CryptoKey {
   }
 }
 
-// The bytes of a key that may be used so.
+// The bytes of a key that allows this usage.
 function secretFor(method, key, name, usage) {
   const secret = secretOf(key);
   if (secret === undefined) throw subtleError(method, "TypeError", "not-a-key", "the key must be a CryptoKey; make one with crypto.subtle.importKey");
@@ -126,7 +126,7 @@ function secretFor(method, key, name, usage) {
   return secret;
 }
 
-// Without a list a key may do everything its algorithm can.
+// Without a list, a key allows everything that its algorithm can do.
 function usagesOf(method, name, usages) {
   const possible = keyUsages[name];
   if (usages === undefined) return [...possible];
@@ -137,7 +137,7 @@ function usagesOf(method, name, usages) {
   return possible.filter((usage) => wanted.includes(usage));
 }
 
-// What a key says of itself; a length that its algorithm does not know is refused.
+// The algorithm description of a key; a length that the algorithm does not support is refused.
 function describeKey(method, name, algorithm, size) {
   if (name === "HMAC") {
     if (size === 0) throw subtleError(method, "DataError", "invalid-key", "a key for HMAC has at least one byte");
@@ -165,7 +165,7 @@ function secretOfJwk(jwk) {
   }
 }
 
-// A key says what it is for; it is not used for something else.
+// A key must be used with its own algorithm.
 function compareJwk(jwk, described, extractable) {
   if (jwk.alg !== undefined && jwk.alg !== jwkName(described)) {
     throw wrongJwk(`the JSON Web Key is for \`${textOf(jwk.alg, 50)}\`, not for \`${jwkName(described)}\``);
@@ -206,7 +206,7 @@ function derive(method, algorithm, key, bits) {
   return compute(OP.PBKDF2, { ...asked, iterations }, [secret, salt]);
 }
 
-// The length of a key to generate or to derive, in bits. HMAC's is by default the block of its hash.
+// The length of a key to generate or derive, in bits. The default for HMAC is the block size of its hash.
 function keyLengthOf(method, name, algorithm) {
   const length = algorithm?.length ?? (name === "HMAC" ? (hashOf(method, algorithm?.hash ?? "SHA-256") === "SHA-256" ? 512 : 1024) : undefined);
   if (isInteger(length) && length > 0 && length <= 65_536 && length % 8 === 0) return length;
@@ -224,7 +224,7 @@ class SubtleCrypto {
     if (format !== "raw" && !(format === "jwk" && hasJwk(name))) {
       throw subtleError("importKey", "NotSupportedError", "unsupported-format", `a key for ${name} is imported as ${known}`);
     }
-    // A copy: the caller may change or clear its own bytes.
+    // A copy, because the caller may change or clear its bytes.
     const secret = format === "raw" ? dataOf("importKey", "the key", keyData).slice() : secretOfJwk(keyData);
     const described = describeKey("importKey", name, algorithm, secret.length);
     if (format === "jwk") compareJwk(keyData, described, extractable);

@@ -1,8 +1,8 @@
-// `fetch`: the answer is there when it returns, and can be awaited all the same. The gateway judges every request.
+// `fetch`: the response is complete when it returns, and can still be awaited. The gateway checks every request.
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 class Headers {
-  // Each with the name as the tool wrote it, by which the gateway judges it.
+  // Each with the name in the tool's spelling, which the gateway checks.
   #list = [];
   constructor(init) {
     if (init === undefined || init === null) return;
@@ -34,7 +34,7 @@ class Headers {
   getSetCookie() { return this.#list.filter(([own]) => own === "set-cookie").map(([, value]) => value); }
   has(name) { const key = Headers.#name(name); return this.#list.some(([own]) => own === key); }
   set(name, value) {
-    // Judged before anything is removed.
+    // Validated before anything is removed.
     const entry = Headers.#entry(name, value);
     this.#list = this.#list.filter(([own]) => own !== entry[0]);
     this.#list.push(entry);
@@ -93,11 +93,11 @@ class Response {
   arrayBuffer() { this.#used = true; return awaitable(host(OP.FETCHED_BYTES, this.#body).buffer); }
 }
 
-// The clock of the call, in milliseconds. A time that is set counts from then on, whatever the code does meanwhile.
+// The clock of the call, in milliseconds. A timeout counts from its creation, whatever the code does in between.
 const { now: elapsed } = globalThis.performance;
 const MAX_WAIT = 2 ** 31 - 1;
 
-// Named as browsers name it, and a helper's error like every other.
+// Has the name that browsers use, and is a helper error like all others.
 function abortError(name, message) {
   const error = new ToolError("HELPER_RUNTIME", "fetch", "aborted", message);
   defineProperty(error, "name", { value: name, writable: true, configurable: true, enumerable: false });
@@ -109,7 +109,7 @@ class AbortSignal {
   #reason = undefined;
   #deadline = Infinity;
   #listeners = [];
-  // Of a signal that `any` made: those it waits for, none of which waits for others. And the way back.
+  // For a signal made by `any`: its sources, which have no sources themselves, and the reverse links.
   #sources = [];
   #followers = [];
   static timeout(milliseconds) {
@@ -144,19 +144,19 @@ class AbortSignal {
     }
     for (const follower of signal.#followers) endSignal(follower, signal.#reason);
   }
-  // The milliseconds that are left, at least one; zero where there is no end.
+  // The remaining milliseconds, at least one; zero without a deadline.
   static wait(signal) {
     let deadline = signal.#deadline;
     for (const source of signal.#sources) deadline = Maths.min(deadline, source.#deadline);
     return deadline === Infinity ? 0 : Maths.max(Maths.ceil(deadline - elapsed()), 1);
   }
-  // What the gateway found out first: the reason for which a request was given up.
+  // Called if the gateway detected the timeout first: returns the reason of the aborted request.
   static timedOut(signal) {
     if (!signal.#look()) endSignal(signal, AbortSignal.#over());
     return signal.#reason;
   }
   static #over() { return abortError("TimeoutError", "the time that the signal allows is over"); }
-  // Nothing interrupts the code, so that a time is over when somebody looks.
+  // Running code is never interrupted, so a timeout takes effect on the next read.
   #look() {
     if (this.#ended) return true;
     for (const source of this.#sources) if (source.#look()) endSignal(this, source.#reason);
@@ -170,7 +170,7 @@ class AbortSignal {
     if (type !== "abort" || this.#listeners.includes(listener)) return;
     if (typeof listener !== "function") throw new WrongType("a listener is a function");
     this.#listeners.push(listener);
-    // Who listens is told without looking, as by any other timer.
+    // A timer notifies listeners even if the code never reads the signal.
     const left = signalWait(this);
     if (left && !this.#ended) addTimer(() => { this.#look(); }, left, []);
   }
@@ -187,7 +187,7 @@ class AbortController {
   get [SymbolOf.toStringTag]() { return "AbortController"; }
 }
 
-// Text as UTF-8; bytes in any of their shapes; a form as what a form sends. Anything else is refused, not dropped.
+// Text as UTF-8, bytes of every type, forms as a browser sends them. Everything else is refused, not dropped.
 function bodyOf(body, headers) {
   if (body === undefined || body === null) return undefined;
   const form = typeof URLSearchParams === "function" && body instanceof URLSearchParams;

@@ -1,7 +1,7 @@
-// Intl, which the engine lacks: locales and the smaller formats. Numbers and dates have files of their own.
+// Intl, which the engine lacks: locales and the smaller formats. Numbers and dates are in separate files.
 //
-// Data is held for the locales of `dateTexts`. Other regions of their languages get the language's data, all else
-// English. Lists, plurals, relative times and compact numbers speak English in every locale.
+// There is data for the locales of `dateTexts`. Other regions of these languages use the language's data, all others English.
+// Lists, plurals, relative times and compact numbers are English in every locale.
 const { WeakMap: StateOf, Set: UniqueSet } = globalThis;
 const Intl = {};
 defineProperty(Intl, SymbolOf.toStringTag, { value: "Intl", configurable: true });
@@ -31,7 +31,7 @@ function localeList(locales) {
   return [...new UniqueSet(ArrayOf.from(locales, canonicalTag))];
 }
 
-// The longest beginning of the tag that there is data for.
+// The longest prefix of the tag that has data.
 function supportedPart(tag) {
   for (let part = tag.replace(/-[a-z\d](?:-.*)?$/i, ""); part !== ""; part = part.slice(0, Maths.max(part.lastIndexOf("-"), 0))) {
     if (dateTexts[part] !== undefined || languageRegions[part] !== undefined) return part;
@@ -39,7 +39,7 @@ function supportedPart(tag) {
   return undefined;
 }
 
-// The locale that is used, whose data that is, and what its extension asks for.
+// The used locale, the locale of its data, and the requests of its extension.
 function resolveLocale(locales) {
   for (const tag of localeList(locales)) {
     const locale = supportedPart(tag);
@@ -71,7 +71,7 @@ function wholeNumber(options, name, least, most, otherwise) {
   return Maths.floor(value);
 }
 
-// A constructor as the platform has them: usable without `new`, with hidden state, and bound getters.
+// A constructor like those of the platform: usable without `new`, with hidden state and bound getters.
 function intlClass(name, make, methods, { callable = false, bound = [], supports = supportedPart } = {}) {
   const states = new StateOf();
   const stateOf = (self) => {

@@ -1,6 +1,6 @@
-// Intl.NumberFormat: decimals, percentages, money and units, rounded as they are written in decimal.
+// Intl.NumberFormat: decimals, percentages, currencies and units, rounded in decimal notation.
 
-// Decimal sign, group sign, minus, percentage, money, money below zero, the same in accounts, and the signs of currencies.
+// Decimal sign, group sign, minus, percent, currency, negative currency, accounting currency, and the currency symbols.
 const numberTexts = {
   "en-US": [".", ",", "-", "0%", "¤0", "-¤0", "(¤0)",
     "USD$ EUR€ GBP£ JPY¥ CNYCN¥ KRW₩ INR₹ CADCA$ AUDA$ NZDNZ$ MXNMX$ BRLR$ HKDHK$ TWDNT$ ILS₪ VND₫ PHP₱"],
@@ -45,7 +45,7 @@ const currencyNames = {
 };
 const wholeCurrencies = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF";
 const millCurrencies = "BHD IQD JOD KWD LYD OMR TND";
-// One and several, short; narrow; one and several, long.
+// Singular and plural, short; narrow; singular and plural, long.
 const unitForms = {
   "kilometer": " km| km|km| kilometer| kilometers", "meter": " m| m|m| meter| meters",
   "centimeter": " cm| cm|cm| centimeter| centimeters", "millimeter": " mm| mm|mm| millimeter| millimeters",
@@ -65,7 +65,7 @@ const unitForms = {
   "mile-per-hour": " mph| mph|mph| mile per hour| miles per hour",
 };
 
-// A number as its decimal digits: `digits` with the point after the first `point` of them.
+// A number as decimal digits: `digits`, with the point after the first `point` of them.
 function decimalOf(value) {
   const text = typeof value === "bigint" ? StringOf(value) : StringOf(NumberOf(value));
   const negative = text.startsWith("-") || ObjectOf.is(value, -0);
@@ -81,7 +81,7 @@ function trimmed({ negative, digits, point }) {
   return rest === "" ? { negative, digits: "", point: 0 } : { negative, digits: rest, point: point - zeros };
 }
 
-// Keeps the first `count` digits; halves go away from zero.
+// Keeps the first `count` digits; halves round away from zero.
 function roundedTo(decimal, count) {
   const { negative, digits, point } = decimal;
   if (count >= digits.length) return decimal;
@@ -98,7 +98,7 @@ function roundedBy(decimal, digits) {
   return roundedTo(decimal, decimal.point + digits.maximumFractionDigits);
 }
 
-// Whole and fractional digits, with as many zeros as are asked for.
+// Integer and fraction digits, padded with zeros as requested.
 function writtenDigits(decimal, digits) {
   const { digits: known, point } = decimal;
   const whole = point > 0 ? known.slice(0, point).padEnd(point, "0") : "";
@@ -124,7 +124,7 @@ function digitOptions(options, least, most) {
   return { minimumIntegerDigits, minimumFractionDigits, maximumFractionDigits };
 }
 
-// Without signs and groups, for those who only look at the digits.
+// Without signs and groups, for callers that need only the digits.
 function plainDigits(value, digits) {
   const decimal = decimalOf(value);
   if (decimal.special) return decimal.special;
@@ -186,7 +186,7 @@ function groupsOf(whole, { useGrouping, data, locale }) {
 
 const compactNames = [["", ""], ["K", " thousand"], ["M", " million"], ["B", " billion"], ["T", " trillion"]];
 
-// The number in thousands, or as a power of ten, and what stands for the rest.
+// Scales the number to thousands or a power of ten, and returns the suffix.
 function scaled(decimal, { notation, compactDisplay, digits }) {
   const moved = (steps) => (decimal.digits === "" ? decimal : { ...decimal, point: decimal.point - steps });
   if (notation === "compact") {
@@ -232,7 +232,7 @@ function signOf(negative, zero, signDisplay) {
   }
 }
 
-// What stands around the number: `0` for it, `¤` for the currency, and signs.
+// The pattern around the number: `0` for the number, `¤` for the currency, and signs.
 function frameOf(state, sign, one) {
   const [, , , percent, money, owed, accounts] = numberTexts[state.data];
   if (state.style === "percent") return sign + percent;
@@ -264,7 +264,7 @@ function numberParts(state, value) {
     if (character === "0") {
       written.push(...parts);
     } else if (character === "¤") {
-      // Letters keep their distance from digits.
+      // Letters are separated from digits by a space.
       if (frame[at - 1] === "0") literal("\u00a0");
       written.push({ type: "currency", value: currency });
       if (frame[at + 1] === "0" && /\p{L}$/u.test(currency) && !decimal.special) literal("\u00a0");

@@ -1,10 +1,10 @@
-// How do people of a place write dates? Patterns and names of the Unicode CLDR, one JSON text for each locale, read when
-// it is first asked for. Letters in patterns stand for fields as in CLDR; other letters are between single quotes.
+// Date patterns and names of the Unicode CLDR, one JSON text for each locale, parsed on first use. Letters in patterns are fields
+// as in CLDR; literal letters are in single quotes.
 //
-// patterns: by the fields they hold. months, weekdays: long, short and narrow; standalone: months without a day; dated:
-// weekdays with a date. glue: how date and time are joined, for most dates, with a month's full name, with a weekday alone,
-// with both names, and with a month's short name. dates, times, styleGlue: for the styles full, long, medium and short.
-// cycles: how people count the hours, how with hour12 and how without. zone: five hours behind, and a zone after a time.
+// patterns: by their fields. months, weekdays: long, short and narrow; standalone: months without a day; dated: weekdays with a
+// date. glue: how date and time are joined, for most dates, with a full month name, with a weekday only, with both names, and
+// with a short month name. dates, times, styleGlue: for the styles full, long, medium and short. cycles: the usual hour cycle,
+// the one with hour12 and the one without. zone: five hours behind, and a zone after a time.
 const dateTexts = {
   "en-US": `{"months":["January|February|March|April|May|June|July|August|September|October|November|December","Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec","J|F|M|A|M|J|J|A|S|O|N|D"],
 "standalone":["","",""],

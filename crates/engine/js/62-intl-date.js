@@ -9,7 +9,7 @@ const timeFields = { dayPeriod: textWidths, hour: digitWidths, minute: digitWidt
 const zoneStyles = ["short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric"];
 const stylesOfDate = ["full", "long", "medium", "short"];
 
-// The database's spelling; the sandbox itself keeps universal time.
+// The database's spelling; the sandbox itself uses UTC.
 function zoneOf(value) {
   if (value === undefined) return "UTC";
   const name = StringOf(value);
@@ -18,7 +18,7 @@ function zoneOf(value) {
   return known;
 }
 
-// `wanted` is what a caller must show at least: any, date or time; `otherwise` which fields stand in: date, time or all.
+// `wanted` is what the result must contain at least: any, date or time; `otherwise` the default fields: date, time or all.
 function makeDateFormat(locales, given, wanted = "any", otherwise = "date") {
   const options = optionsOf(given);
   const { locale, data, hourCycle } = resolveLocale(locales);
@@ -72,7 +72,7 @@ function patternFor(state) {
   return glued(data.styleGlue[stylesOfDate.indexOf(dateStyle)], date, time);
 }
 
-// A place's own pattern where its own hours are counted; otherwise that for the fields the style holds.
+// The locale's own pattern if its usual hour cycle applies; otherwise the pattern for the fields of the style.
 function styleTime(state) {
   const { data, timeStyle } = state;
   const own = data.times[stylesOfDate.indexOf(timeStyle)];
@@ -81,7 +81,7 @@ function styleTime(state) {
   return withCycle(state, own.includes("z") ? data.zone[1].replace("{0}", clock) : clock);
 }
 
-// Between quotes nothing stands for a field, so that names of months can be put in without harm.
+// Quoted text has no fields, so month names can be inserted safely.
 const glued = (glue, date, time) => glue.replace(/\{([01])\}/g, (_, which) => (which === "1" ? date : time));
 
 function fieldPattern(state) {
@@ -98,7 +98,7 @@ function fieldPattern(state) {
   return glued(month === "short" ? shortMonth : usual, date, clock);
 }
 
-// An hour alone looks different beside a zone.
+// An hour alone is written differently next to a zone.
 function zonedTime({ data, fields }, time) {
   const found = /^(?:[^a-z']|a|B)*?(h+|H+|k+|K+)(?:[^a-zA-Z']|'[^']*'|a|B)*$/.exec(time);
   if (!found || fields.fractionalSecondDigits) return data.zone[1].replace("{0}", time);
@@ -113,7 +113,7 @@ function datePattern({ data, fields: { weekday, era, year, month, day } }) {
   const key = (weekday ? "E" : "") + (year ? "y" : "") + monthKey + (day ? "d" : "");
   if (key === "") return era ? "G" : undefined;
   const width = { narrow: 5, short: 3, long: 4 };
-  // A place's own two digits are for those who do not say how many they want.
+  // The locale's two-digit form applies only if the caller did not choose a form.
   const isMixed = (month === "2-digit") !== (day === "2-digit") && month && day && !weekday;
   const known = (weekday === "long" && data.patterns[`EEE${key}`]) || data.patterns[oddMonthKey(key, weekday, month)];
   const pattern = known.replace(/'[^']*'|E+|M{3,}|L+|M+|d+|y+/g, (token) => {
@@ -128,7 +128,7 @@ function datePattern({ data, fields: { weekday, era, year, month, day } }) {
   return era ? `${pattern} ${"G".repeat(!isText && month ? 5 : width[era])}` : pattern;
 }
 
-// Nobody writes a weekday and a month alone; where people do not say how, the month is explained.
+// A weekday with only a month is unusual; without a requested form, the month is written in parentheses.
 function oddMonthKey(key, weekday, month) {
   if (key !== "EM" && key !== "EMMM" && key !== "EMMMM") return key;
   return (month === "2-digit" && weekday === "short") || month === "narrow" ? "EMMMM" : key;
@@ -223,7 +223,7 @@ function fieldText(token, state, clock) {
 function dateParts(state, value) {
   const instant = instantOf(value);
   const clock = clockAt(instant, state.timeZone);
-  // Today's names were not yet in use.
+  // Today's names were not in use yet.
   if (instant < 0 && state.timeZone !== "UTC") clock.splice(10, 2, "", "");
   const parts = [];
   for (const token of state.pattern.match(/'[^']*'|([A-Za-z])\1*|[^A-Za-z']+/g)) {
@@ -260,13 +260,13 @@ function resolvedDate(state) {
   return all;
 }
 
-// In whole texts a plain space stands for the narrow one, which too many readers of dates do not know.
+// Uses a plain space instead of the narrow one, which many date parsers do not know.
 const dateText = (state, value) => joinParts(dateParts(state, value)).replaceAll("\u202f", " ");
 
 intlClass("DateTimeFormat", (locales, options) => makeDateFormat(locales, options), {
   format: dateText,
   formatToParts: (state, value) => dateParts(state, value),
-  // Both ends in full, joined by a dash; one where they look the same.
+  // Both ends in full, joined by a dash; only one if they look the same.
   formatRange(state, start, end) {
     if (start === undefined || end === undefined) throw new WrongType("startDate or endDate cannot be undefined");
     const [from, to] = [dateText(state, start), dateText(state, end)];

@@ -9,7 +9,7 @@ const textLanguages = new UniqueSet(`
   seh ses sg shi shn si sk sl smn sn so sq sr st su sv sw syr szl ta te teo tg th ti tk tn to tok tr tt twq tyv tzm ug uk ur uz vai
   vec vi vmw vun wae wo xh xnr xog yav yi yo yrl yue za zgh zh zu
 `.trim().split(/\s+/));
-// The collations of `-u-co-` beside a language's own, and the languages that have them.
+// The collations of `-u-co-` besides the default, and the languages that have them.
 const collationTypes = {
   compat: ["ar"], dict: ["si"], emoji: undefined, eor: undefined, phonebk: ["de"], pinyin: ["zh"], stroke: ["zh"],
   trad: ["bn", "es", "fi", "kn", "sv", "vi"], unihan: ["ja", "ko", "zh"], zhuyin: ["zh"],
@@ -24,7 +24,7 @@ function textLocale(locales) {
   return { tag, locale: tag.replace(/-[a-z\d](?:-.*)?$/i, "") };
 }
 
-// The host's answer, which is missing where it cannot parse the tag.
+// The host's answer; undefined if it cannot parse the tag.
 function answerFor(tag, answer) {
   if (answer === undefined) throw new OutOfRange(`Incorrect locale information provided: \`${textOf(tag, 80)}\` is not a valid locale`);
   return answer;
@@ -48,7 +48,7 @@ function compareTexts({ tag, settings }, one, other) {
   return left === right ? 0 : answerFor(tag, host(OP.COLLATE, stringify([tag, settings, left, right])));
 }
 
-// The collation that the tag asks for, if its language has it.
+// The collation that the tag requests, if its language has it.
 function collationOf(tag) {
   const type = /-u-(?:.*-)?co-([a-z]+)(?:-|$)/.exec(tag)?.[1];
   if (type === undefined || !hasOwn(collationTypes, type)) return "default";
@@ -71,7 +71,7 @@ intlClass("Collator", (locales, options) => {
   resolvedOptions: resolvedCollator,
 }, { callable: true, bound: ["compare"], supports: supportedText });
 
-// Sorting calls `localeCompare` very often, mostly without further arguments.
+// Sorting calls `localeCompare` very often, usually without further arguments.
 const defaultOrder = collatorState();
 addHidden(StringOf.prototype, {
   localeCompare(that, locales, options) {
@@ -80,7 +80,7 @@ addHidden(StringOf.prototype, {
   },
 });
 
-// An end is 31 bits of a UTF-16 offset and the highest bit for words.
+// An end is 31 bits of a UTF-16 offset; the highest bit marks words.
 const endOf = (end) => end & 0x7fffffff;
 
 class Segments {
@@ -135,7 +135,7 @@ class SegmentIterator {
   }
 }
 
-// As on the platform, neither class can be reached from its objects.
+// As on the platform, objects do not expose their class.
 delete Segments.prototype.constructor;
 delete SegmentIterator.prototype.constructor;
 ObjectOf.setPrototypeOf(SegmentIterator.prototype, globalThis.Iterator.prototype);
@@ -164,7 +164,7 @@ function canonicalCode(type, code) {
 
 const displayName = (type, code) => host(OP.DISPLAY_NAME, `${type} ${code}`);
 
-// The longest named beginning, then script, region and variants in parentheses.
+// The longest named prefix, then script, region and variants in parentheses.
 function languageName(tag, languageDisplay) {
   const parts = tag.split("-");
   const dialect = languageDisplay === "dialect" && parts.length === 2 ? displayName("language", tag) : undefined;

@@ -1,4 +1,4 @@
-// Timers, run one after the other when no promise job is left. Waiting is the host's work, and ends at the deadline.
+// Timers, run one after another when no promise job is left. The host waits, at most until the deadline.
 const timers = [];
 const MAX_TIMERS = 1000;
 let lastTimer = 0;
@@ -17,8 +17,7 @@ function clearTimer(id) {
   if (place >= 0) timers.splice(place, 1);
 }
 
-// Runs the timer that is due next; false when there is none. Time passes by waiting only, so that the order of timers
-// depends on their delays and nothing else.
+// Runs the next timer; false if there is none. Time passes only by waiting, so the order of timers depends only on their delays.
 function tick() {
   if (!timers.length) return false;
   let next = timers[0];
@@ -29,7 +28,7 @@ function tick() {
   }
   if (next.interval === undefined) clearTimer(next.id);
   else next.at += next.interval;
-  // An error in a timer is the tool's error only if it awaited it; otherwise it is logged.
+  // An error in a timer fails the tool only if the tool awaited it; otherwise it is logged.
   try {
     apply(next.callback, undefined, next.values);
   } catch (error) {

@@ -1,7 +1,7 @@
-// Which elements does a selector mean? CSS selectors with the additions of jsoup, as functions of a node.
+// CSS selectors with the additions of jsoup, compiled to functions of a node.
 //
-// As in jsoup, classes and attribute values are compared without regard to case, `:contains(text)` looks at an element's
-// text, and a selector that begins with a combinator is relative to the element that is asked.
+// As in jsoup, classes and attribute values are case-insensitive, `:contains(text)` checks an element's text, and a selector that
+// begins with a combinator is relative to the queried element.
 const badSelector = (text, why) =>
   invalidInput("safety.parser.html", "invalid-selector", `selector \`${text}\` cannot be used: ${why}`);
 
@@ -87,7 +87,7 @@ class SelectorReader {
     return attributeTest(this, name.toLowerCase(), operator, value);
   }
 
-  // What stands between the parentheses, which may nest and be quoted.
+  // Reads the text between parentheses, which may nest and be quoted.
   argument(name) {
     if (this.peek() !== "(") throw this.fail(`\`:${name}\` needs an argument in parentheses`);
     const start = ++this.at;
@@ -144,7 +144,7 @@ function attributeTest(reader, name, operator, written) {
     case "|=": return read((found) => found === value || found.startsWith(value + "-"));
     default: break;
   }
-  // A word of a list, as in CSS; anything that is no plain word is a regular expression, as in jsoup.
+  // A word of a list, as in CSS; everything else is a regular expression, as in jsoup.
   if (/^[\w-]*$/.test(value)) return read((found) => value !== "" && found.split(/\s+/).includes(value));
   const pattern = selectorPattern(reader, written);
   return read((_, found) => pattern.test(found));
@@ -159,7 +159,7 @@ function selectorPattern(reader, written) {
   }
 }
 
-// Places among siblings count from one.
+// Positions among siblings count from one.
 function placeAmong(node, fits, backwards) {
   let place = 0;
   const siblings = node.up ? node.up.kids : [node];
@@ -234,8 +234,7 @@ function chainsOf(text) {
   return new SelectorReader(StringOf(text)).list();
 }
 
-// Whether the node fits the chain up to `last`, and what stands to the left of it fits too. `scope` is what a leading
-// combinator is relative to.
+// Whether the node matches the chain up to `last`, including everything to its left. A leading combinator is relative to `scope`.
 function fitsChain(node, chain, last, scope) {
   const { combinator, tests } = chain[last];
   if (node.tag === "#root") return false;
@@ -260,7 +259,7 @@ function someBelow(root, chains) {
   for (let node = nodeAfter(root, root); node !== null; node = nodeAfter(node, root)) {
     if (node.tag !== undefined && fitsAny(node, chains, root)) return true;
   }
-  // Siblings are not below, and are looked at only where the selector asks for them.
+  // Siblings are not descendants, so they are checked only if the selector asks for them.
   if (!chains.some(([first]) => first.combinator === "+" || first.combinator === "~")) return false;
   for (let next = elementBeside(root, 1); next !== null; next = elementBeside(next, 1)) {
     if (fitsAny(next, chains, root)) return true;
@@ -268,7 +267,7 @@ function someBelow(root, chains) {
   return false;
 }
 
-// The element itself and all below it, in the order of the page; only the first when `most` is 1.
+// Matches among the element itself and its descendants, in document order; only the first if `most` is 1.
 function selectNodes(root, selector, most) {
   const chains = chainsOf(selector);
   const found = [];

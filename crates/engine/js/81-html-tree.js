@@ -1,5 +1,5 @@
-// A page's nodes, and what they say. Elements are {tag, attrs, kids, up}, the others {text}, {comment} or {doctype}, and
-// `up`. Nothing here recurses, for pages nest deeply.
+// Nodes of a page and their text. Elements are {tag, attrs, kids, up}, other nodes {text}, {comment} or {doctype}, with `up`.
+// Nothing here recurses, because pages nest deeply.
 function treeOf(list) {
   const root = { tag: "#root", attrs: null, kids: [], up: null };
   let open = root;
@@ -31,7 +31,7 @@ function nodeAfter(node, root) {
   return null;
 }
 
-// A node's place is looked up where it was last seen before it is searched for.
+// Looks for a node at its last known index before searching all siblings.
 function placeOf(node) {
   const { kids } = node.up;
   if (kids[node.place] !== node) {
@@ -77,7 +77,7 @@ function putNodes(parent, place, nodes) {
   parent.kids = [...parent.kids.slice(0, place), ...nodes, ...parent.kids.slice(place)];
 }
 
-// Visits a node and all below it, `enter` before and `leave` after what is in an element.
+// Visits a node and its descendants; calls `enter` before and `leave` after the content of an element.
 function walkNodes(root, enter, leave) {
   let node = root;
   for (;;) {
@@ -113,7 +113,7 @@ const voidTags = tagSet("area base br col embed hr img input link meta param sou
 const squeeze = (text) => text.replace(/[\u200b\u00ad]/g, "").replace(/[ \t\n\f\r\u00a0]+/g, " ");
 const keepsSpace = (node) => node.tag === "pre" || node.tag === "textarea" || (node.up !== null && node.up.tag === "pre");
 
-// Text as a reader sees it: white space collapsed, blocks and line breaks apart.
+// Text as a reader sees it: white space collapsed, blocks and line breaks separated.
 class Reading {
   text = "";
 
@@ -148,7 +148,7 @@ function ownTextOfNode(root) {
   return reading.text.trim();
 }
 
-// What is between the tags of scripts and styles.
+// The content of scripts and styles.
 function dataOfNode(root) {
   let data = "";
   walkNodes(root, (node) => {
@@ -167,7 +167,7 @@ function openingTag(node) {
   return tag + ">";
 }
 
-// HTML as a browser would write it: nothing is indented or made pretty.
+// HTML as a browser serialises it, without indentation.
 function htmlOfNode(root) {
   const parts = [];
   walkNodes(root, (node) => {

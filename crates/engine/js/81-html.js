@@ -1,7 +1,7 @@
-// What a tool holds of a page: documents, elements and lists of elements, after the manner of jsoup.
+// The objects that tools use: documents, elements and lists of elements, modelled on jsoup.
 //
-// Readers give texts and never null; what changes the page gives the element itself, to go on with. Written out, by
-// `toString` or as JSON, each of them is its HTML.
+// Getters return strings and never null; methods that change the page return the element for chaining. `toString` and JSON give
+// the HTML.
 let nodeOfElement;
 
 class Element {
@@ -25,7 +25,7 @@ class Element {
     return elementsOf(nodes.map((node) => elementOf(node, this.#page)));
   }
 
-  // Elements, or HTML read for its place, as nodes that belong to nobody.
+  // Converts elements or HTML (parsed in context) to detached nodes.
   #content(value, place) {
     const known = typeof value === "object" && value !== null ? nodeOfElement(value) : undefined;
     if (known) {
@@ -91,7 +91,7 @@ class Element {
     return this.#list(found);
   }
 
-  // White space collapsed, as a reader sees it. With a value, the element's whole content is replaced by that text.
+  // Text with white space collapsed, as a reader sees it. With a value, replaces the whole content by that text.
   text(value) {
     if (value === undefined) return textOfNode(this.#node);
     this.empty();
@@ -103,7 +103,7 @@ class Element {
     return ownTextOfNode(this.#node);
   }
 
-  // All text below the element exactly as it was written.
+  // All text of the element, unchanged.
   wholeText() {
     let text = "";
     walkNodes(this.#node, (node) => {
@@ -140,7 +140,7 @@ class Element {
     return this.outerHtml();
   }
 
-  // `abs:href` is the link made absolute, or "" where that cannot be.
+  // `abs:href` is the absolute link, or "" if there is none.
   attr(name, value) {
     const key = StringOf(name).toLowerCase();
     if (value !== undefined) {
@@ -155,7 +155,7 @@ class Element {
     return this.attr("abs:" + name);
   }
 
-  // Names in SVG keep their case; otherwise they are lower case already.
+  // SVG names keep their case; all others are already lower case.
   #attribute(key) {
     const { attrs } = this.#node;
     for (let i = 0; attrs && i < attrs.length; i += 2) if (attrs[i].toLowerCase() === key) return attrs[i + 1];
@@ -172,7 +172,7 @@ class Element {
     return this;
   }
 
-  // A copy, as an object of texts.
+  // A copy, as an object of strings.
   attributes() {
     const { attrs } = this.#node;
     const copy = {};
@@ -308,7 +308,7 @@ class Document extends Element {
   }
 }
 
-// An array of elements with the methods of one; `map` and `filter` give plain arrays.
+// An array of elements with the methods of one; `map` and `filter` return plain arrays.
 class Elements extends ArrayOf {
   static get [SymbolOf.species]() {
     return ArrayOf;
@@ -368,7 +368,7 @@ class Elements extends ArrayOf {
     return this.filter((element) => element.hasAttr(name)).map((element) => element.attr(name));
   }
 
-  // Of the first element that has the attribute; with a value, it is set on all.
+  // The value of the first element that has the attribute; with a value, sets it on all.
   attr(name, value) {
     if (value === undefined) return this.find((element) => element.hasAttr(name))?.attr(name) ?? "";
     for (const element of this) element.attr(name, value);
@@ -407,7 +407,7 @@ function elementsOf(elements) {
   return list;
 }
 
-// One element is one object, however often it is asked for.
+// The same element is always the same object.
 function elementOf(node, page) {
   return node.face ??= node.tag === "#root" ? new Document(node, page) : new Element(node, page);
 }

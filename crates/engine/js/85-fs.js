@@ -1,4 +1,4 @@
-// `safety.fs`: thin wrappers. The gateway checks every path and does the work with the call's grants.
+// `safety.fs`: thin wrappers. The gateway checks every path and does the work with the grants of the call.
 function fileCall(name, values, options) {
   const pairs = [];
   for (const key of keys(options ?? {})) {
@@ -31,7 +31,7 @@ function options(name, value) {
   return value;
 }
 
-// A function of `count` needed and `most` possible arguments, with options behind them where it has any.
+// A function with `count` required and `most` allowed arguments, followed by options if it has any.
 const fileFunction = (name, count, most, hasOptions) => function (...values) {
   need(name, values, count);
   return fileCall(name, values.slice(0, most), hasOptions ? options(name, values[most]) : undefined);

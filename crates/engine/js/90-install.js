@@ -1,4 +1,4 @@
-// What a tool sees depends on its grants, one bit each. What is not granted is not there.
+// Installs the globals that the tool's grants allow, one bit each. Everything else does not exist.
 const GRANT_FETCH = 1;
 const GRANT_READ = 2;
 const GRANT_WRITE = 4;

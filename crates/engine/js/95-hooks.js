@@ -1,4 +1,4 @@
-// What the glue calls: never reachable by a tool.
+// Hooks that the glue calls; tools cannot reach them.
 function wholeTextOf(value) {
   try {
     return StringOf(value);
@@ -7,18 +7,18 @@ function wholeTextOf(value) {
   }
 }
 
-// For messages: the whole text, or its length. A part of it could be the beginning of a secret, which the gateway cannot mask.
+// For messages: the whole text, or its length. The gateway could not redact the beginning of a secret.
 function textOf(value, limit) {
   const text = wholeTextOf(value);
   return text.length > limit ? `(${text.length} characters)` : text;
 }
 
-// All of it together stays below what the gateway takes for an error, also where each character is written as six.
-// The gateway takes a message or a stack of `LONG` characters for one that was cut off here (handlers/src/js/report.rs).
+// The total stays below the gateway's limit for an error, even if each character takes six bytes. The gateway treats a message or
+// stack of `LONG` characters as truncated here (handlers/src/js/report.rs).
 const LONG = 4000;
 const SHORT = 200;
 
-// Whatever was thrown, as JSON. Getters and proxies of the tool may interfere; then less is said.
+// Describes any thrown value as JSON. The tool's getters and proxies may interfere; the description is then shorter.
 function describe(thrown) {
   const beginningOf = (value) => wholeTextOf(value).slice(0, LONG);
   const read = (name, shown) => {
@@ -44,7 +44,7 @@ function describe(thrown) {
   });
 }
 
-// A function's text, whatever the tool has made of `toString`.
+// The source text of a function, even if the tool replaced `toString`.
 const functionText = Function.prototype.toString;
 const { indexOf: placeIn, startsWith } = StringOf.prototype;
 const STRICT = '{"use strict";{';
@@ -52,7 +52,7 @@ function source(value) {
   if (typeof value !== "function") return undefined;
   const text = apply(functionText, value, []);
   const body = apply(placeIn, text, ["{"]);
-  // The parenthesis before it, the names, and what opens the block that the code stands in.
+  // The parenthesis before it, the names, and the opening of the block around the code.
   wrapperColumns = 1 + body + (apply(startsWith, text, [STRICT, body]) ? STRICT.length : 2);
   return text;
 }

@@ -1,8 +1,8 @@
-//! How is the engine compiled and run? Shared with the build script: compiled code only loads under equal settings.
+//! Engine settings. Shared with the build script, because compiled code only loads with equal settings.
 
 use wasmtime::Config;
 
-/// The settings that change the compiled code.
+/// The settings that affect the compiled code.
 pub fn config() -> Config {
     let mut config = Config::new();
     config.consume_fuel(true);
@@ -13,15 +13,15 @@ pub fn config() -> Config {
     config
 }
 
-/// JavaScript's own stack, in the linear memory. It must run out before `WASM_STACK` does, so that deep recursion is
-/// a RangeError and not a trap.
+/// JavaScript's stack, in the linear memory. It must run out before `WASM_STACK`: deep recursion is then a RangeError
+/// and not a trap.
 pub const SCRIPT_STACK: usize = 256 << 10;
 
-/// The native stack that WebAssembly may use; a good deal less than the worker's main thread has.
+/// The native stack for WebAssembly; much smaller than the stack of the worker's main thread.
 pub const WASM_STACK: usize = 2 << 20;
 
-/// The heap that is grown before the snapshot is taken.
+/// The heap size before the snapshot is taken.
 pub const PREGROWN_HEAP: usize = 640 << 10;
 
-/// The most that any call's linear memory may grow to.
+/// The limit of the linear memory for every call.
 pub const MAX_LINEAR_MEMORY: usize = 512 << 20;

@@ -1,7 +1,7 @@
-//! QuickJS-ng as WebAssembly, with the helper prelude already loaded.
+//! QuickJS-ng compiled to WebAssembly, with the helper prelude already loaded.
 //!
-//! The build script compiles the engine's C sources to WebAssembly, runs its initialisation together with the prelude
-//! in `js/`, takes a snapshot of the memory and compiles that ahead of time. What remains here is to load it.
+//! The build script compiles the C sources to WebAssembly, runs the initialisation with the prelude in `js/`, takes a
+//! snapshot of the memory and compiles that ahead of time. This crate loads the result.
 
 #[expect(dead_code, reason = "the build script needs the rest")]
 mod config;
@@ -14,23 +14,23 @@ pub use config::{MAX_LINEAR_MEMORY, WASM_STACK};
 pub use op::Op;
 use wasmtime::{Config, Engine, Module};
 
-/// The engine's settings, to which the worker adds how memory is allocated.
+/// The engine's settings. The worker adds the memory allocation strategy.
 pub fn config() -> Config {
     let mut config = config::config();
     loader::in_place(&mut config);
     config
 }
 
-/// The compiled engine as a module of `engine`, whose settings must come from [`config`].
+/// Returns the compiled engine as a module of `engine`, whose settings must come from [`config`].
 pub fn load(engine: &Engine) -> Result<Module, LoadError> {
     loader::load(engine)
 }
 
-/// The SHA-256 of the snapshot: which engine and which prelude a call ran on.
+/// The SHA-256 of the snapshot. It identifies the engine and prelude of a call.
 pub const SNAPSHOT_DIGEST: &str = env!("TOOLGATE_SNAPSHOT_DIGEST");
 
-/// The linear memory of an instance that has run nothing, to compare with. It lies in the program's file and costs a
-/// process no memory of its own.
+/// The linear memory of an instance that has not run anything, for comparison. It is part of the program file and takes
+/// no extra memory.
 pub fn snapshot_memory() -> &'static [u8] {
     include_bytes!(concat!(env!("OUT_DIR"), "/engine.memory"))
 }
@@ -40,7 +40,7 @@ pub fn snapshot_bytes() -> usize {
     snapshot_memory().len()
 }
 
-/// The embedded engine does not fit this program or this processor.
+/// The embedded engine does not match this program or processor.
 #[derive(Debug)]
 pub struct LoadError(String);
 

@@ -1,4 +1,4 @@
-//! Is the embedded code ours? Then it becomes a module, where it lies.
+//! Loads the embedded compiled engine in place, after checking that it is ours.
 #![expect(
     unsafe_code,
     reason = "loading compiled code is trusting it; this file is where the trust is checked"
@@ -17,23 +17,22 @@ use wasmtime::{Config, CustomCodeMemory, Engine, Module};
 
 use crate::LoadError;
 
-/// The settings for [`load`]: code is made executable where the program's file is mapped, so that all workers of a host
-/// share its pages and none has a copy.
+/// Settings for [`load`]: code becomes executable where the program file is mapped. All workers of a host share its
+/// pages.
 pub fn in_place(config: &mut Config) {
     config.with_custom_code_memory(Some(Arc::new(InPlace)));
 }
 
-/// The compiled engine as a module of `engine`. Once in a process: of two modules in one place, the end of the first would take
-/// the right to run from the second.
+/// Loads the compiled engine as a module of `engine`. Only once per process: two modules would share the same pages,
+/// and dropping the first would make the second non-executable.
 pub fn load(engine: &Engine) -> Result<Module, LoadError> {
     if IS_LOADED.swap(true, Ordering::AcqRel) {
-        return Err(LoadError("it is loaded already, and a process loads it once".to_owned()));
+        return Err(LoadError("it is already loaded; a process can load it only once".to_owned()));
     }
     let code = NonNull::from(COMPILED.bytes.as_slice());
-    // SAFETY: `deserialize_raw` requires bytes that `Engine::precompile_module` made, that nobody alters and that live as
-    // long as the module. `COMPILED` is put into this binary by our own build script, from the same wasmtime version, is
-    // a static in read-only memory, and is never written to. Wasmtime itself refuses code made with other settings or
-    // for another processor.
+    // SAFETY: `deserialize_raw` requires bytes from `Engine::precompile_module` that never change and outlive the
+    // module. Our build script put `COMPILED` into this binary with the same wasmtime version. It is a static in
+    // read-only memory. Wasmtime itself rejects code for other settings or another processor.
     unsafe { Module::deserialize_raw(engine, code) }.map_err(|error| LoadError(format!("{error:#}")))
 }
 
@@ -59,15 +58,15 @@ fn protect(start: *const u8, len: usize, rights: libc::c_int) -> wasmtime::Resul
     let begin = (&raw const COMPILED).cast::<u8>();
     let end = begin.wrapping_add(size_of_val(&COMPILED));
     if start < begin || start.wrapping_add(len) > end {
-        wasmtime::bail!("only the embedded engine becomes executable");
+        wasmtime::bail!("only the embedded engine may become executable");
     }
-    // SAFETY: mprotect changes the rights of whole pages and no byte. The range lies in `COMPILED`, which fills its
-    // pages alone because of its alignment, and neither of the two rights lets anybody write.
+    // SAFETY: mprotect changes the protection of whole pages and no byte. The range is inside `COMPILED`, which does
+    // not share its pages because of its alignment, and neither protection allows writing.
     let status = unsafe { libc::mprotect(start.cast_mut().cast(), len, rights) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error().into()) }
 }
 
-/// Aligned to the largest page of the processors we build for.
+/// Aligned to the largest page size of the supported processors.
 #[repr(C, align(65536))]
 struct Aligned<const LEN: usize> {
     bytes: [u8; LEN],

@@ -1,10 +1,10 @@
-//! What can JavaScript ask its host for? The numbers by which prelude and worker understand each other.
+//! Operations that JavaScript can request from its host, by number.
 //!
 //! Shared with the build script, which writes the same names into the prelude as `OP`.
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $variant:ident = $number:literal as $name:literal;)+) => {
-        /// One question to the host. `1..100` are answered in the worker, the rest are the gateway's to decide.
+        /// One request to the host. The worker answers `1..100`; the gateway decides the rest.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub enum Op { $($(#[$doc])* $variant = $number),+ }
 
@@ -26,62 +26,63 @@ macro_rules! ops {
 }
 
 ops! {
-    /// Text: the level's letter (`l i w e d`) and the line.
+    /// Text: the letter of the level (`l i w e d`) and the line.
     Console = 1 as "CONSOLE";
     /// Text: milliseconds. Returns after that time or at the deadline.
     Sleep = 2 as "SLEEP";
-    /// Text: how many. Bytes come back.
+    /// Text: the number of bytes. Returns random bytes.
     Random = 3 as "RANDOM";
-    /// Text. Its UTF-8 bytes come back; lone surrogates have become U+FFFD.
+    /// Text. Returns its UTF-8 bytes, with U+FFFD for lone surrogates.
     Utf8Encode = 4 as "UTF8_ENCODE";
-    /// Bytes, and as text the encoding's name, `fatal` or `replace`, and `keep` or `strip` for the byte order mark, parted
-    /// by spaces. Nothing comes back for bytes that `fatal` does not let pass.
+    /// Bytes, and as text an encoding name, `fatal` or `replace`, and `keep` or `strip` for the byte order mark,
+    /// separated by spaces. With `fatal`, invalid bytes return nothing.
     Decode = 5 as "DECODE";
-    /// Text: an encoding's label. Its name comes back, or nothing.
+    /// Text: the label of an encoding. Returns its name, or nothing.
     EncodingName = 6 as "ENCODING_NAME";
-    /// JSON `[input, base or null]`; a JSON array of the URL's parts comes back, or nothing.
+    /// JSON `[input, base or null]`. Returns a JSON array of the URL's parts, or nothing.
     UrlParse = 10 as "URL_PARSE";
-    /// JSON `[href, part, value]`; the parts of the changed URL come back, or nothing.
+    /// JSON `[href, part, value]`. Returns the parts of the changed URL, or nothing.
     UrlSet = 11 as "URL_SET";
     /// Text: the algorithm. Bytes: the data.
     Digest = 20 as "DIGEST";
     /// JSON `{hash, keyLength}`. Bytes: the key and the data.
     HmacSign = 21 as "HMAC_SIGN";
-    /// JSON `{hash, keyLength, signatureLength}`. Bytes: the key, the signature and the data. JSON `true` or `false` comes back.
+    /// JSON `{hash, keyLength, signatureLength}`. Bytes: the key, the signature and the data. Returns JSON `true` or
+    /// `false`.
     HmacVerify = 22 as "HMAC_VERIFY";
     /// JSON `{keyLength, ivLength, aadLength}`. Bytes: key, nonce, additional data, plaintext.
     AesGcmEncrypt = 23 as "AES_GCM_ENCRYPT";
-    /// As `AesGcmEncrypt`, with the ciphertext and its tag.
+    /// Like `AesGcmEncrypt`, with the ciphertext and its tag.
     AesGcmDecrypt = 24 as "AES_GCM_DECRYPT";
     /// JSON `{hash, keyLength, saltLength, length}`. Bytes: key, salt, info.
     Hkdf = 25 as "HKDF";
     /// JSON `{hash, keyLength, iterations, length}`. Bytes: password, salt.
     Pbkdf2 = 26 as "PBKDF2";
-    /// JSON `[epoch milliseconds, zone]`; the zone's wall clock comes back as a JSON array.
+    /// JSON `[epoch milliseconds, zone]`. Returns the zone's local time as a JSON array.
     ZonedTime = 30 as "ZONED_TIME";
-    /// Text: a time zone's name. Its canonical spelling comes back, or nothing.
+    /// Text: the name of a time zone. Returns its canonical spelling, or nothing.
     ZoneName = 31 as "ZONE_NAME";
-    /// JSON `[locale, settings, text, text]`; `-1`, `0` or `1` comes back, or nothing for an invalid locale. The settings
-    /// are four characters, the last three `-` for the locale's default: sensitivity (`b a c v`), numeric (`0 1`), the case
-    /// that comes first (`u l 0`), and whether punctuation is ignored (`0 1`).
+    /// JSON `[locale, settings, text, text]`. Returns `-1`, `0` or `1`, or nothing for an invalid locale. The settings
+    /// are four characters, the last three `-` for the locale's default: sensitivity (`b a c v`), numeric (`0 1`), the
+    /// case that sorts first (`u l 0`), and whether punctuation is ignored (`0 1`).
     Collate = 32 as "COLLATE";
-    /// JSON `[locale, settings]`; JSON `[numeric, caseFirst, ignorePunctuation]` as used comes back, or nothing for an
-    /// invalid locale.
+    /// JSON `[locale, settings]`. Returns the effective JSON `[numeric, caseFirst, ignorePunctuation]`, or nothing for
+    /// an invalid locale.
     Collator = 33 as "COLLATOR";
-    /// Text: the granularity, a space, the locale, a line feed and the text. The segments' ends come back as 32-bit
+    /// Text: the granularity, a space, the locale, a line feed and the text. Returns the ends of the segments as 32-bit
     /// little-endian UTF-16 offsets, with the highest bit set for words; or nothing for an invalid locale.
     Segment = 34 as "SEGMENT";
-    /// Text: `language`, `region`, `script` or `currency`, a space and the code. Its English name comes back, or nothing.
+    /// Text: `language`, `region`, `script` or `currency`, a space and the code. Returns its English name, or nothing.
     DisplayName = 35 as "DISPLAY_NAME";
-    /// Text: a page. A tree comes back.
+    /// Text: an HTML page. Returns a tree.
     ParseHtml = 40 as "PARSE_HTML";
     ParseXml = 41 as "PARSE_XML";
     /// JSON `[text, {header, delimiter}]`.
     ParseCsv = 42 as "PARSE_CSV";
     ParseYaml = 43 as "PARSE_YAML";
-    /// JSON: the request. Bytes: its body. JSON comes back, with the id of the body.
+    /// JSON: the request. Bytes: its body. Returns JSON with the id of the response body.
     Fetch = 100 as "FETCH";
-    /// Text: the id of a fetched body, which is handed over once more for each question.
+    /// Text: the id of a fetched body. Each request returns it again.
     FetchedText = 101 as "FETCHED_TEXT";
     FetchedBytes = 102 as "FETCHED_BYTES";
     /// JSON `[function, …arguments]`.
