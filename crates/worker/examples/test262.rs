@@ -1,8 +1,9 @@
-//! Which share of the language suite passes? Takes the folder of a checkout of test262, and below `test/` what to run.
+//! Runs the test262 language suite and reports the share that passes. Arguments: the directory of a test262 checkout,
+//! and what to run below `test/`.
 //!
 //! `cargo run --release --package toolgate-worker --example test262 -- ../test262 language`
 //!
-//! A test passes if it does in every mode that it is for: sloppy and strict, unless its flags say otherwise.
+//! A test must pass in every mode that it applies to: sloppy and strict, unless its flags say otherwise.
 #![allow(clippy::print_stdout, reason = "its output is the result")]
 
 use std::{
@@ -14,14 +15,14 @@ use std::{
 
 use serde::Deserialize;
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, Run, RunLimits};
-use toolgate_worker::{EffectPort, LinkLost, Machine};
+use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let suite = PathBuf::from(arguments.next().ok_or("usage: test262 CHECKOUT [FOLDER BELOW test/]")?);
     let below = arguments.next().unwrap_or_else(|| "language".to_owned());
     let harness = suite.join("harness");
-    let machine = Machine::new()?;
+    let machine = ScriptMachine::new()?;
     let mut tests = Vec::new();
     gather(&suite.join("test").join(below), &mut tests)?;
     tests.sort();
@@ -63,7 +64,7 @@ fn gather(folder: &Path, tests: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a test says of itself before its code, as far as it matters here.
+/// The relevant metadata of a test.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Header {
@@ -92,7 +93,7 @@ impl Header {
         self.flags.iter().any(|own| own == flag)
     }
 
-    /// A tool body is no module, and has no second thread or realm.
+    /// Whether a tool body cannot run this test: modules, second threads and realms are not available.
     fn is_beyond_a_body(&self) -> bool {
         let features = ["Atomics", "SharedArrayBuffer", "cross-realm"];
         self.has("module")
@@ -100,7 +101,7 @@ impl Header {
             || self.features.iter().any(|feature| features.contains(&feature.as_str()))
     }
 
-    /// What to put before the test, once for each mode.
+    /// The prefix of the test for each mode.
     fn modes(&self) -> &'static [&'static str] {
         const STRICT: &str = "\"use strict\";\n";
         if self.has("raw") || self.has("noStrict") {
@@ -113,11 +114,11 @@ impl Header {
     }
 }
 
-/// `None` for what a tool body can never be.
-fn judge(machine: &Machine, harness: &Path, text: &str) -> Result<Option<bool>, Box<dyn Error>> {
+/// Returns `None` for tests that a tool body cannot run.
+fn judge(machine: &ScriptMachine, harness: &Path, text: &str) -> Result<Option<bool>, Box<dyn Error>> {
     let header = Header::of(text)?;
     let files = harness_of(&header, harness)?;
-    // What a host of tests would give them: realms, agents, a way to detach buffers.
+    // The host hooks of the suite: realms, agents, detaching buffers.
     let needs_host = files.iter().map(String::as_str).chain([text]).any(|script| script.contains("$262."));
     if header.is_beyond_a_body() || needs_host {
         return Ok(None);
@@ -140,17 +141,22 @@ fn harness_of(header: &Header, folder: &Path) -> Result<Vec<String>, Box<dyn Err
     Ok(usual.chain(header.includes.iter().map(String::as_str)).map(read).collect::<Result<_, _>>()?)
 }
 
-/// What became of one run.
+/// The result of one run.
 #[derive(Deserialize)]
-struct Outcome {
-    /// The name of what was thrown.
+struct ScriptOutcome {
+    /// The name of the thrown error.
     threw: Option<String>,
-    /// What was printed; an asynchronous test says so how it went.
+    /// The printed lines; an asynchronous test reports its result there.
     said: Vec<String>,
 }
 
-fn passes(machine: &Machine, header: &Header, files: &[String], test: &str) -> Result<bool, Box<dyn Error>> {
-    // Names that only a script as a whole would share are put into the test's own text.
+fn passes(
+    machine: &ScriptMachine,
+    header: &Header,
+    files: &[String],
+    test: &str,
+) -> Result<bool, Box<dyn Error>> {
+    // Names that only whole scripts would share are put into the test's own source.
     let is_shared =
         |file: &&String| !["class ", "const ", "let "].iter().any(|word| file.contains(&format!("\n{word}")));
     let (shared, own): (Vec<&String>, Vec<&String>) = files.iter().partition(is_shared);
@@ -162,19 +168,20 @@ fn passes(machine: &Machine, header: &Header, files: &[String], test: &str) -> R
     let Ending::Value(json) = evaluate(machine, &shared, &test, header.has("async"))? else {
         return Ok(false);
     };
-    let Ok(outcome) = serde_json::from_str::<Outcome>(&json) else { return Ok(false) };
+    let Ok(outcome) = serde_json::from_str::<ScriptOutcome>(&json) else { return Ok(false) };
     Ok(match (&header.negative, outcome.threw) {
         (Some(negative), threw) => threw.as_ref() == Some(&negative.name),
         (None, Some(_)) => false,
-        // It is done when it says so, once; silence is no success.
+        // An asynchronous test passes only if it reports completion exactly once.
         (None, None) if header.has("async") => outcome.said == ["Test262:AsyncTestComplete"],
         (None, None) => true,
     })
 }
 
-/// Each as a script of its own, by an indirect eval. A test that never says that it is done leaves a promise unsettled.
+/// Evaluates each file as a separate script by an indirect eval. A test that never completes leaves an unsettled
+/// promise.
 fn evaluate(
-    machine: &Machine,
+    machine: &ScriptMachine,
     shared: &[&String],
     test: &str,
     is_asynchronous: bool,
@@ -203,12 +210,12 @@ fn evaluate(
         host_bytes: 0,
     };
     let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
-    Ok(machine.evaluate(&load, &run, Box::new(Nobody))?.ending)
+    Ok(machine.evaluate(&load, &run, Box::new(NoGateway))?.ending)
 }
 
-struct Nobody;
+struct NoGateway;
 
-impl EffectPort for Nobody {
+impl EffectPort for NoGateway {
     fn ask(&mut self, _effect: Effect) -> Result<EffectAnswer, LinkLost> {
         let nobody = || "nobody".to_owned();
         Ok(EffectAnswer::Refused(EffectError {
@@ -226,9 +233,9 @@ impl EffectPort for Nobody {
 mod tests {
     use super::*;
 
-    /// A harness of our own, so that nothing of the suite is needed.
+    /// A minimal harness, so the suite itself is not needed.
     fn verdicts(tests: &[(&str, Option<bool>)]) {
-        let machine = Machine::new().unwrap();
+        let machine = ScriptMachine::new().unwrap();
         let harness = std::env::temp_dir().join(format!("toolgate-test262-{}", std::process::id()));
         fs::create_dir_all(&harness).unwrap();
         for (file, text) in [
@@ -253,17 +260,17 @@ mod tests {
     const DONE: &str = "function $DONE(error) { print(error ? 'Test262:AsyncTestFailure:' + error : 'Test262:AsyncTestComplete'); }";
 
     #[test]
-    fn a_test_is_judged_by_its_header() {
+    fn test_is_evaluated_by_its_header() {
         verdicts(&[
             ("assert(true)", Some(true)),
             ("assert(false)", Some(false)),
-            // Asynchronous: only what says that it is done is done.
+            // Asynchronous: only a completion report counts.
             ("/*---\nflags: [async]\n---*/ Promise.resolve().then(() => $DONE())", Some(true)),
             ("/*---\nflags: [async]\n---*/ Promise.resolve().then(() => $DONE('no'))", Some(false)),
             ("/*---\nflags: [async]\n---*/ $DONE(); Promise.resolve().then(() => $DONE('no'))", Some(false)),
             ("/*---\nflags: [async]\n---*/ 1", Some(false)),
             ("/*---\nflags: [async]\n---*/ throw 1", Some(false)),
-            // Both modes, unless it says otherwise.
+            // Both modes, unless the flags say otherwise.
             ("assert((function () { return this })() !== undefined)", Some(false)),
             ("assert((function () { return this })() === undefined)", Some(false)),
             (
@@ -275,12 +282,12 @@ mod tests {
                 Some(true),
             ),
             ("/*---\nflags: [raw]\n---*/ if (typeof assert !== 'undefined') throw 1", Some(true)),
-            // Failures that are wanted.
+            // Expected failures.
             ("/*---\nnegative:\n  phase: parse\n  type: SyntaxError\n---*/ a b", Some(true)),
             ("/*---\nnegative:\n  phase: parse\n  type: SyntaxError\n---*/ 1", Some(false)),
             ("/*---\nnegative:\n  phase: runtime\n  type: Test262Error\n---*/ assert(false)", Some(true)),
             ("/*---\nnegative:\n  phase: runtime\n  type: RangeError\n---*/ assert(false)", Some(false)),
-            // Words of a description are no flags.
+            // Words in a description are not flags.
             ("/*---\ndescription: a module of Atomics, raw\n---*/ assert(true)", Some(true)),
             ("/*---\nflags: [module]\n---*/ 1", None),
             ("/*---\nfeatures: [SharedArrayBuffer]\n---*/ 1", None),

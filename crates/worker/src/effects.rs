@@ -1,4 +1,5 @@
-//! How does a wish of JavaScript become a frame? Parsed here, behind both walls; the gateway sees typed fields.
+//! Turns effect requests of JavaScript into frames. Their JSON is parsed here, inside the sandbox; the gateway receives
+//! typed fields.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -6,17 +7,17 @@ use toolgate_engine::Op;
 use toolgate_sandbox::wire::{Effect, EffectAnswer, FetchAnswer, FetchCall, FileCall, Redirect};
 
 use crate::{
-    helpers::{Answer, ErrorClass, HelperError},
-    machine::Call,
+    helpers::{ErrorClass, HelperAnswer, HelperError},
+    machine::CallState,
 };
 
 /// Answers the ops that the gateway decides.
 pub fn ask(
-    call: &mut Call,
+    call: &mut CallState,
     op: Op,
     text: &str,
     bytes: Vec<u8>,
-) -> wasmtime::Result<Result<Answer, HelperError>> {
+) -> wasmtime::Result<Result<HelperAnswer, HelperError>> {
     let size = text.len().saturating_add(bytes.len());
     let effect = match op {
         Op::FetchedText | Op::FetchedBytes => return Ok(fetched(call, op, text)),
@@ -28,16 +29,16 @@ pub fn ask(
         Err(error) => return Ok(Err(error)),
     };
     if !effect.fits() {
-        let message = "a part of the request is larger than the gateway takes";
+        let message = "a part of the request is larger than the gateway accepts; send less";
         return Ok(Err(HelperError::invalid("host", "request-too-large", message)));
     }
     let Some(answer) = call.ask(effect, size)? else {
-        let message = "nothing outside can be reached while a tool is loaded";
+        let message = "effects are not available while a tool is loaded; use them in the function that runs";
         return Ok(Err(HelperError::new(ErrorClass::Security, "host", "not-running", message)));
     };
     Ok(match answer {
-        EffectAnswer::Json(answer) => Ok(Answer::Json(answer.text)),
-        EffectAnswer::Fetched(answer) => Ok(Answer::Json(keep(call, answer)?)),
+        EffectAnswer::Json(answer) => Ok(HelperAnswer::Json(answer.text)),
+        EffectAnswer::Fetched(answer) => Ok(HelperAnswer::Json(keep(call, answer)?)),
         EffectAnswer::Refused(error) => Err(HelperError {
             class: match error.kind.as_str() {
                 "INVALID_INPUT" => ErrorClass::InvalidInput,
@@ -51,8 +52,8 @@ pub fn ask(
     })
 }
 
-/// The body stays here until the tool asks for it, as text or as bytes.
-fn keep(call: &mut Call, answer: FetchAnswer) -> wasmtime::Result<String> {
+/// Keeps the body here until the tool reads it as text or bytes.
+fn keep(call: &mut CallState, answer: FetchAnswer) -> wasmtime::Result<String> {
     let length = answer.body.len();
     let id = call.keep_body(answer.body)?;
     let meta = json!({
@@ -67,17 +68,19 @@ fn keep(call: &mut Call, answer: FetchAnswer) -> wasmtime::Result<String> {
     Ok(meta.to_string())
 }
 
-fn fetched(call: &Call, op: Op, id: &str) -> Result<Answer, HelperError> {
+fn fetched(call: &CallState, op: Op, id: &str) -> Result<HelperAnswer, HelperError> {
     let body = id.parse().ok().and_then(|id: usize| call.body(id));
-    let Some(body) = body else { return Err(HelperError::invalid("fetch", "no-such-body", "no such body")) };
+    let Some(body) = body else {
+        return Err(HelperError::invalid("fetch", "no-such-body", "unknown body id"));
+    };
     Ok(if op == Op::FetchedText {
         let mut text = String::from_utf8_lossy(body).into_owned();
         if text.starts_with(BYTE_ORDER_MARK) {
             text.drain(..BYTE_ORDER_MARK.len_utf8());
         }
-        Answer::Text(text)
+        HelperAnswer::Text(text)
     } else {
-        Answer::Bytes(body.to_vec())
+        HelperAnswer::Bytes(body.to_vec())
     })
 }
 
@@ -102,7 +105,7 @@ fn fetch_call(text: &str, body: Vec<u8>) -> Result<FetchCall, HelperError> {
         "error" => Redirect::Error,
         "manual" => Redirect::Manual,
         other => {
-            let message = format!("`redirect` is follow, error or manual, not `{other}`");
+            let message = format!("unknown `redirect` value `{other}`; use follow, error or manual");
             return Err(HelperError::invalid("fetch", "invalid-request", message));
         }
     };

@@ -1,4 +1,4 @@
-//! What can be answered without leaving the jail? Pure functions of their input, written in Rust.
+//! Helpers that need no effects: pure functions of their input, in Rust.
 
 mod charge;
 mod collation;
@@ -17,9 +17,9 @@ pub use charge::charge;
 use icu_locale_core::Locale;
 use toolgate_engine::Op;
 
-/// What JavaScript receives.
+/// The value that JavaScript receives.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum HelperAnswer {
     Nothing,
     Text(String),
     /// JSON text, parsed by the engine.
@@ -27,7 +27,7 @@ pub enum Answer {
     Bytes(Vec<u8>),
 }
 
-/// Whose fault is it?
+/// Who caused the error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorClass {
     InvalidInput,
@@ -49,7 +49,7 @@ impl ErrorClass {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HelperError {
     pub class: ErrorClass,
-    /// As the author knows it, such as `crypto.subtle.sign`.
+    /// The name that tool authors know, such as `crypto.subtle.sign`.
     pub helper: String,
     /// A slug that programs can test.
     pub reason: String,
@@ -69,7 +69,7 @@ impl HelperError {
         Self { class, helper: helper.to_owned(), reason: reason.to_owned(), message: message.into() }
     }
 
-    /// What the prelude makes an error of.
+    /// The JSON from which the prelude builds the error.
     pub fn to_json(&self) -> String {
         serde_json::json!({
             "kind": self.class.name(),
@@ -81,7 +81,7 @@ impl HelperError {
     }
 }
 
-/// Foreign text in a message: whole, or only its length. It may hold a secret, which the gateway masks only where it is whole.
+/// Shows untrusted text completely, or only its length. A truncated secret could not be redacted by the gateway.
 fn whole_or_length(text: &str, most: usize) -> String {
     match text.chars().count() {
         long if long > most => format!("({long} characters)"),
@@ -89,18 +89,17 @@ fn whole_or_length(text: &str, most: usize) -> String {
     }
 }
 
-/// A locale that JavaScript named. `None` if it is invalid.
+/// Parses a locale tag. Returns `None` if it is invalid.
 fn locale(tag: &str) -> Option<Locale> {
-    const LONGEST: usize = 256;
-    (tag.len() <= LONGEST).then(|| Locale::try_from_str(tag).ok())?
+    const MAX_LENGTH: usize = 256;
+    (tag.len() <= MAX_LENGTH).then(|| Locale::try_from_str(tag).ok())?
 }
 
-/// The answer to a pure question; `None` for those that this file does not answer. What is built on the way to it and is
-/// larger than the answer has `room` bytes.
-pub fn answer(op: Op, text: &str, bytes: &[u8], room: usize) -> Option<Result<Answer, HelperError>> {
+/// Answers a pure question; `None` for all other ops. Intermediate data larger than the response may use `room` bytes.
+pub fn answer(op: Op, text: &str, bytes: &[u8], room: usize) -> Option<Result<HelperAnswer, HelperError>> {
     Some(match op {
         Op::Random => crypto::random(text),
-        Op::Utf8Encode => Ok(Answer::Bytes(text.as_bytes().to_vec())),
+        Op::Utf8Encode => Ok(HelperAnswer::Bytes(text.as_bytes().to_vec())),
         Op::Decode => encoding::decode(text, bytes),
         Op::EncodingName => Ok(encoding::name(text)),
         Op::UrlParse => url::parse(text),

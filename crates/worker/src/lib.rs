@@ -1,4 +1,4 @@
-//! What shares a process with untrusted JavaScript: Wasmtime, pure helpers, and one socket.
+//! The worker process for untrusted JavaScript: Wasmtime, pure helpers and one socket to the gateway.
 #![forbid(unsafe_code)]
 
 mod effects;
@@ -6,5 +6,5 @@ mod helpers;
 mod machine;
 mod serve;
 
-pub use machine::{EffectPort, LinkLost, Machine};
+pub use machine::{EffectPort, LinkLost, ScriptMachine};
 pub use serve::run_if_worker;

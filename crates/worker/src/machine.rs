@@ -1,4 +1,5 @@
-//! How is one call run? A fresh instance of the snapshot, the tool's pages laid over it, one entry, thrown away.
+//! Runs one call: a fresh instance of the snapshot, the tool's image copied over it, one entry point. The instance is
+//! dropped afterwards.
 
 mod call;
 mod host;
@@ -6,7 +7,7 @@ mod image;
 mod limits;
 mod ticker;
 
-pub use call::{Call, EffectPort, LinkLost};
+pub use call::{CallState, EffectPort, LinkLost};
 pub use image::Image;
 use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits, Usage};
 use wasmtime::{
@@ -14,37 +15,37 @@ use wasmtime::{
     PoolingAllocationConfig, Store, Trap, TypedFunc,
 };
 
-use self::{call::Stop, ticker::Ticker};
+use self::{call::CallStop, ticker::Ticker};
 
-/// The engine, loaded once for the life of a worker.
-pub struct Machine {
+/// The engine, loaded once per worker process.
+pub struct ScriptMachine {
     engine: Engine,
-    prepared: InstancePre<Call>,
+    prepared: InstancePre<CallState>,
     ticker: Ticker,
 }
 
-/// A fresh instance that has run nothing yet. It is good for one call.
+/// A fresh instance that has not run anything. Good for one call.
 pub struct Fresh {
-    store: Store<Call>,
+    store: Store<CallState>,
     instance: Instance,
     memory: Memory,
     alloc: TypedFunc<u32, u32>,
     run: TypedFunc<(u32, u32, u64, u32), u32>,
 }
 
-/// Why could the machine not be made?
+/// The error type of the engine.
 pub type MachineError = wasmtime::Error;
 
-impl Machine {
+impl ScriptMachine {
     pub fn new() -> Result<Self, MachineError> {
         let mut config = toolgate_engine::config();
         let mut pool = PoolingAllocationConfig::new();
-        // One: calls come after one another, and each instance that was ever used keeps the image resident.
+        // One instance: calls run one after another, and every instance that was ever used keeps its image resident.
         pool.total_core_instances(1).total_memories(1).total_tables(1);
         pool.max_memory_size(toolgate_engine::MAX_LINEAR_MEMORY).table_elements(TABLE_ELEMENTS);
-        // The whole image stays resident and is copied back over; giving pages back to the kernel costs more.
+        // The image stays resident and is restored by copying. Returning pages to the kernel would cost more.
         pool.linear_memory_keep_resident(toolgate_engine::snapshot_bytes()).table_keep_resident(1 << 16);
-        // It would ask the kernel which pages were written, through a file and a call that the jail has not.
+        // PAGEMAP_SCAN needs a file and a system call that the sandbox does not allow.
         pool.pagemap_scan(Enabled::No);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
         let engine = Engine::new(&config)?;
@@ -57,9 +58,9 @@ impl Machine {
         Ok(Self { engine, prepared, ticker })
     }
 
-    /// Made before the request arrives, so that the request does not wait for it.
+    /// Creates an instance before the request arrives, so requests do not wait for it.
     pub fn fresh(&self) -> Result<Fresh, MachineError> {
-        let mut store = Store::new(&self.engine, Call::idle());
+        let mut store = Store::new(&self.engine, CallState::idle());
         store.limiter(|call| call);
         store.set_fuel(u64::MAX)?;
         store.set_epoch_deadline(u64::MAX / 2);
@@ -72,8 +73,8 @@ impl Machine {
         Ok(Fresh { store, instance, memory, alloc, run })
     }
 
-    /// Evaluates a tool once and keeps what that changed. The code has no effects here, and the limits of its call. There must
-    /// be no other instance meanwhile.
+    /// Evaluates a tool once and keeps the pages that this changed. The code has no effects here, and the limits of its
+    /// call apply. No other instance may exist at the same time.
     pub fn load(&self, load: &Load, limits: &RunLimits) -> Result<Image, Ending> {
         let broken = |error: MachineError| Ending::Trapped(format!("{error:#}"));
         let mut fresh = self.fresh().map_err(broken)?;
@@ -108,7 +109,7 @@ impl Machine {
         (fresh.done(ending, &run.limits), fresh)
     }
 
-    /// Loads and runs in one step, without a worker around it.
+    /// Loads and runs in one step, without a worker process.
     pub fn evaluate(
         &self,
         load: &Load,
@@ -122,8 +123,8 @@ impl Machine {
     }
 }
 
-/// What the glue leaves at the address it returns.
-struct Outcome {
+/// The result structure that the C glue leaves in memory.
+struct EngineOutcome {
     kind: u32,
     text: Option<Vec<u8>>,
 }
@@ -144,7 +145,7 @@ impl Fresh {
         image.lay_over(self.memory.data_mut(&mut self.store))
     }
 
-    fn enter_load(&mut self, load: &Load) -> Result<Outcome, MachineError> {
+    fn enter_load(&mut self, load: &Load) -> Result<EngineOutcome, MachineError> {
         let (source, source_len) = self.hand_over(load.source.as_bytes())?;
         let (names, names_len) = self.hand_over(load.names.as_bytes())?;
         let enter =
@@ -153,7 +154,7 @@ impl Fresh {
         self.outcome(at)
     }
 
-    fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<Outcome, MachineError> {
+    fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<EngineOutcome, MachineError> {
         let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
@@ -161,20 +162,20 @@ impl Fresh {
         self.outcome(at)
     }
 
-    /// Copies `bytes` into the linear memory, with the NUL that QuickJS wants behind them.
+    /// Copies `bytes` into the linear memory, with the trailing NUL that QuickJS needs.
     fn hand_over(&mut self, bytes: &[u8]) -> Result<(u32, u32), MachineError> {
         let len = u32::try_from(bytes.len())?;
         let at = self.alloc.call(&mut self.store, len.saturating_add(1))?;
         if at == 0 {
-            return Err(Stop(Ending::Memory).into());
+            return Err(CallStop(Ending::Memory).into());
         }
         self.memory.write(&mut self.store, at as usize, bytes)?;
         self.memory.write(&mut self.store, at as usize + bytes.len(), &[0])?;
         Ok((at, len))
     }
 
-    /// The guest may have written anything there: every pointer is checked.
-    fn outcome(&self, at: u32) -> Result<Outcome, MachineError> {
+    /// Untrusted code may have written anything there, so every pointer is checked.
+    fn outcome(&self, at: u32) -> Result<EngineOutcome, MachineError> {
         let data = self.memory.data(&self.store);
         let word = |offset: usize| -> Option<u32> {
             let bytes = data.get((at as usize).checked_add(offset)?..)?.first_chunk::<4>()?;
@@ -182,22 +183,22 @@ impl Fresh {
         };
         let words = (word(0), word(4), word(8));
         let (Some(kind), Some(text), Some(len)) = words else {
-            wasmtime::bail!("the engine's answer lies outside its memory");
+            wasmtime::bail!("the engine's result is outside its memory");
         };
         if text == 0 {
-            return Ok(Outcome { kind, text: None });
+            return Ok(EngineOutcome { kind, text: None });
         }
         if len > self.store.data().result_limit() {
-            return Err(Stop(Ending::ResultTooLarge).into());
+            return Err(CallStop(Ending::ResultTooLarge).into());
         }
         let range = text as usize..(text as usize).saturating_add(len as usize);
         match data.get(range) {
-            Some(bytes) => Ok(Outcome { kind, text: Some(bytes.to_vec()) }),
-            None => wasmtime::bail!("the engine's answer lies outside its memory"),
+            Some(bytes) => Ok(EngineOutcome { kind, text: Some(bytes.to_vec()) }),
+            None => wasmtime::bail!("the engine's result is outside its memory"),
         }
     }
 
-    fn ending(&self, outcome: Result<Outcome, MachineError>) -> Ending {
+    fn ending(&self, outcome: Result<EngineOutcome, MachineError>) -> Ending {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return Self::stopped(&error),
@@ -208,23 +209,23 @@ impl Fresh {
             (0, text) => Ending::Value(text.unwrap_or_default()),
             (1, _) => Ending::Undefined,
             (2, None) => Ending::Memory,
-            // What was to settle a promise may have found no memory too.
+            // Settling a promise may have failed for lack of memory, too.
             (4, None) | (3, _) if heap_is_full => Ending::Memory,
             (2, Some(error)) => limits::classify(error),
             (3, _) => Ending::Unsettled,
             (4, None) => Ending::NotData(String::new()),
-            // A result can be data and still be too much of it to be written down.
+            // A result can be data and still exceed the limit when it is serialised.
             (4, Some(error)) => match limits::classify(error) {
                 Ending::Threw(error) => Ending::NotData(error),
                 limit => limit,
             },
             (5, _) => Ending::Escaped,
-            (kind, _) => Ending::Trapped(format!("the engine answered with kind {kind}")),
+            (kind, _) => Ending::Trapped(format!("the engine returned the unknown result kind {kind}")),
         }
     }
 
     fn stopped(error: &MachineError) -> Ending {
-        if let Some(Stop(ending)) = error.downcast_ref::<Stop>() {
+        if let Some(CallStop(ending)) = error.downcast_ref::<CallStop>() {
             return ending.clone();
         }
         match error.downcast_ref::<Trap>() {
@@ -241,9 +242,9 @@ impl Fresh {
     }
 }
 
-impl std::fmt::Debug for Machine {
+impl std::fmt::Debug for ScriptMachine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Machine").finish_non_exhaustive()
+        formatter.debug_struct("ScriptMachine").finish_non_exhaustive()
     }
 }
 

@@ -1,13 +1,13 @@
-//! How is an error described? So that it can be read, and never longer than the gateway takes, whatever a tool throws.
+//! Descriptions of thrown errors: readable, and never longer than the gateway accepts.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::sync::{LazyLock, Mutex};
 
 use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, MAX_ERROR, Run, RunLimits};
-use toolgate_worker::{EffectPort, LinkLost, Machine};
+use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
-/// No text outside of JavaScript can hold one, and a message must not be lost for it.
+/// A lone surrogate is not valid outside JavaScript, and must not cause the loss of a message.
 #[test]
 fn lone_surrogates_in_an_error_are_replaced() {
     let text = thrown("throw new Error('a\\ud800b')");
@@ -16,8 +16,8 @@ fn lone_surrogates_in_an_error_are_replaced() {
 }
 
 #[test]
-fn the_largest_description_of_an_error_is_one_that_the_gateway_takes() {
-    // Six bytes for each character in JSON, in every field that a description has.
+fn gateway_accepts_the_largest_error_description() {
+    // Six bytes per character in JSON, in every field of a description.
     let fill = "for (const name of ['name', 'message', 'stack', 'kind', 'helper', 'reason']) \
                 Object.defineProperty(error, name, { value: '\\u0001'.repeat(9000) }); throw error;";
     for (made, fields) in [
@@ -42,8 +42,8 @@ fn thrown(body: &str) -> String {
     }
 }
 
-/// A process has one, as a worker does.
-static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| Mutex::new(Machine::new().unwrap()));
+/// One machine per process, as in a worker.
+static MACHINE: LazyLock<Mutex<ScriptMachine>> = LazyLock::new(|| Mutex::new(ScriptMachine::new().unwrap()));
 
 struct Refusing;
 

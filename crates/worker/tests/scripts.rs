@@ -1,5 +1,6 @@
-//! Every script below `tests/scripts/` is a tool body, run by the real engine. Its first line says what to expect:
-//! `// expect: JSON`, `// throws: text in the error`, or nothing for `true`. Those in `fetch` have an echo for a gateway.
+//! Runs every script in `tests/scripts/` as a tool body in the real engine. Its first line states the expectation: `//
+//! expect: JSON`, `// throws: text in the error`, or nothing for `true`. Scripts in `fetch` talk to an echo instead of
+//! the gateway.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
 
@@ -13,10 +14,10 @@ use toolgate_sandbox::wire::{
     Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, FetchCall, Load, OUT_OF_TIME, Run,
     RunLimits,
 };
-use toolgate_worker::{EffectPort, LinkLost, Machine};
+use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
 #[test]
-fn scripts_return_what_they_promise() {
+fn scripts_return_the_expected_value() {
     let machine = MACHINE.lock().unwrap();
     let mut failures = Vec::new();
     let mut count = 0;
@@ -24,7 +25,7 @@ fn scripts_return_what_they_promise() {
     for folder in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")).unwrap() {
         let folder = folder.unwrap();
         let port = || -> Box<dyn EffectPort> {
-            if folder.file_name() == "fetch" { Box::new(Echo) } else { Box::new(Nobody) }
+            if folder.file_name() == "fetch" { Box::new(EchoPort) } else { Box::new(NoEffects) }
         };
         for file in fs::read_dir(folder.path()).unwrap() {
             let path = file.unwrap().path();
@@ -41,10 +42,10 @@ fn scripts_return_what_they_promise() {
     assert!(failures.is_empty(), "{} of {count} scripts:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// A process has one, as a worker does.
-static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| Mutex::new(Machine::new().unwrap()));
+/// One machine per process, as in a worker.
+static MACHINE: LazyLock<Mutex<ScriptMachine>> = LazyLock::new(|| Mutex::new(ScriptMachine::new().unwrap()));
 
-fn check(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Result<(), String> {
+fn check(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Result<(), String> {
     let first = body.lines().next().unwrap_or_default();
     let ending = run_with(machine, body, port);
     if let Some(text) = first.strip_prefix("// throws: ") {
@@ -66,11 +67,11 @@ fn check(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Result<(),
     }
 }
 
-fn run_with(machine: &Machine, body: &str, port: Box<dyn EffectPort>) -> Ending {
+fn run_with(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Ending {
     run_within(machine, body, port, LIMITS).ending
 }
 
-fn run_within(machine: &Machine, body: &str, port: Box<dyn EffectPort>, limits: RunLimits) -> Done {
+fn run_within(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>, limits: RunLimits) -> Done {
     let load = Load {
         key: [0; 32],
         grants: u32::MAX,
@@ -92,9 +93,9 @@ const LIMITS: RunLimits = RunLimits {
     host_bytes: 1 << 20,
 };
 
-/// Bodies wait outside of the engine's memory until the call ends, and count all the same.
+/// Bodies are kept outside the engine's memory until the call ends, but count against its limit.
 #[test]
-fn bodies_that_are_kept_are_memory_of_the_tool() {
+fn kept_bodies_count_as_memory() {
     let machine = MACHINE.lock().unwrap();
     let limits = RunLimits { memory_bytes: 16 << 20, host_bytes: 1 << 30, ..LIMITS };
     let run = |times: usize, then: &str| {
@@ -107,15 +108,15 @@ fn bodies_that_are_kept_are_memory_of_the_tool() {
     assert_eq!(few.ending, Ending::Value("\"went on\"".to_owned()));
     assert!(few.usage.memory_bytes >= 3 * LARGE as u64, "{:?}", few.usage);
     assert_eq!(run(8, "return 'went on'").ending, Ending::Memory);
-    // Neither do the two fit together that would fit alone.
+    // Two bodies that would fit separately do not fit together.
     let fill = "try { return new Uint8Array(12 << 20).length } catch { return 'refused' }";
     assert_eq!(run(0, fill).ending, Ending::Value((12 << 20).to_string()));
     assert_eq!(run(3, fill).ending, Ending::Value("\"refused\"".to_owned()));
 }
 
-/// Time is a limit like any other, also where it runs out while somebody else works for the tool.
+/// The timeout also applies while the gateway works for the tool.
 #[test]
-fn time_that_is_over_in_a_host_call_cannot_be_caught() {
+fn timeout_in_a_host_call_cannot_be_caught() {
     let machine = MACHINE.lock().unwrap();
     for body in [
         "try { fetch('https://example.com') } catch { return 'went on' } finally { return 'cleaned up' }",
@@ -127,7 +128,7 @@ fn time_that_is_over_in_a_host_call_cannot_be_caught() {
     }
 }
 
-/// Code for browsers takes what `json()` gives for a promise, code for this runtime uses it at once.
+/// Browser code awaits the result of `json()`; code for this runtime uses it directly.
 #[test]
 fn json_of_a_response_is_data_and_can_be_awaited() {
     let machine = MACHINE.lock().unwrap();
@@ -160,14 +161,14 @@ fn json_of_a_response_is_data_and_can_be_awaited() {
         (r#""text""#, "return typeof got()", r#""string""#),
     ] {
         let body = format!("const u = 'https://example.com/', got = () => fetch(u).json(); {body}");
-        let ending = run_with(&machine, &body, Box::new(Says(answer)));
+        let ending = run_with(&machine, &body, Box::new(CannedPort(answer)));
         assert_eq!(ending, Ending::Value(expected.to_owned()), "{answer}: {body}");
     }
 }
 
-/// As the report of a failed call has them: in the author's columns, without frames of the prelude or the engine.
+/// Stacks use the author's columns, without frames of the prelude or the engine.
 #[test]
-fn errors_in_the_console_show_the_authors_lines() {
+fn console_errors_show_the_authors_lines() {
     let machine = MACHINE.lock().unwrap();
     let body = "console.log(new Error('first'));\n\
         function inner() {\n\
@@ -177,7 +178,7 @@ fn errors_in_the_console_show_the_authors_lines() {
         const own = new Error('own');\n\
         own.stack = 'said (prelude.js)\\nby me';\n\
         console.log(own);";
-    let done = run_within(&machine, body, Box::new(Nobody), LIMITS);
+    let done = run_within(&machine, body, Box::new(NoEffects), LIMITS);
     let lines: Vec<&str> = done.console.iter().map(|(_, line)| line.as_str()).collect();
     let [first, inside, own] = lines.as_slice() else { panic!("{done:?}") };
     assert_eq!(*first, "Error: first\n    at <anonymous> (tool.js:1:17)");
@@ -187,16 +188,16 @@ fn errors_in_the_console_show_the_authors_lines() {
     assert_eq!(*own, "Error: own\nsaid (prelude.js)\nby me");
 }
 
-/// Of two in one place, the end of the first would take the right to run from the second.
+/// Two modules would share one address range; dropping the first would make the second non-executable.
 #[test]
-fn a_process_has_one_machine() {
+fn process_has_one_machine() {
     drop(MACHINE.lock().unwrap());
-    assert!(Machine::new().is_err_and(|error| format!("{error:#}").contains("loaded already")));
+    assert!(ScriptMachine::new().is_err_and(|error| format!("{error:#}").contains("already loaded")));
 }
 
-/// The whole body is fetched each time, however little of it the tool wants to see.
+/// The gateway fetches the whole body each time, however little the tool reads.
 #[test]
-fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
+fn body_counts_in_full_however_little_is_read() {
     let machine = MACHINE.lock().unwrap();
     let limits = RunLimits { host_bytes: 10 * LARGE as u64, ..LIMITS };
     let body =
@@ -205,12 +206,12 @@ fn a_body_of_which_one_byte_is_asked_for_counts_whole() {
     assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
 }
 
-/// Answers with what it was asked, or as the path says.
-struct Echo;
+/// Returns the request, or a response that the path selects.
+struct EchoPort;
 
-impl EffectPort for Echo {
+impl EffectPort for EchoPort {
     fn ask(&mut self, effect: Effect) -> Result<EffectAnswer, LinkLost> {
-        let Effect::Fetch(call) = effect else { return Nobody.ask(effect) };
+        let Effect::Fetch(call) = effect else { return NoEffects.ask(effect) };
         let path = call.url.strip_prefix("https://example.com/").unwrap_or_default().to_owned();
         if path == "silent" && call.timeout_ms > 0 {
             return Ok(refused("HELPER_RUNTIME", "fetch".to_owned(), "aborted"));
@@ -221,7 +222,7 @@ impl EffectPort for Echo {
             "digits" => b"0123456789".to_vec(),
             _ => asked(&call).to_string().into_bytes(),
         };
-        // Of the digits a page, as the gateway cuts it.
+        // A page of the digits, as the gateway cuts it.
         let (from, most) = if path == "digits" { (call.start_index, call.max_length) } else { (0, 0) };
         let rest = whole.iter().skip(usize::try_from(from).unwrap());
         let most = if most == 0 { usize::MAX } else { usize::try_from(most).unwrap() };
@@ -258,15 +259,15 @@ fn asked(call: &FetchCall) -> serde_json::Value {
     })
 }
 
-struct Says(&'static str);
+struct CannedPort(&'static str);
 
-impl EffectPort for Says {
+impl EffectPort for CannedPort {
     fn ask(&mut self, _: Effect) -> Result<EffectAnswer, LinkLost> {
         Ok(fetched(self.0.as_bytes().to_vec(), self.0.len()))
     }
 }
 
-/// A server whose answer is large, of which a part is handed on.
+/// A large response, of which only a part is passed on.
 struct Large {
     handed: usize,
 }
@@ -298,9 +299,9 @@ impl EffectPort for TooLate {
     }
 }
 
-struct Nobody;
+struct NoEffects;
 
-impl EffectPort for Nobody {
+impl EffectPort for NoEffects {
     fn ask(&mut self, effect: Effect) -> Result<EffectAnswer, LinkLost> {
         let helper = match effect {
             Effect::Fetch(_) => "fetch".to_owned(),

@@ -1,9 +1,8 @@
-//! What does native work cost a tool? Fuel, in proportion to what it hands over, so that helpers are no way around the
-//! statement limit.
+//! Fuel charged for native work, in proportion to its input. Otherwise helpers would bypass the statement limit.
 
 use toolgate_engine::Op;
 
-/// Units of fuel for one question, the same for the same input.
+/// Units of fuel for one question; equal input costs the same.
 pub fn charge(op: Op, text: &str, bytes: &[u8]) -> u64 {
     let size = (text.len() as u64).saturating_add(bytes.len() as u64);
     let per_byte = match op {
@@ -14,12 +13,12 @@ pub fn charge(op: Op, text: &str, bytes: &[u8]) -> u64 {
     PER_CALL.saturating_add(size.saturating_mul(per_byte)).saturating_add(rounds(op, text))
 }
 
-/// PBKDF2 is slow on purpose; every round is charged.
+/// PBKDF2 is slow by design, so every round is charged.
 fn rounds(op: Op, text: &str) -> u64 {
     let Op::Pbkdf2 = op else { return 0 };
     let parameters: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let number = |name: &str| parameters.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
-    // Every block of the result, as long as the hash, goes through all rounds.
+    // Every block of the result, one hash long, needs all rounds.
     let blocks = number("length").div_ceil(SHORTEST_HASH).max(1);
     number("iterations").saturating_mul(blocks).saturating_mul(PER_ROUND)
 }

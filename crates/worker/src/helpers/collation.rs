@@ -1,7 +1,7 @@
 //! Compares texts by the rules of a language, with the collation data of the Unicode CLDR.
 //!
-//! The library's time grows with the square of the length for runs of digits, marks and some letters. Texts longer than
-//! `PART` characters are therefore compared in parts.
+//! The library needs quadratic time for runs of digits, marks and some letters. Texts longer than `PART` characters are
+//! therefore compared in parts.
 
 #[cfg(test)]
 mod tests;
@@ -16,20 +16,23 @@ use icu_collator::{
 use icu_locale_core::Locale;
 use serde_json::json;
 
-use super::{Answer, HelperError, locale};
+use super::{HelperAnswer, HelperError, locale};
 
 /// JSON `[locale, settings, text, text]` becomes `-1`, `0` or `1`.
-pub fn compare(question: &str) -> Result<Answer, HelperError> {
+pub fn compare(question: &str) -> Result<HelperAnswer, HelperError> {
     let (tag, settings, one, other): (String, String, String, String) = serde_json::from_str(question)
         .map_err(|_| invalid("bad-question", "expected [locale, settings, text, text]"))?;
     if one.len().saturating_add(other.len()) > MAX_BYTES {
-        return Err(invalid("text-too-long", "the texts to compare have more than 256 KiB together"));
+        return Err(invalid(
+            "text-too-long",
+            "the texts to compare have more than 256 KiB together; compare shorter texts",
+        ));
     }
-    let Some(locale) = locale(&tag) else { return Ok(Answer::Nothing) };
-    let settings = Settings::parse(&settings);
+    let Some(locale) = locale(&tag) else { return Ok(HelperAnswer::Nothing) };
+    let settings = CollationSettings::parse(&settings);
     let is_long = [&one, &other].iter().any(|text| text.chars().nth(PART).is_some());
     let letters = if is_long {
-        let base = Settings { sensitivity: 'b', ..settings };
+        let base = CollationSettings { sensitivity: 'b', ..settings };
         compare_parts(&collator(&locale, base)?, &one, &other)
     } else {
         Ordering::Equal
@@ -38,15 +41,15 @@ pub fn compare(question: &str) -> Result<Answer, HelperError> {
         Ordering::Equal => compare_parts(&collator(&locale, settings)?, &one, &other),
         unequal => unequal,
     };
-    Ok(Answer::Json((order as i8).to_string()))
+    Ok(HelperAnswer::Json((order as i8).to_string()))
 }
 
 /// JSON `[locale, settings]` becomes `[numeric, caseFirst, ignorePunctuation]` with the locale's defaults filled in.
-pub fn resolve(question: &str) -> Result<Answer, HelperError> {
+pub fn resolve(question: &str) -> Result<HelperAnswer, HelperError> {
     let (tag, settings): (String, String) =
         serde_json::from_str(question).map_err(|_| invalid("bad-question", "expected [locale, settings]"))?;
-    let Some(locale) = locale(&tag) else { return Ok(Answer::Nothing) };
-    let resolved = collator(&locale, Settings::parse(&settings))?.resolved_options();
+    let Some(locale) = locale(&tag) else { return Ok(HelperAnswer::Nothing) };
+    let resolved = collator(&locale, CollationSettings::parse(&settings))?.resolved_options();
     let case_first = match resolved.case_first {
         CollationCaseFirst::Upper => "upper",
         CollationCaseFirst::Lower => "lower",
@@ -54,19 +57,19 @@ pub fn resolve(question: &str) -> Result<Answer, HelperError> {
     };
     let numeric = resolved.numeric == CollationNumericOrdering::True;
     let ignores_punctuation = resolved.alternate_handling == AlternateHandling::Shifted;
-    Ok(Answer::Json(json!([numeric, case_first, ignores_punctuation]).to_string()))
+    Ok(HelperAnswer::Json(json!([numeric, case_first, ignores_punctuation]).to_string()))
 }
 
 /// One character each; see `Op::Collate`.
 #[derive(Clone, Copy)]
-struct Settings {
+struct CollationSettings {
     sensitivity: char,
     numeric: char,
     case_first: char,
     ignore_punctuation: char,
 }
 
-impl Settings {
+impl CollationSettings {
     fn parse(text: &str) -> Self {
         let mut letters = text.chars();
         let mut next = || letters.next().unwrap_or('-');
@@ -74,7 +77,7 @@ impl Settings {
     }
 }
 
-fn collator(locale: &Locale, settings: Settings) -> Result<CollatorBorrowed<'static>, HelperError> {
+fn collator(locale: &Locale, settings: CollationSettings) -> Result<CollatorBorrowed<'static>, HelperError> {
     let mut preferences = CollatorPreferences::from(locale);
     let mut options = CollatorOptions::default();
     options.strength = Some(match settings.sensitivity {
@@ -125,7 +128,7 @@ fn invalid(reason: &str, message: &str) -> HelperError {
     HelperError::invalid("Intl.Collator", reason, message)
 }
 
-/// Both texts together. Nothing interrupts a comparison; this much took less than 40 ms in a release build.
+/// Both texts together. A comparison cannot be interrupted; this size took less than 40 ms in a release build.
 const MAX_BYTES: usize = 256 << 10;
 /// Characters that are compared at once.
 const PART: usize = 512;

@@ -1,4 +1,4 @@
-//! What can be hashed, signed, sealed and derived? Answers of audited libraries, with bounds on the work.
+//! Hashes, signatures, encryption and key derivation from audited libraries, with limits on the work.
 
 use aes_gcm::{
     AesGcm, KeyInit,
@@ -10,26 +10,26 @@ use hmac::{EagerHash, Hmac, Mac};
 use serde::Deserialize;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-/// Text: how many bytes.
-pub fn random(text: &str) -> Result<Answer, HelperError> {
-    let count = text.parse().ok().filter(|count| *count <= MOST_RANDOM);
+/// Text: the number of bytes.
+pub fn random(text: &str) -> Result<HelperAnswer, HelperError> {
+    let count = text.parse().ok().filter(|count| *count <= MAX_RANDOM);
     let Some(count) = count else {
-        let message = format!("at most {MOST_RANDOM} random bytes are given at once");
+        let message = format!("at most {MAX_RANDOM} random bytes per call");
         return Err(HelperError::invalid("crypto.getRandomValues", "too-many-bytes", message));
     };
     let mut bytes = vec![0; count];
     if getrandom::fill(&mut bytes).is_err() {
-        let message = "the system gives no random bytes; try again";
+        let message = "the system has no random bytes; try again";
         return Err(HelperError::runtime("crypto.getRandomValues", "no-randomness", message));
     }
-    Ok(Answer::Bytes(bytes))
+    Ok(HelperAnswer::Bytes(bytes))
 }
 
 /// Text: the algorithm. Bytes: the data.
-pub fn digest(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
-    Ok(Answer::Bytes(match Hash::named(text, "crypto.subtle.digest")? {
+pub fn digest(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
+    Ok(HelperAnswer::Bytes(match Hash::named(text, "crypto.subtle.digest")? {
         Hash::Sha256 => Sha256::digest(bytes).to_vec(),
         Hash::Sha384 => Sha384::digest(bytes).to_vec(),
         Hash::Sha512 => Sha512::digest(bytes).to_vec(),
@@ -37,7 +37,7 @@ pub fn digest(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
 }
 
 /// Text: `{hash, keyLength}`. Bytes: the key and the data.
-pub fn hmac_sign(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+pub fn hmac_sign(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     const HELPER: &str = "crypto.subtle.sign";
     let asked: HmacQuestion = question(HELPER, text)?;
     let (key, data) = part(HELPER, bytes, asked.key_length)?;
@@ -46,12 +46,11 @@ pub fn hmac_sign(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         Hash::Sha384 => mac::<Sha384>(key, data)?.finalize().into_bytes().to_vec(),
         Hash::Sha512 => mac::<Sha512>(key, data)?.finalize().into_bytes().to_vec(),
     };
-    Ok(Answer::Bytes(signature))
+    Ok(HelperAnswer::Bytes(signature))
 }
 
-/// Text: `{hash, keyLength, signatureLength}`. Bytes: the key, the signature and the data. Takes the same time wherever
-/// the signature is wrong.
-pub fn hmac_verify(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+/// Text: `{hash, keyLength, signatureLength}`. Bytes: the key, the signature and the data. Compares in constant time.
+pub fn hmac_verify(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     const HELPER: &str = "crypto.subtle.verify";
     let asked: HmacQuestion = question(HELPER, text)?;
     let (key, rest) = part(HELPER, bytes, asked.key_length)?;
@@ -61,40 +60,40 @@ pub fn hmac_verify(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         Hash::Sha384 => mac::<Sha384>(key, data)?.verify_slice(signature).is_ok(),
         Hash::Sha512 => mac::<Sha512>(key, data)?.verify_slice(signature).is_ok(),
     };
-    Ok(Answer::Json(matches.to_string()))
+    Ok(HelperAnswer::Json(matches.to_string()))
 }
 
 fn mac<D: EagerHash>(key: &[u8], data: &[u8]) -> Result<Hmac<D>, HelperError> {
     let mac = <Hmac<D> as KeyInit>::new_from_slice(key).map_err(|_| {
-        HelperError::invalid("crypto.subtle.importKey", "invalid-key", "HMAC does not take this key")
+        HelperError::invalid("crypto.subtle.importKey", "invalid-key", "HMAC does not accept this key")
     })?;
     Ok(mac.chain_update(data))
 }
 
 /// Text: `{keyLength, ivLength, aadLength}`. Bytes: key, initialisation vector, additional data, plaintext.
-pub fn aes_gcm_encrypt(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+pub fn aes_gcm_encrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     let sealing = Sealing::read("crypto.subtle.encrypt", text, bytes)?;
     let sealed = match sealing.key.len() {
         16 => sealing.seal::<AesGcm<Aes128, U12>>(),
         24 => sealing.seal::<AesGcm<Aes192, U12>>(),
         _ => sealing.seal::<AesGcm<Aes256, U12>>(),
     };
-    sealed.map(Answer::Bytes).ok_or_else(|| {
+    sealed.map(HelperAnswer::Bytes).ok_or_else(|| {
         let message = "encryption failed: the key has 16, 24 or 32 bytes and the data less than 64 GiB";
         HelperError::invalid("crypto.subtle.encrypt", "encryption-failed", message)
     })
 }
 
-/// As `aes_gcm_encrypt`, with the ciphertext and its tag.
-pub fn aes_gcm_decrypt(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+/// Like `aes_gcm_encrypt`, with the ciphertext and its tag.
+pub fn aes_gcm_decrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     let sealing = Sealing::read("crypto.subtle.decrypt", text, bytes)?;
     let opened = match sealing.key.len() {
         16 => sealing.open::<AesGcm<Aes128, U12>>(),
         24 => sealing.open::<AesGcm<Aes192, U12>>(),
         _ => sealing.open::<AesGcm<Aes256, U12>>(),
     };
-    // One answer for every cause, so that nothing is learnt from it.
-    opened.map(Answer::Bytes).ok_or_else(|| {
+    // One message for every cause, because details would help an attacker.
+    opened.map(HelperAnswer::Bytes).ok_or_else(|| {
         let message =
             "decryption failed: wrong key, initialisation vector or additional data, or changed ciphertext";
         HelperError::runtime("crypto.subtle.decrypt", "decryption-failed", message)
@@ -117,7 +116,7 @@ impl<'bytes> Sealing<'bytes> {
             HelperError::invalid(
                 helper,
                 "invalid-iv",
-                format!("`iv` has {} bytes; AES-GCM takes 12 here", iv.len()),
+                format!("`iv` has {} bytes; AES-GCM needs 12", iv.len()),
             )
         })?;
         Ok(Self { key, iv, payload: Payload { msg, aad } })
@@ -133,7 +132,7 @@ impl<'bytes> Sealing<'bytes> {
 }
 
 /// Text: `{hash, keyLength, saltLength, length}`. Bytes: key, salt, info.
-pub fn hkdf(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+pub fn hkdf(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     let asked: HkdfQuestion = question(DERIVE, text)?;
     let hash = Hash::named(&asked.hash, DERIVE)?;
     let (key, rest) = part(DERIVE, bytes, asked.key_length)?;
@@ -142,8 +141,8 @@ pub fn hkdf(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
     if asked.length > longest {
         return Err(too_long("HKDF", longest));
     }
-    if info.len() > LONGEST_INFO {
-        let message = format!("`info` has more than {LONGEST_INFO} bytes; hash it first");
+    if info.len() > MAX_INFO {
+        let message = format!("`info` has more than {MAX_INFO} bytes; hash it first");
         return Err(HelperError::invalid(DERIVE, "info-too-long", message));
     }
     let mut derived = vec![0; asked.length];
@@ -152,26 +151,27 @@ pub fn hkdf(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         Hash::Sha384 => Hkdf::<Sha384>::new(Some(salt), key).expand(info, &mut derived),
         Hash::Sha512 => Hkdf::<Sha512>::new(Some(salt), key).expand(info, &mut derived),
     };
-    expanded.map(|()| Answer::Bytes(derived)).map_err(|_| too_long("HKDF", longest))
+    expanded.map(|()| HelperAnswer::Bytes(derived)).map_err(|_| too_long("HKDF", longest))
 }
 
 /// Text: `{hash, keyLength, iterations, length}`. Bytes: password, salt.
-pub fn pbkdf2(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+pub fn pbkdf2(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     let asked: Pbkdf2Question = question(DERIVE, text)?;
     let hash = Hash::named(&asked.hash, DERIVE)?;
     let (password, salt) = part(DERIVE, bytes, asked.key_length)?;
-    if asked.iterations == 0 || asked.iterations > MOST_ITERATIONS {
-        let message = format!("`iterations` is {}; take 1 to {MOST_ITERATIONS}", asked.iterations);
+    if asked.iterations == 0 || asked.iterations > MAX_ITERATIONS {
+        let message = format!("`iterations` is {}; use 1 to {MAX_ITERATIONS}", asked.iterations);
         return Err(HelperError::invalid(DERIVE, "invalid-iterations", message));
     }
-    if asked.length > LONGEST_FROM_PASSWORD {
-        return Err(too_long("PBKDF2", LONGEST_FROM_PASSWORD));
+    if asked.length > MAX_FROM_PASSWORD {
+        return Err(too_long("PBKDF2", MAX_FROM_PASSWORD));
     }
-    // Every block of the hash's size costs all iterations again, and nothing interrupts them.
+    // Every block of the hash's size needs all iterations, and they cannot be interrupted.
     let blocks = asked.length.div_ceil(hash.size()) as u64;
-    if u64::from(asked.iterations).saturating_mul(blocks) > MOST_ROUNDS {
-        let message =
-            format!("{blocks} blocks of the hash cost all iterations each; ask for fewer bits or iterations");
+    if u64::from(asked.iterations).saturating_mul(blocks) > MAX_ROUNDS {
+        let message = format!(
+            "too much work: each of {blocks} hash blocks needs all iterations; request fewer bits or iterations"
+        );
         return Err(HelperError::invalid(DERIVE, "too-much-work", message));
     }
     let mut derived = vec![0; asked.length];
@@ -180,11 +180,11 @@ pub fn pbkdf2(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         Hash::Sha384 => pbkdf2::pbkdf2_hmac::<Sha384>(password, salt, asked.iterations, &mut derived),
         Hash::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, asked.iterations, &mut derived),
     }
-    Ok(Answer::Bytes(derived))
+    Ok(HelperAnswer::Bytes(derived))
 }
 
 fn too_long(algorithm: &str, longest: usize) -> HelperError {
-    let message = format!("{algorithm} gives at most {} bits with this hash", longest * 8);
+    let message = format!("{algorithm} derives at most {} bits with this hash", longest * 8);
     HelperError::invalid(DERIVE, "invalid-length", message)
 }
 
@@ -202,7 +202,7 @@ impl Hash {
             "SHA-384" => Ok(Self::Sha384),
             "SHA-512" => Ok(Self::Sha512),
             _ => {
-                let message = "there is no such hash here; use `SHA-256`, `SHA-384` or `SHA-512`";
+                let message = "unsupported hash; use `SHA-256`, `SHA-384` or `SHA-512`";
                 Err(HelperError::invalid(helper, "unsupported-algorithm", message))
             }
         }
@@ -226,7 +226,7 @@ struct HmacQuestion {
     signature_length: usize,
 }
 
-/// How long each part is.
+/// The length of each part.
 #[derive(Deserialize)]
 struct SealQuestion {
     #[serde(rename = "keyLength")]
@@ -257,33 +257,29 @@ struct Pbkdf2Question {
 
 fn question<'text, T: Deserialize<'text>>(helper: &str, text: &'text str) -> Result<T, HelperError> {
     serde_json::from_str(text).map_err(|error| {
-        HelperError::invalid(
-            helper,
-            "invalid-arguments",
-            format!("the parameters are not understood: {error}"),
-        )
+        HelperError::invalid(helper, "invalid-arguments", format!("invalid parameters: {error}"))
     })
 }
 
-/// The guest says where its parts end; it may lie.
+/// Splits off a part. The guest states its length, which may be wrong.
 fn part<'bytes>(
     helper: &str,
     bytes: &'bytes [u8],
     length: usize,
 ) -> Result<(&'bytes [u8], &'bytes [u8]), HelperError> {
-    bytes.split_at_checked(length).ok_or_else(|| {
-        HelperError::invalid(helper, "invalid-arguments", "the parts are longer than the whole")
-    })
+    bytes
+        .split_at_checked(length)
+        .ok_or_else(|| HelperError::invalid(helper, "invalid-arguments", "a part is longer than the data"))
 }
 
 const DERIVE: &str = "crypto.subtle.deriveBits";
-const MOST_RANDOM: usize = 65_536;
-const MOST_ITERATIONS: u32 = 1_000_000;
-/// Two blocks at the most iterations: about a second.
-const MOST_ROUNDS: u64 = 2_000_000;
-const LONGEST_FROM_PASSWORD: usize = 512;
+const MAX_RANDOM: usize = 65_536;
+const MAX_ITERATIONS: u32 = 1_000_000;
+/// Two blocks with the most iterations take about a second.
+const MAX_ROUNDS: u64 = 2_000_000;
+const MAX_FROM_PASSWORD: usize = 512;
 /// It is hashed once for each of up to 255 blocks.
-const LONGEST_INFO: usize = 8_192;
+const MAX_INFO: usize = 8_192;
 
 #[cfg(test)]
 mod tests;

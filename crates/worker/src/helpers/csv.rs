@@ -1,8 +1,8 @@
-//! What does a table in comma-separated values hold? RFC 4180, read forgivingly: rows may differ in length, empty lines
-//! are left out, a byte order mark is no data, every value is a text, and an open quote ends with the text.
+//! CSV parser: RFC 4180, read leniently. Rows may differ in length, empty lines and a byte order mark are skipped,
+//! every value is a string, and an open quote ends with the text.
 //!
-//! With a header each further row becomes an object. A row that is too short lacks the last keys, values beyond the
-//! header have no name and are left out, and of two columns with one name the last wins.
+//! With a header, each further row becomes an object. Short rows lack the last keys, values beyond the header are
+//! dropped, and the last of two equal column names wins.
 
 #[cfg(test)]
 mod tests;
@@ -10,20 +10,20 @@ mod tests;
 use csv::{Reader, ReaderBuilder, StringRecord};
 use serde::Deserialize;
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-/// JSON `[text, {header, delimiter}]` becomes an array of arrays, or of objects.
-pub fn parse(text: &str) -> Result<Answer, HelperError> {
+/// JSON `[text, {header, delimiter}]` becomes an array of arrays or objects.
+pub fn parse(text: &str) -> Result<HelperAnswer, HelperError> {
     // In JSON, quotes and line ends take two bytes.
     if text.len() > 2 * MAX_INPUT {
         return Err(too_large());
     }
-    let (table, options): (String, Options) = serde_json::from_str(text).map_err(|_| {
+    let (table, options): (String, CsvOptions) = serde_json::from_str(text).map_err(|_| {
         HelperError::invalid(HELPER, "invalid-options", "options are {header: boolean, delimiter: string}")
     })?;
     let delimiter = delimiter(&options.delimiter)?;
-    // Every value that is read costs eight bytes beside its own, and a row is read as a whole. Delimiters inside of
-    // quotes count too: whether a quote opens a value is the reader's to say, and guessing wrong would let a row through.
+    // Every parsed value costs eight extra bytes, and a row is parsed as a whole. Delimiters inside quotes count, too:
+    // only the parser knows whether a quote opens a value, and a wrong guess would bypass the limit.
     let delimiters = table.bytes().filter(|byte| *byte == delimiter).count();
     if table.len() > MAX_INPUT || delimiters > MAX_VALUES {
         return Err(too_large());
@@ -46,28 +46,28 @@ pub fn parse(text: &str) -> Result<Answer, HelperError> {
         }
     }
     json.push(']');
-    Ok(Answer::Json(json))
+    Ok(HelperAnswer::Json(json))
 }
 
-/// The next row, into the memory of the last one.
+/// Reads the next row into the memory of the last one.
 fn read(reader: &mut Reader<&[u8]>, row: &mut StringRecord) -> Result<bool, HelperError> {
     reader.read_record(row).map_err(|error| HelperError::runtime(HELPER, "parse-failed", error.to_string()))
 }
 
 #[derive(Deserialize)]
 #[serde(default)]
-struct Options {
+struct CsvOptions {
     header: bool,
     delimiter: String,
 }
 
-impl Default for Options {
+impl Default for CsvOptions {
     fn default() -> Self {
         Self { header: false, delimiter: ",".to_owned() }
     }
 }
 
-/// Only the first character counts; none means a comma.
+/// Only the first character counts; an empty delimiter means a comma.
 fn delimiter(text: &str) -> Result<u8, HelperError> {
     let first = text.chars().next().unwrap_or(',');
     u8::try_from(first)
@@ -82,9 +82,9 @@ fn delimiter(text: &str) -> Result<u8, HelperError> {
         })
 }
 
-/// The column and the name, as JSON, of each key; of those with one name only the last.
+/// Returns column and JSON name of each key; the last column wins for equal names.
 fn keys(header: &StringRecord) -> Result<Vec<(usize, String)>, HelperError> {
-    // Rows may all be shorter, so what is written down does not bound the names that are kept.
+    // If all rows are shorter, the output limit does not bound the number of kept names.
     if header.len() > MAX_COLUMNS {
         return Err(too_large());
     }
@@ -122,11 +122,11 @@ fn push_object(json: &mut String, keys: &[(usize, String)], row: &StringRecord) 
         within_output(json)?;
     }
     json.push('}');
-    // A row of no named value still takes two bytes.
+    // A row without named values still takes two bytes.
     within_output(json)
 }
 
-/// Asked for every value: one row may be the whole table, and a long header is said again for every row.
+/// Checked for every value: one row may be the whole table, and a long header is repeated for every row.
 fn within_output(json: &str) -> Result<(), HelperError> {
     if json.len() > MAX_OUTPUT { Err(too_large()) } else { Ok(()) }
 }
@@ -145,6 +145,6 @@ fn too_large() -> HelperError {
 const HELPER: &str = "safety.parser.csv";
 const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
-/// A value takes two quotes and a comma at least, so that more never fit the answer.
+/// A value takes at least two quotes and a comma, so more values never fit.
 const MAX_VALUES: usize = MAX_OUTPUT / 3;
 const MAX_COLUMNS: usize = 250_000;

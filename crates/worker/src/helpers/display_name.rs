@@ -1,17 +1,17 @@
-//! The English names of languages, regions, scripts and currencies, from the Unicode CLDR.
+//! English names of languages, regions, scripts and currencies, from the Unicode CLDR.
 
-use super::Answer;
+use super::HelperAnswer;
 
 /// `region US` becomes `United States`.
-pub fn of(question: &str) -> Answer {
+pub fn of(question: &str) -> HelperAnswer {
     NAMES
         .lines()
         .filter_map(|line| line.split_once('\t'))
         .find(|(key, _)| *key == question)
-        .map_or(Answer::Nothing, |(_, name)| Answer::Text(name.to_owned()))
+        .map_or(HelperAnswer::Nothing, |(_, name)| HelperAnswer::Text(name.to_owned()))
 }
 
-/// A name a line: type and code, a tab, and the name.
+/// One name per line: type and code, a tab, the name.
 const NAMES: &str = include_str!("display_name/names.tsv");
 
 #[cfg(test)]
@@ -20,12 +20,12 @@ mod tests {
 
     #[test]
     fn names_are_found_by_type_and_code() {
-        assert_eq!(of("region US"), Answer::Text("United States".to_owned()));
-        assert_eq!(of("language pt-BR"), Answer::Text("Brazilian Portuguese".to_owned()));
-        assert_eq!(of("script Hant"), Answer::Text("Traditional".to_owned()));
-        assert_eq!(of("currency EUR"), Answer::Text("Euro".to_owned()));
+        assert_eq!(of("region US"), HelperAnswer::Text("United States".to_owned()));
+        assert_eq!(of("language pt-BR"), HelperAnswer::Text("Brazilian Portuguese".to_owned()));
+        assert_eq!(of("script Hant"), HelperAnswer::Text("Traditional".to_owned()));
+        assert_eq!(of("currency EUR"), HelperAnswer::Text("Euro".to_owned()));
         for unknown in ["", "region", "region us", "region US\tx", "region ZZZ", "US"] {
-            assert_eq!(of(unknown), Answer::Nothing, "{unknown}");
+            assert_eq!(of(unknown), HelperAnswer::Nothing, "{unknown}");
         }
     }
 }

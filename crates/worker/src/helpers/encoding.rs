@@ -1,28 +1,24 @@
-//! Which text do these bytes hold? The encodings of the web, decoded as the web decodes them.
+//! Decodes the text encodings of the web, as browsers do.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-/// Text: an encoding's label. Its name in lower case comes back, or nothing when there is no such encoding.
-pub fn name(text: &str) -> Answer {
+/// Text: the label of an encoding. Returns its name in lower case, or nothing for an unknown label.
+pub fn name(text: &str) -> HelperAnswer {
     match Encoding::for_label_no_replacement(text.as_bytes()) {
-        Some(encoding) => Answer::Text(encoding.name().to_ascii_lowercase()),
-        None => Answer::Nothing,
+        Some(encoding) => HelperAnswer::Text(encoding.name().to_ascii_lowercase()),
+        None => HelperAnswer::Nothing,
     }
 }
 
-/// Text: an encoding's name, `fatal` or `replace`, and `keep` or `strip` for the byte order mark, parted by spaces.
-/// Nothing comes back for bytes that `fatal` does not let pass.
-pub fn decode(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
+/// Text: an encoding name, `fatal` or `replace`, and `keep` or `strip` for the byte order mark, separated by spaces.
+/// With `fatal`, invalid bytes return nothing.
+pub fn decode(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
     let mut words = text.split(' ');
     let (label, on_error, mark) = (words.next(), words.next(), words.next());
     let Some(encoding) = label.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes())) else {
-        return Err(HelperError::invalid(
-            HELPER,
-            "unsupported-encoding",
-            "there is no such encoding; use `utf-8`",
-        ));
+        return Err(HelperError::invalid(HELPER, "unsupported-encoding", "unknown encoding; use `utf-8`"));
     };
     let body = if mark == Some("keep") { bytes } else { without_mark(encoding, bytes) };
     let decoded = if on_error == Some("fatal") {
@@ -31,17 +27,17 @@ pub fn decode(text: &str, bytes: &[u8]) -> Result<Answer, HelperError> {
         Some(encoding.decode_without_bom_handling(body).0)
     };
     match decoded {
-        None => Ok(Answer::Nothing),
+        None => Ok(HelperAnswer::Nothing),
         Some(text) if text.len() > OUTPUT_LIMIT => Err(HelperError::runtime(
             HELPER,
             "result-too-large",
             "the text has more than 16 MiB; decode it in parts",
         )),
-        Some(text) => Ok(Answer::Text(text.into_owned())),
+        Some(text) => Ok(HelperAnswer::Text(text.into_owned())),
     }
 }
 
-/// Only the mark of the encoding that was asked for is one; that of another is text.
+/// Strips only the byte order mark of the requested encoding; another mark is text.
 fn without_mark<'bytes>(encoding: &'static Encoding, bytes: &'bytes [u8]) -> &'bytes [u8] {
     let mark: &[u8] = if encoding == UTF_8 {
         b"\xef\xbb\xbf"
@@ -64,7 +60,7 @@ mod tests {
 
     #[track_caller]
     fn check(how: &str, bytes: &[u8], expected: Option<&str>) {
-        let expected = expected.map_or(Answer::Nothing, |text| Answer::Text(text.to_owned()));
+        let expected = expected.map_or(HelperAnswer::Nothing, |text| HelperAnswer::Text(text.to_owned()));
         assert_eq!(decode(how, bytes), Ok(expected), "{how}: {bytes:?}");
     }
 
@@ -78,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_replaced_or_refused() {
+    fn invalid_bytes_are_replaced_or_refused() {
         check("utf-8 replace strip", b"a\xffb\xe2\x82", Some("a\u{fffd}b\u{fffd}"));
         check("utf-8 fatal strip", b"a\xffb", None);
         check("utf-8 fatal strip", b"\xc0\x80", None);
@@ -98,15 +94,15 @@ mod tests {
     #[test]
     fn labels_have_one_name() {
         for (label, expected) in [("latin1", "windows-1252"), (" UTF8 ", "utf-8"), ("utf-16", "utf-16le")] {
-            assert_eq!(name(label), Answer::Text(expected.to_owned()));
+            assert_eq!(name(label), HelperAnswer::Text(expected.to_owned()));
         }
         for unknown in ["", "utf-7", "iso-2022-kr", "utf\0-8"] {
-            assert_eq!(name(unknown), Answer::Nothing, "{unknown}");
+            assert_eq!(name(unknown), HelperAnswer::Nothing, "{unknown}");
         }
     }
 
     #[test]
-    fn an_unknown_encoding_is_refused() {
+    fn unknown_encoding_is_refused() {
         for text in ["", "utf-7 fatal strip", "replacement replace strip"] {
             assert_eq!(
                 decode(text, b"a").map_err(|error| error.reason),

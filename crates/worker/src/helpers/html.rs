@@ -1,7 +1,7 @@
-//! What is on a page? A flat list that the prelude makes its tree of, read as a browser reads it without scripting.
+//! Parses HTML like a browser without scripting. The result is a flat list from which the prelude builds its tree.
 //!
-//! In the list, `1, tag, attributes` opens an element, where the attributes are names and values in turn, or `0` for none;
-//! `0` closes it; `2, text` is a comment, `3, name` a document type, and a text alone is text.
+//! In the list, `1, tag, attributes` opens an element; the attributes are alternating names and values, or `0` for
+//! none. `0` closes it; `2, text` is a comment, `3, name` a document type, and a plain string is text.
 
 mod sink;
 #[cfg(test)]
@@ -13,23 +13,23 @@ use html5ever::{
     tree_builder::TreeBuilderOpts,
 };
 
-use self::sink::{Kind, Page};
-use super::{Answer, HelperError};
+use self::sink::{HtmlNodeKind, HtmlPage};
+use super::{HelperAnswer, HelperError};
 
-/// The first line names the element that a fragment is read for, and is empty for a whole page; the rest is HTML. The page,
-/// with the list that is made of it, has `room` bytes.
-pub fn parse(text: &str, room: usize) -> Result<Answer, HelperError> {
+/// The first line names the context element of a fragment, and is empty for a whole page; the rest is HTML. The page
+/// and the resulting list may use `room` bytes.
+pub fn parse(text: &str, room: usize) -> Result<HelperAnswer, HelperError> {
     let (context, html) = text.split_once('\n').unwrap_or(("", text));
     if html.len() > MAX_INPUT {
         return Err(too_large("more than 10 MiB of HTML"));
     }
     let page = read(context, html, room)?;
-    let top = if context.is_empty() { Page::DOCUMENT } else { page.fragment_root() };
-    flatten(&page, top, room).map(Answer::Json)
+    let top = if context.is_empty() { HtmlPage::DOCUMENT } else { page.fragment_root() };
+    flatten(&page, top, room).map(HelperAnswer::Json)
 }
 
-/// Fed in small pieces, so that a page that grows out of all proportion to its text is noticed while it does.
-fn read(context: &str, html: &str, room: usize) -> Result<Page, HelperError> {
+/// Feeds the parser in small pieces, to detect early that a page grows out of proportion to its text.
+fn read(context: &str, html: &str, room: usize) -> Result<HtmlPage, HelperError> {
     let mut parser = parser(context);
     let mut rest = html;
     let (mut seen, mut open_tag) = (0, OpenTag::default());
@@ -40,13 +40,14 @@ fn read(context: &str, html: &str, room: usize) -> Result<Page, HelperError> {
         rest = next;
         let page = &parser.tokenizer.sink.sink;
         if page.len() > MAX_NODES {
-            return Err(too_large("more than 200000 parts"));
+            return Err(too_large("more than 200000 nodes"));
         }
         if page.bytes() > room {
             return Err(too_large(NO_ROOM));
         }
         if page.is_deeper_than(MAX_DEPTH, seen) {
-            let message = format!("the page nests more than {MAX_DEPTH} elements");
+            let message =
+                format!("the page nests elements more than {MAX_DEPTH} levels deep; parse a part of it");
             return Err(HelperError::runtime(HELPER, "too-deep", message));
         }
         seen = page.len();
@@ -57,7 +58,7 @@ fn read(context: &str, html: &str, room: usize) -> Result<Page, HelperError> {
     Ok(parser.finish())
 }
 
-/// What a tag that never ends costs: the tokenizer compares each attribute with all before it.
+/// The cost of an unfinished tag: the tokenizer compares each attribute with all earlier ones.
 #[derive(Default)]
 struct OpenTag {
     separators: u64,
@@ -65,7 +66,7 @@ struct OpenTag {
 }
 
 impl OpenTag {
-    /// A piece of the page from which no token came can only be the inside of one.
+    /// A piece that yields no token must be inside of one.
     fn follow(&mut self, piece: &str, is_inside: bool) -> u64 {
         let is_separator =
             |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'/' | b'"' | b'\'');
@@ -80,32 +81,32 @@ impl OpenTag {
     }
 }
 
-fn parser(context: &str) -> Parser<Page> {
+fn parser(context: &str) -> Parser<HtmlPage> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     if context.is_empty() {
-        return parse_document(Page::new(), options);
+        return parse_document(HtmlPage::new(), options);
     }
     let name = QualName::new(None, ns!(html), LocalName::from(context));
     let context_allows_scripting = false;
-    parse_fragment(Page::new(), options, name, Vec::new(), context_allows_scripting)
+    parse_fragment(HtmlPage::new(), options, name, Vec::new(), context_allows_scripting)
 }
 
-fn flatten(page: &Page, top: usize, room: usize) -> Result<String, HelperError> {
+fn flatten(page: &HtmlPage, top: usize, room: usize) -> Result<String, HelperError> {
     let mut json = String::from("[");
-    let mut pending: Vec<Step> = page.children(top).rev().map(Step::Enter).collect();
+    let mut pending: Vec<FlattenStep> = page.children(top).rev().map(FlattenStep::Enter).collect();
     while let Some(step) = pending.pop() {
-        let Step::Enter(node) = step else {
+        let FlattenStep::Enter(node) = step else {
             json.push_str("0,");
             continue;
         };
         page.with_kind(node, |kind| push_kind(&mut json, kind));
         if page.is_element(node) {
-            pending.push(Step::Leave);
-            pending.extend(page.children(node).rev().map(Step::Enter));
+            pending.push(FlattenStep::Leave);
+            pending.extend(page.children(node).rev().map(FlattenStep::Enter));
         }
         if json.len() > MAX_OUTPUT {
-            return Err(too_large("more than 16 MiB once read"));
+            return Err(too_large("more than 16 MiB after parsing"));
         }
         if json.len().saturating_add(page.bytes()) > room {
             return Err(too_large(NO_ROOM));
@@ -116,18 +117,18 @@ fn flatten(page: &Page, top: usize, room: usize) -> Result<String, HelperError> 
     Ok(json)
 }
 
-enum Step {
+enum FlattenStep {
     Enter(usize),
     Leave,
 }
 
-fn push_kind(json: &mut String, kind: &Kind) {
+fn push_kind(json: &mut String, kind: &HtmlNodeKind) {
     match kind {
-        Kind::Document => {}
-        Kind::Text(text) => json.push_str(&quote(text)),
-        Kind::Comment(text) => push_all(json, &["2,", &quote(text)]),
-        Kind::Doctype(name) => push_all(json, &["3,", &quote(name)]),
-        Kind::Element(name, attributes) => {
+        HtmlNodeKind::Document => {}
+        HtmlNodeKind::Text(text) => json.push_str(&quote(text)),
+        HtmlNodeKind::Comment(text) => push_all(json, &["2,", &quote(text)]),
+        HtmlNodeKind::Doctype(name) => push_all(json, &["3,", &quote(name)]),
+        HtmlNodeKind::Element(name, attributes) => {
             push_all(json, &["1,", &quote(&name.local), ","]);
             let mut separator = '[';
             for (name, value) in attributes {
@@ -152,16 +153,20 @@ fn quote(text: &str) -> String {
 }
 
 fn too_large(what: &str) -> HelperError {
-    HelperError::runtime(HELPER, "result-too-large", format!("the page is too large: {what}; cut it first"))
+    HelperError::runtime(
+        HELPER,
+        "result-too-large",
+        format!("the page is too large: {what}; parse a part of it"),
+    )
 }
 
 const HELPER: &str = "safety.parser.html";
-const NO_ROOM: &str = "more than is left of the call's memory";
+const NO_ROOM: &str = "more than the remaining memory of the call";
 const MAX_INPUT: usize = 10 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
 const MAX_NODES: usize = 200_000;
-/// For each tag the parser may look at all elements that are open.
+/// For each tag the parser may search all open elements.
 const MAX_DEPTH: usize = 1000;
-/// About a second's worth.
+/// About one second of work.
 const MAX_COMPARISONS: u64 = 1_000_000_000;
 const PIECE: usize = 1024;

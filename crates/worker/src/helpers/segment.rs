@@ -10,17 +10,18 @@ use icu_segmenter::{
     options::{SentenceBreakOptions, WordBreakOptions},
 };
 
-use super::{Answer, HelperError, locale};
+use super::{HelperAnswer, HelperError, locale};
 
-/// The granularity, a space, the locale, a line feed and the text become the ends of the segments; see `Op::Segment`.
-pub fn segment(question: &str) -> Result<Answer, HelperError> {
+/// Input: the granularity, a space, the locale, a line feed and the text. Returns the ends of the segments; see
+/// `Op::Segment`.
+pub fn segment(question: &str) -> Result<HelperAnswer, HelperError> {
     let (header, text) = question.split_once('\n').unwrap_or((question, ""));
     let (granularity, tag) = header.split_once(' ').unwrap_or((header, ""));
     if text.len() > MAX_BYTES {
-        return Err(invalid("text-too-long", "the text to segment has more than 1 MiB"));
+        return Err(invalid("text-too-long", "the text to segment has more than 1 MiB; split it first"));
     }
-    let Some(locale) = locale(tag) else { return Ok(Answer::Nothing) };
-    Ok(Answer::Bytes(match granularity {
+    let Some(locale) = locale(tag) else { return Ok(HelperAnswer::Nothing) };
+    Ok(HelperAnswer::Bytes(match granularity {
         "grapheme" => encode(text, GraphemeClusterSegmenter::new().segment_str(text).map(|end| (end, None))),
         "word" => {
             let mut options = WordBreakOptions::default();
@@ -39,7 +40,7 @@ pub fn segment(question: &str) -> Result<Answer, HelperError> {
     }))
 }
 
-/// Turns ends in bytes of UTF-8 into ends in UTF-16 code units, and sets the highest bit for words.
+/// Converts byte offsets of UTF-8 to UTF-16 code units, and sets the highest bit for words.
 fn encode(text: &str, boundaries: impl Iterator<Item = (usize, Option<bool>)>) -> Vec<u8> {
     let (mut start, mut units) = (0, 0u32);
     let mut encoded = Vec::new();
@@ -48,7 +49,7 @@ fn encode(text: &str, boundaries: impl Iterator<Item = (usize, Option<bool>)>) -
         start = end;
         // The sum is at most `MAX_BYTES`, which leaves the highest bit free.
         units = segment.encode_utf16().fold(units, |units, _| units.saturating_add(1));
-        // The library forgets the type of a word that ends with a combining mark.
+        // The library loses the type of a word that ends with a combining mark.
         let is_word = is_word.is_some_and(|known| known || segment.starts_with(char::is_alphabetic));
         encoded.extend((units | u32::from(is_word) << 31).to_le_bytes());
     }
@@ -64,5 +65,5 @@ fn invalid(reason: &str, message: &str) -> HelperError {
 }
 
 const HELPER: &str = "Intl.Segmenter";
-/// Nothing interrupts segmentation; this much took 60 to 170 ms in a release build on a busy machine.
+/// Segmentation cannot be interrupted; this size took 60 to 170 ms in a release build on a busy machine.
 const MAX_BYTES: usize = 1 << 20;

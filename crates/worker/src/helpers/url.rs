@@ -1,12 +1,12 @@
-//! Which parts does an address have? Parsed and changed as the URL standard of the web says.
+//! Parses and changes URLs according to the URL standard.
 
 use serde::Deserialize;
 use url::{Position, Url, quirks};
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-/// JSON `[input, base?]`. The parts come back, or nothing when the input is no URL.
-pub fn parse(text: &str) -> Result<Answer, HelperError> {
+/// JSON `[input, base?]`. Returns the parts, or nothing if the input is not a URL.
+pub fn parse(text: &str) -> Result<HelperAnswer, HelperError> {
     let (input, base): (String, Option<String>) = question(text)?;
     if !fits(&input) || base.as_deref().is_some_and(|base| !fits(base)) {
         return Err(too_long());
@@ -15,23 +15,22 @@ pub fn parse(text: &str) -> Result<Answer, HelperError> {
         None => Url::parse(&input),
         Some(base) => Url::parse(&base).and_then(|base| base.join(&input)),
     };
-    Ok(parsed.as_ref().map_or(Answer::Nothing, parts))
+    Ok(parsed.as_ref().map_or(HelperAnswer::Nothing, parts))
 }
 
-/// JSON `[href, part, value]`. The parts of the changed URL come back, of the same URL when the standard ignores the
-/// value, or nothing when it is no URL.
-pub fn set(text: &str) -> Result<Answer, HelperError> {
-    let (href, part, value): (String, Part, String) = question(text)?;
-    if !fits(&href) || value.len() > LONGEST {
+/// JSON `[href, part, value]`. Returns the parts of the changed URL; of the same URL if the standard ignores the value;
+/// or nothing if it is not a URL.
+pub fn set(text: &str) -> Result<HelperAnswer, HelperError> {
+    let (href, part, value): (String, UrlPart, String) = question(text)?;
+    if !fits(&href) || value.len() > MAX_LENGTH {
         return Err(too_long());
     }
-    let Ok(mut url) = Url::parse(&href) else { return Ok(Answer::Nothing) };
+    let Ok(mut url) = Url::parse(&href) else { return Ok(HelperAnswer::Nothing) };
     change(&mut url, part, &value);
-    Ok(settled(&url).as_ref().map_or(Answer::Nothing, parts))
+    Ok(settled(&url).as_ref().map_or(HelperAnswer::Nothing, parts))
 }
 
-/// What the changed URL reads as. A change after which a part of the path would be taken for the host, or the other way
-/// round, is none.
+/// Parses the changed URL again. Ignores a change that would turn a part of the path into the host, or the reverse.
 fn settled(url: &Url) -> Option<Url> {
     let authority = |url: &Url| url[..Position::BeforePath].to_owned();
     Url::parse(url.as_str()).ok().filter(|read| authority(read) == authority(url))
@@ -39,7 +38,7 @@ fn settled(url: &Url) -> Option<Url> {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Part {
+enum UrlPart {
     Protocol,
     Username,
     Password,
@@ -51,31 +50,31 @@ enum Part {
     Hash,
 }
 
-/// The standard ignores values that do not fit; so do we.
-fn change(url: &mut Url, part: Part, value: &str) {
+/// Ignores values that do not fit, as the standard requires.
+fn change(url: &mut Url, part: UrlPart, value: &str) {
     let _ignored_when_unfit = match part {
-        Part::Protocol => quirks::set_protocol(url, value),
-        Part::Username => quirks::set_username(url, value),
-        Part::Password => quirks::set_password(url, value),
-        Part::Host => quirks::set_host(url, value),
-        Part::Hostname => quirks::set_hostname(url, value),
-        Part::Port => quirks::set_port(url, value),
-        Part::Pathname => {
+        UrlPart::Protocol => quirks::set_protocol(url, value),
+        UrlPart::Username => quirks::set_username(url, value),
+        UrlPart::Password => quirks::set_password(url, value),
+        UrlPart::Host => quirks::set_host(url, value),
+        UrlPart::Hostname => quirks::set_hostname(url, value),
+        UrlPart::Port => quirks::set_port(url, value),
+        UrlPart::Pathname => {
             quirks::set_pathname(url, value);
             Ok(())
         }
-        Part::Search => {
+        UrlPart::Search => {
             quirks::set_search(url, value);
             Ok(())
         }
-        Part::Hash => {
+        UrlPart::Hash => {
             quirks::set_hash(url, value);
             Ok(())
         }
     };
 }
 
-fn parts(url: &Url) -> Answer {
+fn parts(url: &Url) -> HelperAnswer {
     let parts = [
         quirks::href(url),
         quirks::protocol(url),
@@ -89,30 +88,30 @@ fn parts(url: &Url) -> Answer {
         quirks::hash(url),
         &quirks::origin(url),
     ];
-    Answer::Json(serde_json::json!(parts).to_string())
+    HelperAnswer::Json(serde_json::json!(parts).to_string())
 }
 
 fn question<'text, T: Deserialize<'text>>(text: &'text str) -> Result<T, HelperError> {
     serde_json::from_str(text).map_err(|error| {
-        HelperError::invalid(HELPER, "invalid-arguments", format!("the question is not understood: {error}"))
+        HelperError::invalid(HELPER, "invalid-arguments", format!("invalid arguments: {error}"))
     })
 }
 
-/// A host in other letters than ASCII costs time in the square of its labels' length, hence the limit. Data that is
-/// written as a URL has no host.
+/// A host with non-ASCII letters costs quadratic time in the length of its labels, hence the limit. A `data:` URL has
+/// no host.
 fn fits(text: &str) -> bool {
     let is_data = text.get(..DATA.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(DATA));
-    text.len() <= if is_data { LONGEST_DATA } else { LONGEST }
+    text.len() <= if is_data { MAX_DATA } else { MAX_LENGTH }
 }
 
 fn too_long() -> HelperError {
-    HelperError::invalid(HELPER, "invalid-url", "the URL is longer than 64 KiB; send such data in a body")
+    HelperError::invalid(HELPER, "invalid-url", "the URL is longer than 64 KiB; send the data in a body")
 }
 
 const HELPER: &str = "URL";
 const DATA: &str = "data:";
-const LONGEST: usize = 64 << 10;
-const LONGEST_DATA: usize = 1 << 20;
+const MAX_LENGTH: usize = 64 << 10;
+const MAX_DATA: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests;

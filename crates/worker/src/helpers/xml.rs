@@ -1,8 +1,8 @@
-//! What does an XML text say? A tree of `{tag, attrs, text, children}` in JSON, read in one pass without recursion.
+//! Parses XML into a JSON tree of `{tag, attrs, text, children}`, in one pass without recursion.
 //!
-//! A tag keeps its prefix, and `xmlns` declarations are attributes like others. An element's text is that directly in it,
-//! trimmed. Comments and processing instructions are left out. A document type is refused: it is how entities are
-//! declared, and so none is known beyond the five of XML itself.
+//! A tag keeps its prefix, and `xmlns` declarations are ordinary attributes. The text of an element is its direct text,
+//! trimmed. Comments and processing instructions are dropped. A document type is refused, because it could declare
+//! entities; only the five entities of XML are known.
 
 #[cfg(test)]
 mod tests;
@@ -15,15 +15,15 @@ use quick_xml::{
     events::{BytesRef, BytesStart, Event},
 };
 
-use super::{Answer, ErrorClass, HelperError, whole_or_length};
+use super::{ErrorClass, HelperAnswer, HelperError, whole_or_length};
 
-pub fn parse(text: &str) -> Result<Answer, HelperError> {
+pub fn parse(text: &str) -> Result<HelperAnswer, HelperError> {
     if text.len() > MAX_INPUT {
         return Err(too_large());
     }
     let mut reader = Reader::from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     reader.config_mut().check_comments = true;
-    let mut tree = Tree::default();
+    let mut tree = XmlTree::default();
     loop {
         let event = reader.read_event();
         let line = || line_of(text, reader.error_position().max(reader.buffer_position()));
@@ -43,42 +43,42 @@ pub fn parse(text: &str) -> Result<Answer, HelperError> {
             Event::Eof => break,
         }
     }
-    tree.finish().map(Answer::Json).map_err(|error| error.at(line_of(text, u64::MAX)))
+    tree.finish().map(HelperAnswer::Json).map_err(|error| error.at(line_of(text, u64::MAX)))
 }
 
-/// What was read so far, nearly as long as the JSON that it becomes: a tree of maps would take twenty times as much.
+/// The parsed content, nearly as long as its JSON. A tree of maps would take twenty times as much memory.
 #[derive(Default)]
-struct Tree {
+struct XmlTree {
     /// Tag and attributes of each element, in the order in which they open.
     heads: String,
-    /// The text of each, in the order in which they close.
+    /// The text of each element, in the order in which they close.
     texts: String,
     elements: Vec<Element>,
     /// From the outermost to the innermost.
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     attributes: usize,
 }
 
-/// How deep an element is, and where its parts are; its head begins where that of the one before it ends.
+/// The depth of an element and the positions of its parts; its head begins where the previous one ends.
 struct Element {
     depth: usize,
     head_end: usize,
     text: Range<usize>,
 }
 
-struct Open {
+struct OpenElement {
     number: usize,
     tag: String,
     text: String,
 }
 
-/// What is wrong, before its line is known.
-enum Problem {
+/// An error whose line is not known yet.
+enum XmlProblem {
     Malformed(String),
     TooLarge,
 }
 
-impl Problem {
+impl XmlProblem {
     fn at(self, line: usize) -> HelperError {
         match self {
             Self::Malformed(message) => failed(&format!("{message} (line {line})")),
@@ -87,29 +87,29 @@ impl Problem {
     }
 }
 
-impl Tree {
-    fn open(&mut self, start: &BytesStart<'_>) -> Result<(), Problem> {
+impl XmlTree {
+    fn open(&mut self, start: &BytesStart<'_>) -> Result<(), XmlProblem> {
         if self.open.is_empty() && !self.elements.is_empty() {
-            return Err(malformed("there is a second element after the outermost one"));
+            return Err(malformed("there is a second root element"));
         }
         if self.open.len() >= MAX_DEPTH {
             return Err(malformed(&format!("elements are nested more than {MAX_DEPTH} deep")));
         }
         if self.elements.len() >= MAX_ELEMENTS {
-            return Err(Problem::TooLarge);
+            return Err(XmlProblem::TooLarge);
         }
         let tag = checked(start.name().into_inner())?.to_owned();
         push_all(&mut self.heads, &["{\"tag\":", &quote(&tag), ",\"attrs\":{"]);
         self.push_attributes(start)?;
         self.heads.push_str("},\"text\":");
         let (number, depth) = (self.elements.len(), self.open.len());
-        self.open.push(Open { number, tag, text: String::new() });
+        self.open.push(OpenElement { number, tag, text: String::new() });
         self.elements.push(Element { depth, head_end: self.heads.len(), text: 0..0 });
         self.within_output()
     }
 
-    /// The library's own search for attributes that stand twice compares each with all others.
-    fn push_attributes(&mut self, start: &BytesStart<'_>) -> Result<(), Problem> {
+    /// Checks for repeated attributes with a set. The library's own check compares each attribute with all others.
+    fn push_attributes(&mut self, start: &BytesStart<'_>) -> Result<(), XmlProblem> {
         let mut names = HashSet::new();
         let mut written = start.attributes();
         for attribute in written.with_checks(false) {
@@ -119,11 +119,11 @@ impl Tree {
                 .normalized_value(XmlVersion::default())
                 .map_err(|error| malformed(&error.to_string()))?;
             if !names.insert(name) {
-                return Err(malformed(&format!("attribute `{name}` stands twice in one tag")));
+                return Err(malformed(&format!("attribute `{name}` is repeated in one tag")));
             }
             self.attributes += 1;
             if self.attributes > MAX_ATTRIBUTES {
-                return Err(Problem::TooLarge);
+                return Err(XmlProblem::TooLarge);
             }
             let separator = if names.len() > 1 { "," } else { "" };
             push_all(&mut self.heads, &[separator, &quote(name), ":", &quote(&value)]);
@@ -132,9 +132,9 @@ impl Tree {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Problem> {
+    fn close(&mut self) -> Result<(), XmlProblem> {
         let Some(closed) = self.open.pop() else {
-            return Err(malformed("an element is closed that was never opened"));
+            return Err(malformed("a closing tag has no opening tag"));
         };
         let start = self.texts.len();
         self.texts.push_str(&quote(closed.text.trim()));
@@ -144,21 +144,21 @@ impl Tree {
         self.within_output()
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Problem> {
+    fn text(&mut self, text: &str) -> Result<(), XmlProblem> {
         match self.open.last_mut() {
             Some(element) => element.text.push_str(text),
             None if text.trim().is_empty() => {}
-            None => return Err(malformed("there is text outside of the outermost element")),
+            None => return Err(malformed("there is text outside the root element")),
         }
         Ok(())
     }
 
-    fn finish(&self) -> Result<String, Problem> {
+    fn finish(&self) -> Result<String, XmlProblem> {
         if let Some(element) = self.open.last() {
             return Err(malformed(&format!("element `{}` is never closed", element.tag.escape_debug())));
         }
         if self.elements.is_empty() {
-            return Err(malformed("there is no element"));
+            return Err(malformed("there is no root element"));
         }
         Ok(self.json())
     }
@@ -180,14 +180,14 @@ impl Tree {
         json
     }
 
-    /// With a comma for each element, also for those that have none.
+    /// Counts a comma for every element, although some have none.
     fn json_length(&self) -> usize {
         self.heads.len() + self.texts.len() + self.elements.len() * ",\"children\":[]},".len()
     }
 
-    /// Asked for every part, so that what is built stays as small as what is handed out.
-    fn within_output(&self) -> Result<(), Problem> {
-        if self.json_length() > MAX_OUTPUT { Err(Problem::TooLarge) } else { Ok(()) }
+    /// Checked for every part, so the intermediate data stays as small as the result.
+    fn within_output(&self) -> Result<(), XmlProblem> {
+        if self.json_length() > MAX_OUTPUT { Err(XmlProblem::TooLarge) } else { Ok(()) }
     }
 }
 
@@ -207,7 +207,7 @@ fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn checked(name: &str) -> Result<&str, Problem> {
+fn checked(name: &str) -> Result<&str, XmlProblem> {
     let may_start = |first: char| first.is_alphabetic() || matches!(first, '_' | ':');
     let may_follow = |next: char| {
         may_start(next) || next.is_numeric() || matches!(next, '-' | '.' | '\u{b7}') || !next.is_ascii()
@@ -215,18 +215,18 @@ fn checked(name: &str) -> Result<&str, Problem> {
     if name.starts_with(may_start) && name.chars().all(may_follow) {
         return Ok(name);
     }
-    let shown = whole_or_length(name, MOST_SHOWN);
-    Err(malformed(&format!("`{shown}` is no name of a tag or an attribute")))
+    let shown = whole_or_length(name, MAX_SHOWN);
+    Err(malformed(&format!("`{shown}` is not a valid name of a tag or attribute")))
 }
 
-fn resolve(name: &BytesRef<'_>) -> Result<String, Problem> {
+fn resolve(name: &BytesRef<'_>) -> Result<String, XmlProblem> {
     if let Some(character) = name.resolve_char_ref().map_err(|error| malformed(&error.to_string()))? {
         return Ok(character.to_string());
     }
     let name = name.xml10_content();
     resolve_xml_entity(&name).map(str::to_owned).ok_or_else(|| {
-        let shown = whole_or_length(&name, MOST_SHOWN);
-        malformed(&format!("entity `&{shown};` is not known; write the character itself"))
+        let shown = whole_or_length(&name, MAX_SHOWN);
+        malformed(&format!("unknown entity `&{shown};`; write the character itself"))
     })
 }
 
@@ -235,8 +235,8 @@ fn line_of(text: &str, offset: u64) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-fn malformed(message: &str) -> Problem {
-    Problem::Malformed(message.to_owned())
+fn malformed(message: &str) -> XmlProblem {
+    XmlProblem::Malformed(message.to_owned())
 }
 
 fn failed(message: &str) -> HelperError {
@@ -244,7 +244,7 @@ fn failed(message: &str) -> HelperError {
 }
 
 fn doctype_refused() -> HelperError {
-    let message = "a document type could declare entities and is refused; remove `<!DOCTYPE …>`";
+    let message = "document types are refused, because they can declare entities; remove `<!DOCTYPE …>`";
     HelperError::new(ErrorClass::Security, HELPER, "doctype-refused", message)
 }
 
@@ -256,11 +256,11 @@ fn too_large() -> HelperError {
 }
 
 const HELPER: &str = "safety.parser.xml";
-/// Each level is two for the engine's JSON reader, whose stack is small.
+/// Each level takes two levels of the engine's JSON parser, whose stack is small.
 const MAX_DEPTH: usize = 200;
 const MAX_ELEMENTS: usize = 200_000;
-/// In the whole text. Each takes the engine a hundred bytes and more, whatever it says.
+/// In the whole text. Each attribute takes the engine more than a hundred bytes, whatever its content.
 const MAX_ATTRIBUTES: usize = 400_000;
 const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
-const MOST_SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;

@@ -1,8 +1,8 @@
-//! What does a YAML text hold? One document of YAML 1.2 as plain data.
+//! Parses one YAML 1.2 document as plain data.
 //!
-//! Tags of a program's own are refused, aliases and merge keys are followed within bounds, and a key that stands twice is
-//! an error. Keys become texts. `.nan` and `.inf`, for which JSON has no number, come back as those texts, and dates are
-//! texts too. An empty text is `null`.
+//! Custom tags are refused, aliases and merge keys are followed within limits, and duplicate keys are errors. Keys
+//! become strings. `.nan`, `.inf` and dates are returned as strings, because JSON has no such values. An empty text is
+//! `null`.
 
 #[cfg(test)]
 mod tests;
@@ -13,23 +13,23 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, options};
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-pub fn parse(text: &str) -> Result<Answer, HelperError> {
+pub fn parse(text: &str) -> Result<HelperAnswer, HelperError> {
     if text.len() > MAX_INPUT {
         return Err(too_large());
     }
     let json = RefCell::new(String::new());
     let read =
         serde_saphyr::with_deserializer_from_str_with_options(text, reader_options(), |deserializer| {
-            Plain { json: &json }.deserialize(deserializer)
+            YamlToJson { json: &json }.deserialize(deserializer)
         });
     let json = json.into_inner();
     if json.len() > MAX_OUTPUT {
         return Err(too_large());
     }
     read.map_err(|error| failed(&error.to_string()))?;
-    Ok(Answer::Json(json))
+    Ok(HelperAnswer::Json(json))
 }
 
 fn reader_options() -> Options {
@@ -53,14 +53,14 @@ fn reader_options() -> Options {
     }
 }
 
-/// Writes a value down as it is read, as JSON: a tree of it would take many times as much. How long that becomes is asked
-/// for every part, for an alias can say a long text again and again.
+/// Writes values as JSON while parsing; a tree would take many times as much memory. Checks the length after every
+/// part, because an alias can repeat a long text many times.
 #[derive(Clone, Copy)]
-struct Plain<'json> {
+struct YamlToJson<'json> {
     json: &'json RefCell<String>,
 }
 
-impl Plain<'_> {
+impl YamlToJson<'_> {
     fn push<E: Error>(self, text: &str) -> Result<(), E> {
         let mut json = self.json.borrow_mut();
         json.push_str(text);
@@ -68,7 +68,7 @@ impl Plain<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Plain<'_> {
+impl<'de> DeserializeSeed<'de> for YamlToJson<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -76,7 +76,7 @@ impl<'de> DeserializeSeed<'de> for Plain<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Plain<'_> {
+impl<'de> Visitor<'de> for YamlToJson<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Plain<'_> {
             length = self.json.borrow().len();
             self.push::<A::Error>(",")?;
         }
-        // The last comma goes again.
+        // Remove the last comma.
         self.json.borrow_mut().truncate(length);
         self.push("]")
     }
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Plain<'_> {
         self.push::<A::Error>("{")?;
         let mut keys = HashSet::new();
         while let Some(key) = members.next_key::<String>()? {
-            // `1` and `"1"` are two keys to YAML and one here.
+            // YAML distinguishes the keys `1` and `"1"`; JSON does not.
             if keys.contains(&key) {
                 return Err(A::Error::custom(format_args!("duplicate key `{}`", key.escape_debug())));
             }
@@ -160,10 +160,10 @@ impl<'de> Visitor<'de> for Plain<'_> {
     }
 }
 
-/// The library's messages may have several lines; the first says where. A long one is left out, because it quotes the
-/// text: after a cut the gateway could not mask a secret in it.
+/// The library's messages may have several lines; the first one names the position. A long one is dropped because it
+/// quotes the text: the gateway could not redact a truncated secret.
 fn failed(message: &str) -> HelperError {
-    let line = message.lines().next().filter(|line| line.chars().count() <= MOST_SHOWN);
+    let line = message.lines().next().filter(|line| line.chars().count() <= MAX_SHOWN);
     HelperError::runtime(HELPER, "parse-failed", line.unwrap_or("the text is not YAML"))
 }
 
@@ -183,4 +183,4 @@ const HELPER: &str = "safety.parser.yaml";
 const MAX_INPUT: usize = 16 << 20;
 const MAX_OUTPUT: usize = 16 << 20;
 const MAX_DEPTH: usize = 100;
-const MOST_SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;

@@ -1,5 +1,4 @@
-//! What does the clock on the wall show at an instant, in a time zone? From the bundled database: no file, no
-//! environment variable and no setting of the machine is read.
+//! Local times in time zones, from the bundled database. Reads no file, environment variable or setting of the machine.
 
 mod names;
 #[cfg(test)]
@@ -11,22 +10,22 @@ use jiff::{
 };
 use serde_json::json;
 
-use super::{Answer, HelperError};
+use super::{HelperAnswer, HelperError};
 
-/// JSON `[epoch milliseconds, zone]` becomes
-/// `[year, month, day, hour, minute, second, millisecond, weekday, offset in seconds, abbreviation, long name, short name]`.
-/// The weekday counts from Sunday as 0; the two names are English, and empty where people write the offset.
-pub fn zoned_time(text: &str) -> Result<Answer, HelperError> {
+/// Input: JSON `[epoch milliseconds, zone]`. Returns `[year, month, day, hour, minute, second, millisecond, weekday,
+/// offset in seconds, abbreviation, long name, short name]`. Sunday is weekday 0. The two names are English, and empty
+/// if people write the offset instead.
+pub fn zoned_time(text: &str) -> Result<HelperAnswer, HelperError> {
     let (instant, name): (i64, String) = serde_json::from_str(text)
-        .map_err(|_| invalid("bad-question", "a time is asked for as [epoch milliseconds, zone]"))?;
+        .map_err(|_| invalid("bad-question", "expected [epoch milliseconds, zone]"))?;
     if instant.unsigned_abs() > MAX_INSTANT {
-        return Err(invalid("invalid-date", "the date is beyond what JavaScript can express"));
+        return Err(invalid("invalid-date", "the date is outside the range of JavaScript dates"));
     }
     let zone = find(&name)
-        .ok_or_else(|| invalid("unknown-zone", format!("there is no time zone `{}`", name.escape_debug())))?;
+        .ok_or_else(|| invalid("unknown-zone", format!("unknown time zone `{}`", name.escape_debug())))?;
     let cycles = cycles_outside(instant);
     let timestamp = Timestamp::from_millisecond(instant - cycles * CYCLE_MILLISECONDS)
-        .map_err(|_| invalid("invalid-date", "the date is beyond what JavaScript can express"))?;
+        .map_err(|_| invalid("invalid-date", "the date is outside the range of JavaScript dates"))?;
     let info = zone.to_offset_info(timestamp);
     let clock = zone.to_datetime(timestamp);
     let (long, short) = zone.iana_name().and_then(names::names_of).map_or(("", ""), |names| {
@@ -50,32 +49,32 @@ pub fn zoned_time(text: &str) -> Result<Answer, HelperError> {
         long,
         short,
     ]);
-    Ok(Answer::Json(answer.to_string()))
+    Ok(HelperAnswer::Json(answer.to_string()))
 }
 
-/// The canonical spelling of a zone's name; for `*`, a JSON array of all names.
-#[expect(clippy::unnecessary_wraps, reason = "every helper has this shape")]
-pub fn zone_name(text: &str) -> Result<Answer, HelperError> {
+/// Returns the canonical spelling of a zone name; for `*`, a JSON array of all names.
+#[expect(clippy::unnecessary_wraps, reason = "every helper has this signature")]
+pub fn zone_name(text: &str) -> Result<HelperAnswer, HelperError> {
     if text == "*" {
         let names: Vec<String> =
             database().available().map(|name| name.to_string()).filter(|name| name != PLACEHOLDER).collect();
-        return Ok(Answer::Json(json!(names).to_string()));
+        return Ok(HelperAnswer::Json(json!(names).to_string()));
     }
     if let Some(offset) = parse_offset(text) {
-        return Ok(Answer::Text(spell(offset)));
+        return Ok(HelperAnswer::Text(spell(offset)));
     }
     let zone = find(text);
     Ok(zone
         .as_ref()
         .and_then(TimeZone::iana_name)
-        .map_or(Answer::Nothing, |name| Answer::Text(name.to_owned())))
+        .map_or(HelperAnswer::Nothing, |name| HelperAnswer::Text(name.to_owned())))
 }
 
 fn find(name: &str) -> Option<TimeZone> {
     if let Some(offset) = parse_offset(name) {
         return Some(TimeZone::fixed(offset));
     }
-    if name.len() > LONGEST_NAME || name.eq_ignore_ascii_case(PLACEHOLDER) {
+    if name.len() > MAX_NAME || name.eq_ignore_ascii_case(PLACEHOLDER) {
         return None;
     }
     database().get(name).ok().filter(|zone| !zone.is_unknown())
@@ -112,8 +111,8 @@ fn spell(offset: Offset) -> String {
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
 }
 
-/// How many cycles to go back (or, negative, ahead) to a year that the database's library can count. Leap years and
-/// weekdays repeat exactly, so the rules of a zone give the same answer there.
+/// The number of 400-year cycles to subtract to get into the range of the library. Leap years and weekdays repeat
+/// exactly, so the zone rules give the same result there.
 fn cycles_outside(instant: i64) -> i64 {
     let excess = instant.abs() - COUNTABLE_MILLISECONDS;
     if excess <= 0 { 0 } else { (excess / CYCLE_MILLISECONDS + 1) * instant.signum() }
@@ -123,13 +122,13 @@ fn invalid(reason: &str, message: impl Into<String>) -> HelperError {
     HelperError::invalid("Intl.DateTimeFormat", reason, message)
 }
 
-/// The Gregorian calendar repeats itself after 400 years, which are whole weeks.
+/// The Gregorian calendar repeats every 400 years, which are whole weeks.
 const CYCLE_YEARS: i64 = 400;
 const CYCLE_MILLISECONDS: i64 = 146_097 * 86_400_000;
-/// About 7900 years to either side of 1970, well inside the library's 9999.
+/// About 7900 years around 1970, well inside the library's range of 9999.
 const COUNTABLE_MILLISECONDS: i64 = 250_000_000_000_000;
 /// The range of JavaScript's dates.
 const MAX_INSTANT: u64 = 8_640_000_000_000_000;
-const LONGEST_NAME: usize = 64;
-/// In the database for machines that nobody has told where they are.
+const MAX_NAME: usize = 64;
+/// A database entry for machines without a configured time zone.
 const PLACEHOLDER: &str = "Factory";

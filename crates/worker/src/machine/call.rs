@@ -1,4 +1,4 @@
-//! What does the host keep during one call? Its limits, what it has used of them, and its way to the gateway.
+//! Host-side state of one call: limits, usage and the connection to the gateway.
 
 use std::{
     fmt,
@@ -10,30 +10,30 @@ use wasmtime::ResourceLimiter;
 
 use super::limits;
 
-/// The way to the gateway.
+/// The connection to the gateway.
 pub trait EffectPort: Send {
     fn ask(&mut self, effect: Effect) -> Result<EffectAnswer, LinkLost>;
 }
 
-/// The gateway is gone or talks nonsense: nothing is left to do but to end.
+/// The gateway is gone or sent an invalid frame; the call cannot continue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkLost;
 
-/// The data of a store.
-pub struct Call {
+/// The data of a Wasmtime store.
+pub struct CallState {
     limits: Option<RunLimits>,
     effects: Option<Box<dyn EffectPort>>,
-    /// How much of the guest's memory was copied to answer the question that is being answered.
+    /// Bytes copied from the guest's memory for the current question.
     question_bytes: usize,
-    /// The answer that the guest has been told of and will take.
+    /// The response whose length was reported to the guest, until it takes it.
     pending: Vec<u8>,
-    /// Bodies that were fetched, by their number.
+    /// Fetched bodies, by their number.
     bodies: Vec<Vec<u8>>,
     body_bytes: usize,
     console: Vec<(u8, String)>,
     console_bytes: u32,
     console_dropped: u32,
-    /// How large the engine's memory is, and the most that it and what is kept beside it may come to, and came to.
+    /// The size of the linear memory, the limit for it plus the host's copies, and the highest sum so far.
     linear_bytes: usize,
     memory_cap: usize,
     memory_peak: usize,
@@ -44,17 +44,17 @@ pub struct Call {
 
 /// Ends the call from within a host function.
 #[derive(Debug)]
-pub struct Stop(pub Ending);
+pub struct CallStop(pub Ending);
 
-impl fmt::Display for Stop {
+impl fmt::Display for CallStop {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "stopped: {:?}", self.0)
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for CallStop {}
 
-impl Call {
+impl CallState {
     pub fn idle() -> Self {
         Self {
             limits: None,
@@ -93,19 +93,19 @@ impl Call {
         self.memory_refused
     }
 
-    /// What the engine may still grow by, or the host keep for it.
+    /// How many bytes the engine may still grow by, or the host may keep for it.
     pub fn memory_left(&self) -> usize {
         self.memory_cap.saturating_sub(self.memory_bytes())
     }
 
-    /// A question is about to be copied; the copy lives until its answer is held.
-    pub fn hear(&mut self, bytes: usize) -> Result<(), Stop> {
+    /// Counts a question before it is copied. The copy lives until the response is held.
+    pub fn count_question(&mut self, bytes: usize) -> Result<(), CallStop> {
         self.question_bytes = bytes;
         self.within_memory()
     }
 
-    /// Keeps an answer until the guest takes it.
-    pub fn hold(&mut self, answer: Vec<u8>) -> Result<(), Stop> {
+    /// Keeps a response until the guest takes it.
+    pub fn hold(&mut self, answer: Vec<u8>) -> Result<(), CallStop> {
         self.question_bytes = 0;
         self.pending = answer;
         self.within_memory()
@@ -115,8 +115,8 @@ impl Call {
         std::mem::take(&mut self.pending)
     }
 
-    /// Keeps a body until the end of the call, and says by which number it is found.
-    pub fn keep_body(&mut self, body: Vec<u8>) -> Result<usize, Stop> {
+    /// Keeps a body until the end of the call and returns its number.
+    pub fn keep_body(&mut self, body: Vec<u8>) -> Result<usize, CallStop> {
         self.body_bytes = self.body_bytes.saturating_add(body.len());
         self.bodies.push(body);
         self.within_memory().map(|()| self.bodies.len() - 1)
@@ -134,11 +134,11 @@ impl Call {
         self.linear_bytes.saturating_add(self.kept_bytes())
     }
 
-    /// What the host keeps for a tool is the tool's memory too, or it would be a way around the limit.
-    fn within_memory(&mut self) -> Result<(), Stop> {
+    /// Memory that the host keeps for a tool counts as the tool's memory; otherwise it would bypass the limit.
+    fn within_memory(&mut self) -> Result<(), CallStop> {
         let bytes = self.memory_bytes();
         if bytes > self.memory_cap {
-            return Err(Stop(Ending::Memory));
+            return Err(CallStop(Ending::Memory));
         }
         self.memory_peak = self.memory_peak.max(bytes);
         Ok(())
@@ -148,17 +148,17 @@ impl Call {
         self.started.elapsed()
     }
 
-    /// What is left of the time, in milliseconds.
+    /// The remaining time in milliseconds.
     pub fn time_left(&self) -> u64 {
         let timeout = self.limits.map_or(0, |limits| u64::from(limits.timeout_ms));
         timeout.saturating_sub(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub fn asked(&mut self, helper: Helper) {
+    pub fn note_helper(&mut self, helper: Helper) {
         self.usage.helpers |= helper.bit();
     }
 
-    /// Lines beyond the limits are counted and dropped; the tool goes on.
+    /// Lines beyond the limits are counted and dropped; the tool continues.
     pub fn log(&mut self, level: u8, line: String) {
         let Some(limits) = self.limits else { return };
         let bytes = self.console_bytes.saturating_add(u32::try_from(line.len()).unwrap_or(u32::MAX));
@@ -171,25 +171,26 @@ impl Call {
     }
 
     /// Asks the gateway, within the limits of calls and bytes.
-    pub fn ask(&mut self, effect: Effect, size: usize) -> Result<Option<EffectAnswer>, Stop> {
+    pub fn ask(&mut self, effect: Effect, size: usize) -> Result<Option<EffectAnswer>, CallStop> {
         let (Some(limits), Some(port)) = (self.limits, self.effects.as_mut()) else { return Ok(None) };
         self.usage.host_calls = self.usage.host_calls.saturating_add(1);
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(size as u64);
         if self.usage.host_calls > limits.host_calls {
-            return Err(Stop(Ending::HostCalls));
+            return Err(CallStop(Ending::HostCalls));
         }
         if self.usage.host_bytes > limits.host_bytes {
-            return Err(Stop(Ending::HostBytes));
+            return Err(CallStop(Ending::HostBytes));
         }
-        let answer =
-            port.ask(effect).map_err(|LinkLost| Stop(Ending::Trapped("the gateway is gone".to_owned())))?;
-        // Not an error that the tool could catch: its time is over.
+        let answer = port
+            .ask(effect)
+            .map_err(|LinkLost| CallStop(Ending::Trapped("the gateway is gone".to_owned())))?;
+        // The tool must not catch this: its time is over.
         if matches!(&answer, EffectAnswer::Refused(error) if error.reason == OUT_OF_TIME) {
-            return Err(Stop(Ending::Timeout));
+            return Err(CallStop(Ending::Timeout));
         }
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload());
         if self.usage.host_bytes > limits.host_bytes {
-            Err(Stop(Ending::HostBytes))
+            Err(CallStop(Ending::HostBytes))
         } else {
             Ok(Some(answer))
         }
@@ -207,7 +208,7 @@ impl Call {
     }
 }
 
-impl ResourceLimiter for Call {
+impl ResourceLimiter for CallState {
     fn memory_growing(
         &mut self,
         _current: usize,
@@ -230,14 +231,13 @@ impl ResourceLimiter for Call {
         _desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // From nothing it grows when it is made; the engine never asks for more.
+        // The first growth is the creation of the table. The engine never grows it later.
         Ok(current == 0)
     }
 }
 
-/// What the guest calls text may hold surrogates in a UTF-8 of its own, three bytes each; they become U+FFFD, which has
-/// three too. Whatever else is no UTF-8 becomes `?`, byte by byte. All of it in place, for only what the guest handed over
-/// was counted as its memory.
+/// Converts guest text to UTF-8. Surrogates, three bytes each, become U+FFFD, which also has three bytes. Every other
+/// invalid byte becomes `?`. Works in place, because only the guest's bytes were counted as its memory.
 pub fn text_of(mut bytes: Vec<u8>) -> String {
     let mut clean = 0;
     while let Some(Err(error)) = bytes.get(clean..).map(std::str::from_utf8) {
@@ -262,14 +262,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn surrogates_become_as_many_bytes_and_nothing_grows() {
+    fn surrogates_are_replaced_in_place() {
         for (bytes, text) in [
             (&b"plain"[..], "plain"),
             (b"", ""),
             (b"a\xed\xa0\x80b", "a\u{fffd}b"),
             (b"\xed\xb0\x80\xed\xa0\x80", "\u{fffd}\u{fffd}"),
             ("\u{d7ff}\u{e000}\u{1f600}".as_bytes(), "\u{d7ff}\u{e000}\u{1f600}"),
-            // Nothing that the engine writes.
+            // The engine never writes these.
             (b"\xff\xc3(\xed\xa0", "??(??"),
             (b"\xf0\x9f\x98", "???"),
         ] {

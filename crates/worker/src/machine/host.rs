@@ -1,4 +1,4 @@
-//! What can the guest call? Three functions of ours and the clock; every other import is a trap.
+//! Host functions of the guest: three functions and the clock. Every other import traps.
 
 use std::{
     thread,
@@ -9,33 +9,33 @@ use toolgate_engine::Op;
 use toolgate_sandbox::wire::{Ending, Helper};
 use wasmtime::{Caller, Extern, Linker, Memory, Result};
 
-use super::call::{Call, Stop, text_of};
+use super::call::{CallState, CallStop, text_of};
 use crate::{
     effects,
-    helpers::{self, Answer, HelperError},
+    helpers::{self, HelperAnswer, HelperError},
 };
 
-pub fn define(linker: &mut Linker<Call>) -> Result<()> {
+pub fn define(linker: &mut Linker<CallState>) -> Result<()> {
     linker.func_wrap("toolgate", "call", call)?;
     linker.func_wrap("toolgate", "take", take)?;
     linker.func_wrap("wasi_snapshot_preview1", "clock_time_get", clock)?;
     Ok(())
 }
 
-/// One question. The answer waits in `pending`; its kind and length are returned.
+/// Answers one question. The response is kept in `pending`; its kind and length are returned.
 fn call(
-    mut caller: Caller<'_, Call>,
+    mut caller: Caller<'_, CallState>,
     op: i32,
     text: u32,
     text_len: u32,
     bytes: u32,
     bytes_len: u32,
 ) -> Result<u64> {
-    let Some(op) = Op::from_number(op) else { wasmtime::bail!("no host function has the number {op}") };
+    let Some(op) = Op::from_number(op) else { wasmtime::bail!("unknown host function {op}") };
     if let Some(helper) = helper(op) {
-        caller.data_mut().asked(helper);
+        caller.data_mut().note_helper(helper);
     }
-    caller.data_mut().hear((text_len as usize).saturating_add(bytes_len as usize))?;
+    caller.data_mut().count_question((text_len as usize).saturating_add(bytes_len as usize))?;
     let text = text_of(read(&mut caller, text, text_len)?);
     let bytes = read(&mut caller, bytes, bytes_len)?;
     spend(&mut caller, helpers::charge(op, &text, &bytes))?;
@@ -44,28 +44,28 @@ fn call(
             let mut line = text;
             let level = if line.is_empty() { 'l' } else { line.remove(0) };
             caller.data_mut().log(u8::try_from(level).unwrap_or(b'l'), line);
-            Ok(Answer::Nothing)
+            Ok(HelperAnswer::Nothing)
         }
         Op::Sleep => {
             let wanted: u64 = text.parse().unwrap_or(0);
             let left = caller.data().time_left();
             thread::sleep(Duration::from_millis(wanted.min(left)));
             if wanted > left {
-                return Err(Stop(Ending::Timeout).into());
+                return Err(CallStop(Ending::Timeout).into());
             }
-            Ok(Answer::Nothing)
+            Ok(HelperAnswer::Nothing)
         }
         Op::Fetch | Op::FetchedText | Op::FetchedBytes | Op::Files => {
             effects::ask(caller.data_mut(), op, &text, bytes)?
         }
         _ => helpers::answer(op, &text, &bytes, caller.data().memory_left())
-            .unwrap_or_else(|| Err(HelperError::runtime("host", "unknown", "no such function"))),
+            .unwrap_or_else(|| Err(HelperError::runtime("host", "unknown", "unknown function"))),
     };
     let (kind, answer) = match answer {
-        Ok(Answer::Nothing) => (0, Vec::new()),
-        Ok(Answer::Text(text)) => (1, text.into_bytes()),
-        Ok(Answer::Json(text)) => (2, text.into_bytes()),
-        Ok(Answer::Bytes(bytes)) => (3, bytes),
+        Ok(HelperAnswer::Nothing) => (0, Vec::new()),
+        Ok(HelperAnswer::Text(text)) => (1, text.into_bytes()),
+        Ok(HelperAnswer::Json(text)) => (2, text.into_bytes()),
+        Ok(HelperAnswer::Bytes(bytes)) => (3, bytes),
         Err(error) => (4, error.to_json().into_bytes()),
     };
     let length = u32::try_from(answer.len())?;
@@ -74,7 +74,7 @@ fn call(
     Ok(u64::from(length) | kind << 32)
 }
 
-/// What the gateway answers, it notes itself.
+/// Records which helpers a call used. The gateway records its own.
 const fn helper(op: Op) -> Option<Helper> {
     match op {
         Op::Console => Some(Helper::Console),
@@ -100,20 +100,20 @@ const fn helper(op: Op) -> Option<Helper> {
     }
 }
 
-fn take(mut caller: Caller<'_, Call>, into: u32) -> Result<()> {
+fn take(mut caller: Caller<'_, CallState>, into: u32) -> Result<()> {
     let answer = caller.data_mut().take_pending();
     let memory = memory(&mut caller)?;
     memory.write(&mut caller, into as usize, &answer)?;
     Ok(())
 }
 
-/// Milliseconds and no finer: a clock good enough for dates is no tool for measuring caches.
-fn clock(mut caller: Caller<'_, Call>, clock: i32, _precision: i64, into: u32) -> Result<i32> {
+/// Millisecond resolution only: enough for dates, too coarse for cache-timing attacks.
+fn clock(mut caller: Caller<'_, CallState>, clock: i32, _precision: i64, into: u32) -> Result<i32> {
     const REALTIME: i32 = 0;
     let since = if clock == REALTIME {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     } else {
-        // Monotonic times count from the start of the call: neither the host's age nor the worker's shows.
+        // Monotonic time counts from the start of the call, which hides the uptime of host and worker.
         caller.data().elapsed()
     };
     let nanoseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_mul(1_000_000);
@@ -122,17 +122,17 @@ fn clock(mut caller: Caller<'_, Call>, clock: i32, _precision: i64, into: u32) -
     Ok(0)
 }
 
-/// Native work is paid for like the engine's own.
-fn spend(caller: &mut Caller<'_, Call>, cost: u64) -> Result<()> {
+/// Charges fuel for native work as for the engine's own.
+fn spend(caller: &mut Caller<'_, CallState>, cost: u64) -> Result<()> {
     let left = caller.get_fuel()?;
     if let Some(left) = left.checked_sub(cost) {
         return caller.set_fuel(left);
     }
     caller.set_fuel(0)?;
-    Err(Stop(Ending::Statements).into())
+    Err(CallStop(Ending::Statements).into())
 }
 
-fn read(caller: &mut Caller<'_, Call>, from: u32, len: u32) -> Result<Vec<u8>> {
+fn read(caller: &mut Caller<'_, CallState>, from: u32, len: u32) -> Result<Vec<u8>> {
     if len == 0 {
         return Ok(Vec::new());
     }
@@ -144,7 +144,7 @@ fn read(caller: &mut Caller<'_, Call>, from: u32, len: u32) -> Result<Vec<u8>> {
     }
 }
 
-fn memory(caller: &mut Caller<'_, Call>) -> Result<Memory> {
+fn memory(caller: &mut Caller<'_, CallState>) -> Result<Memory> {
     match caller.get_export("memory") {
         Some(Extern::Memory(memory)) => Ok(memory),
         _ => wasmtime::bail!("the engine exports no memory"),

@@ -1,8 +1,8 @@
-//! What did loading a tool change? The pages that differ from the snapshot, to be laid over it at every call.
+//! Images of loaded tools: the memory pages that differ from the snapshot. They are copied over it at every call.
 
 use wasmtime::Error;
 
-/// The page image of one tool. It comes from untrusted code and only ever enters the sandbox of the same tool.
+/// The page image of one tool. It comes from untrusted code and is used only in the sandbox of the same tool.
 #[derive(Debug)]
 pub struct Image {
     pages: Vec<(usize, Box<[u8]>)>,
@@ -25,19 +25,19 @@ impl Image {
     pub fn lay_over(&self, memory: &mut [u8]) -> Result<(), Error> {
         for (start, page) in &self.pages {
             match memory.get_mut(*start..*start + page.len()) {
-                Some(place) => place.copy_from_slice(page),
-                None => wasmtime::bail!("the tool's image is larger than the memory"),
+                Some(target) => target.copy_from_slice(page),
+                None => wasmtime::bail!("the tool's image does not fit into the memory"),
             }
         }
         Ok(())
     }
 
-    /// The size of the linear memory after loading, in WebAssembly's pages.
+    /// The size of the linear memory after loading, in WebAssembly pages.
     pub fn memory_pages(&self) -> u64 {
         (self.memory_bytes / WASM_PAGE) as u64
     }
 
-    /// What keeping this image costs.
+    /// The memory that this image takes.
     pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE
     }

@@ -1,29 +1,29 @@
-//! Which limit was it? Turns what the engine says into the call's ending.
+//! Memory limits of a call, and the mapping from engine errors to endings.
 
 use serde::Deserialize;
 use toolgate_sandbox::wire::{Ending, RunLimits};
 
-/// What scripts may allocate: the limit, on top of what the snapshot holds already.
+/// The heap limit of scripts: the call's limit plus the size of the snapshot.
 pub fn heap(limits: &RunLimits) -> u32 {
     let bytes = limits.memory_bytes.saturating_add(toolgate_engine::snapshot_bytes() as u64);
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// How far the linear memory may grow: what the allocator needs for itself is the tool's memory too.
+/// The limit of the linear memory. The allocator's overhead counts as the tool's memory.
 pub fn linear_memory(limits: &RunLimits) -> usize {
     usize::try_from(heap(limits)).unwrap_or(usize::MAX).min(toolgate_engine::MAX_LINEAR_MEMORY)
 }
 
-/// An uncaught error, told apart by the two that limits make.
+/// Maps an uncaught error to an ending. Memory and stack exhaustion are recognised by their messages.
 pub fn classify(error: String) -> Ending {
     #[derive(Deserialize)]
-    struct Thrown {
+    struct ThrownError {
         name: String,
         message: String,
     }
-    match serde_json::from_str::<Thrown>(&error) {
+    match serde_json::from_str::<ThrownError>(&error) {
         Ok(thrown) if thrown.name == "InternalError" && thrown.message == "out of memory" => Ending::Memory,
-        // A tool may throw the like itself; then its failure has a code that it chose, and that is all.
+        // A tool may throw such an error itself; then its call merely ends with that code.
         Ok(thrown) if thrown.name == "RangeError" && thrown.message == "Maximum call stack size exceeded" => {
             Ending::Stack
         }
@@ -32,9 +32,9 @@ pub fn classify(error: String) -> Ending {
     }
 }
 
-/// JSON from JavaScript may hold lone surrogates, which no text outside of JavaScript can: they become U+FFFD.
+/// Replaces lone surrogates in JSON from JavaScript by U+FFFD, because they are not valid Unicode text.
 pub fn scalar_text(json: String) -> String {
-    // A tool may write its own JSON, with digits in either case.
+    // A tool may write its own JSON with hexadecimal digits in either case.
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return json;
     }

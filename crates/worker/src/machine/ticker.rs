@@ -1,4 +1,4 @@
-//! When is it time to look at the clock? Every few milliseconds while a call runs, and never while none does.
+//! Ticker thread that advances the engine's epoch while a call runs, and sleeps otherwise.
 
 use std::{
     io,
@@ -13,59 +13,60 @@ use std::{
 
 use wasmtime::Engine;
 
-/// Advances the engine's epoch. It sleeps for good once nothing has run for a while, so that idle workers cost nothing.
+/// Advances the engine's epoch, which enforces deadlines. Parks after a while without calls, so idle workers use no
+/// CPU.
 pub struct Ticker {
-    state: Arc<State>,
+    state: Arc<TickerState>,
     thread: thread::Thread,
 }
 
 #[derive(Default)]
-struct State {
+struct TickerState {
     running: AtomicBool,
     started: AtomicU64,
     parked: AtomicBool,
 }
 
-/// While this lives, the epoch advances.
-pub struct Busy<'a>(&'a State);
+/// While this value lives, the epoch advances.
+pub struct TickerGuard<'a>(&'a TickerState);
 
 impl Ticker {
     pub fn start(engine: Engine) -> io::Result<Self> {
-        let state = Arc::new(State::default());
+        let state = Arc::new(TickerState::default());
         let shared = Arc::clone(&state);
         let (signal, started) = mpsc::channel();
         let handle = thread::Builder::new().name("ticker".to_owned()).stack_size(STACK).spawn(move || {
-            // Nobody listens any more where starting was given up.
+            // The receiver is gone if starting was abandoned.
             let _ = signal.send(());
             tick(&engine, &shared);
         })?;
-        // What a thread does to begin (its name, its signal stack) the jail forbids: it must have begun before the seal.
-        started.recv().map_err(|_| io::Error::other("the ticker did not begin"))?;
+        // Wait until the thread runs: its start (name, signal stack) needs system calls that the sandbox forbids later.
+        started.recv().map_err(|_| io::Error::other("the ticker thread did not start"))?;
         Ok(Self { state, thread: handle.thread().clone() })
     }
 
-    pub fn busy(&self) -> Busy<'_> {
+    pub fn busy(&self) -> TickerGuard<'_> {
         self.state.running.store(true, Ordering::SeqCst);
         self.state.started.fetch_add(1, Ordering::SeqCst);
         if self.state.parked.swap(false, Ordering::SeqCst) {
             self.thread.unpark();
         }
-        Busy(&self.state)
+        TickerGuard(&self.state)
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for TickerGuard<'_> {
     fn drop(&mut self) {
         self.0.running.store(false, Ordering::SeqCst);
     }
 }
 
-/// A deadline in ticks. One more than it takes, for the tick under way is shorter than the others.
+/// Converts a timeout to ticks. Adds one, because the current tick is partly over.
 pub fn ticks(timeout_ms: u32) -> u64 {
     u64::from(timeout_ms).div_ceil(TICK_MS) + 1
 }
 
-fn tick(engine: &Engine, state: &State) {
+fn tick(engine: &Engine, state: &TickerState) {
     let (mut seen, mut idle) = (0, 0);
     loop {
         thread::sleep(TICK);
@@ -77,7 +78,7 @@ fn tick(engine: &Engine, state: &State) {
             continue;
         }
         state.parked.store(true, Ordering::SeqCst);
-        // A call that began before the flag was up has not seen it; one that begins now will wake us.
+        // A call that started before the flag was set did not see it; a later one wakes this thread.
         if state.started.load(Ordering::SeqCst) == seen {
             thread::park();
         }

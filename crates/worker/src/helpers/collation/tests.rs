@@ -4,14 +4,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn order(tag: &str, settings: &str, one: &str, other: &str) -> Result<Answer, HelperError> {
+fn order(tag: &str, settings: &str, one: &str, other: &str) -> Result<HelperAnswer, HelperError> {
     compare(&json!([tag, settings, one, other]).to_string())
 }
 
 #[track_caller]
 fn check(tag: &str, settings: &str, one: &str, other: &str, expect: i8) {
-    assert_eq!(order(tag, settings, one, other), Ok(Answer::Json(expect.to_string())), "{one} {other}");
-    assert_eq!(order(tag, settings, other, one), Ok(Answer::Json((-expect).to_string())), "{other} {one}");
+    assert_eq!(order(tag, settings, one, other), Ok(HelperAnswer::Json(expect.to_string())), "{one} {other}");
+    assert_eq!(
+        order(tag, settings, other, one),
+        Ok(HelperAnswer::Json((-expect).to_string())),
+        "{other} {one}"
+    );
 }
 
 #[test]
@@ -26,21 +30,21 @@ fn alphabets_differ_by_language() {
 }
 
 #[test]
-fn locale_decides_what_was_not_asked_for() {
+fn locale_decides_about_defaults() {
     let resolved = |tag: &str, settings: &str| resolve(&json!([tag, settings]).to_string());
-    assert_eq!(resolved("en", "v---"), Ok(Answer::Json(r#"[false,"false",false]"#.to_owned())));
-    assert_eq!(resolved("da", "v---"), Ok(Answer::Json(r#"[false,"upper",false]"#.to_owned())));
-    assert_eq!(resolved("th", "v---"), Ok(Answer::Json(r#"[false,"false",true]"#.to_owned())));
-    assert_eq!(resolved("en-u-kn", "v---"), Ok(Answer::Json(r#"[true,"false",false]"#.to_owned())));
-    assert_eq!(resolved("en-u-kn", "v0l1"), Ok(Answer::Json(r#"[false,"lower",true]"#.to_owned())));
+    assert_eq!(resolved("en", "v---"), Ok(HelperAnswer::Json(r#"[false,"false",false]"#.to_owned())));
+    assert_eq!(resolved("da", "v---"), Ok(HelperAnswer::Json(r#"[false,"upper",false]"#.to_owned())));
+    assert_eq!(resolved("th", "v---"), Ok(HelperAnswer::Json(r#"[false,"false",true]"#.to_owned())));
+    assert_eq!(resolved("en-u-kn", "v---"), Ok(HelperAnswer::Json(r#"[true,"false",false]"#.to_owned())));
+    assert_eq!(resolved("en-u-kn", "v0l1"), Ok(HelperAnswer::Json(r#"[false,"lower",true]"#.to_owned())));
 }
 
 #[test]
 fn invalid_locales_get_no_answer() {
     let long = format!("en-x-{}", "a-".repeat(1 << 16));
     for tag in ["", "e", "en_", "en-", "*", "en-u-kn-\u{0}", "de-1996-1996", "../../etc", long.as_str()] {
-        assert_eq!(order(tag, "v---", "a", "b"), Ok(Answer::Nothing), "{tag:.40}");
-        assert_eq!(resolve(&json!([tag, "v---"]).to_string()), Ok(Answer::Nothing), "{tag:.40}");
+        assert_eq!(order(tag, "v---", "a", "b"), Ok(HelperAnswer::Nothing), "{tag:.40}");
+        assert_eq!(resolve(&json!([tag, "v---"]).to_string()), Ok(HelperAnswer::Nothing), "{tag:.40}");
     }
 }
 
@@ -61,7 +65,7 @@ fn texts_beyond_the_limit_are_rejected() {
     assert_eq!(order("en", "v---", &half, &(half.clone() + "a")).unwrap_err().reason, "text-too-long");
 }
 
-/// Without parts, each of these takes many seconds.
+/// Without splitting, each of these takes many seconds.
 #[test]
 fn long_runs_take_linear_time() {
     for (tag, run) in [("da", "a"), ("en", "1"), ("en", "\u{301}"), ("vi", "\u{301}\u{323}"), ("th", "เ")] {
@@ -84,14 +88,14 @@ fn letters_of_long_texts_come_before_accents() {
 
 proptest! {
     #[test]
-    fn order_is_the_same_from_both_sides(one in "\\PC{0,40}", other in "\\PC{0,40}", tag in "(en|da|th|ja|zh|vi|fr-CA)") {
+    fn comparison_is_antisymmetric(one in "\\PC{0,40}", other in "\\PC{0,40}", tag in "(en|da|th|ja|zh|vi|fr-CA)") {
         let there = order(&tag, "v1--", &one, &other).unwrap();
         let back = order(&tag, "v1--", &other, &one).unwrap();
         let opposite = match there {
-            Answer::Json(text) if text == "1" => "-1",
-            Answer::Json(text) if text == "-1" => "1",
+            HelperAnswer::Json(text) if text == "1" => "-1",
+            HelperAnswer::Json(text) if text == "-1" => "1",
             _ => "0",
         };
-        prop_assert_eq!(back, Answer::Json(opposite.to_owned()));
+        prop_assert_eq!(back, HelperAnswer::Json(opposite.to_owned()));
     }
 }

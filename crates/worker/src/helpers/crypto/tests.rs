@@ -9,12 +9,12 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 #[track_caller]
-fn check(answer: Result<Answer, HelperError>, expected: &str) {
-    assert_eq!(answer.unwrap(), Answer::Bytes(unhex(expected)));
+fn check(answer: Result<HelperAnswer, HelperError>, expected: &str) {
+    assert_eq!(answer.unwrap(), HelperAnswer::Bytes(unhex(expected)));
 }
 
 #[track_caller]
-fn check_refused(answer: Result<Answer, HelperError>, reason: &str) {
+fn check_refused(answer: Result<HelperAnswer, HelperError>, reason: &str) {
     assert_eq!(answer.map_err(|error| error.reason), Err(reason.to_owned()));
 }
 
@@ -85,8 +85,8 @@ fn only_the_whole_signature_verifies() {
         let asked = json!({ "hash": hash, "keyLength": key.len(), "signatureLength": signature.len() });
         hmac_verify(&asked.to_string(), &[key, signature, data].concat())
     };
-    let no = Ok(Answer::Json("false".to_owned()));
-    assert_eq!(verify(&key, &signature, &data), Ok(Answer::Json("true".to_owned())));
+    let no = Ok(HelperAnswer::Json("false".to_owned()));
+    assert_eq!(verify(&key, &signature, &data), Ok(HelperAnswer::Json("true".to_owned())));
     assert_eq!(verify(&key, &signature[..31], &data), no);
     assert_eq!(verify(&key, &[signature.as_slice(), &[0]].concat(), &data), no);
     assert_eq!(verify(&key, &[], &data), no);
@@ -129,7 +129,7 @@ const GCM_TEXT: &str = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d
                         1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
 
 #[test]
-fn sealing_of_the_gcm_paper() {
+fn encryption_of_the_gcm_paper() {
     for (key, sealed) in GCM {
         let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(GCM_TEXT));
         check(aes_gcm_encrypt(&asked, &bytes), sealed);
@@ -139,7 +139,7 @@ fn sealing_of_the_gcm_paper() {
 }
 
 #[test]
-fn what_was_changed_does_not_open() {
+fn changed_ciphertext_is_refused() {
     let (key, sealed) = GCM[2];
     let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(sealed));
     for at in 0..bytes.len() {
@@ -169,7 +169,7 @@ fn derive_hkdf(
     salt: &[u8],
     info: &[u8],
     length: usize,
-) -> Result<Answer, HelperError> {
+) -> Result<HelperAnswer, HelperError> {
     let asked = json!({ "hash": hash, "keyLength": key.len(), "saltLength": salt.len(), "length": length });
     hkdf(&asked.to_string(), &[key, salt, info].concat())
 }
@@ -189,11 +189,11 @@ fn derivation_of_rfc_5869() {
 }
 
 #[test]
-fn derivation_is_bounded() {
+fn hkdf_output_is_limited() {
     assert!(derive_hkdf("SHA-256", b"key", b"", b"", 255 * 32).is_ok());
     check_refused(derive_hkdf("SHA-256", b"key", b"", b"", 255 * 32 + 1), "invalid-length");
     check_refused(derive_hkdf("SHA-256", b"key", b"", b"", usize::MAX), "invalid-length");
-    check_refused(derive_hkdf("SHA-256", b"key", b"", &vec![0; LONGEST_INFO + 1], 32), "info-too-long");
+    check_refused(derive_hkdf("SHA-256", b"key", b"", &vec![0; MAX_INFO + 1], 32), "info-too-long");
 }
 
 fn derive_pbkdf2(
@@ -202,7 +202,7 @@ fn derive_pbkdf2(
     salt: &[u8],
     iterations: u64,
     length: usize,
-) -> Result<Answer, HelperError> {
+) -> Result<HelperAnswer, HelperError> {
     let asked =
         json!({ "hash": hash, "keyLength": password.len(), "iterations": iterations, "length": length });
     pbkdf2(&asked.to_string(), &[password, salt].concat())
@@ -223,27 +223,27 @@ fn derivation_of_rfc_7914() {
 }
 
 #[test]
-fn guessing_slowly_is_bounded() {
+fn pbkdf2_work_is_limited() {
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 0, 32), "invalid-iterations");
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1_000_001, 32), "invalid-iterations");
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", u64::MAX, 32), "invalid-arguments");
-    check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1, LONGEST_FROM_PASSWORD + 1), "invalid-length");
+    check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1, MAX_FROM_PASSWORD + 1), "invalid-length");
     check_refused(derive_pbkdf2("SHA-256", b"p", b"s", 1_000_000, 65), "too-much-work");
-    check_refused(derive_pbkdf2("SHA-512", b"p", b"s", 250_001, LONGEST_FROM_PASSWORD), "too-much-work");
+    check_refused(derive_pbkdf2("SHA-512", b"p", b"s", 250_001, MAX_FROM_PASSWORD), "too-much-work");
 }
 
 #[test]
-fn random_bytes_differ_and_are_bounded() {
+fn random_bytes_differ_and_are_limited() {
     let (first, second) = (random("32"), random("32"));
     assert_ne!(first, second);
-    assert!(matches!(random("65536"), Ok(Answer::Bytes(bytes)) if bytes.len() == 65_536));
+    assert!(matches!(random("65536"), Ok(HelperAnswer::Bytes(bytes)) if bytes.len() == 65_536));
     for count in ["65537", "-1", "", "1e3", "99999999999999999999"] {
         check_refused(random(count), "too-many-bytes");
     }
 }
 
 #[test]
-fn lengths_that_lie_are_refused() {
+fn wrong_lengths_are_refused() {
     for length in [4, usize::MAX] {
         check_refused(
             hmac_sign(&json!({ "hash": "SHA-256", "keyLength": length }).to_string(), b"key"),
@@ -259,7 +259,7 @@ fn lengths_that_lie_are_refused() {
 
 proptest! {
     #[test]
-    fn no_parameters_panic(key in 0usize..80, iv in 0usize..20, aad in 0usize..20, bytes in prop::collection::vec(any::<u8>(), 0..128)) {
+    fn parameters_never_panic(key in 0usize..80, iv in 0usize..20, aad in 0usize..20, bytes in prop::collection::vec(any::<u8>(), 0..128)) {
         let asked = json!({ "hash": "SHA-256", "keyLength": key, "ivLength": iv, "aadLength": aad, "saltLength": iv, "signatureLength": aad, "iterations": 1, "length": key }).to_string();
         for ask in [hmac_sign, hmac_verify, aes_gcm_encrypt, aes_gcm_decrypt, hkdf, pbkdf2] {
             if let Err(error) = ask(&asked, &bytes) {

@@ -4,7 +4,9 @@ use super::*;
 
 #[track_caller]
 fn check(table: &str, options: &Value, expect: &Value) {
-    let Ok(Answer::Json(answer)) = parse(&json!([table, options]).to_string()) else { panic!("refused") };
+    let Ok(HelperAnswer::Json(answer)) = parse(&json!([table, options]).to_string()) else {
+        panic!("refused")
+    };
     assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect);
 }
 
@@ -15,7 +17,7 @@ fn check_refused(table: &str, options: &Value, expect: &str) {
 }
 
 #[test]
-fn rows_of_texts() {
+fn rows_are_arrays_of_strings() {
     let table = "\u{feff}a,b\r\n1,\"two, \"\"three\"\"\nfour\"\r\n\r\n5\r\n";
     check(table, &json!({}), &json!([["a", "b"], ["1", "two, \"three\"\nfour"], ["5"]]));
     check("", &json!({}), &json!([]));
@@ -24,7 +26,7 @@ fn rows_of_texts() {
 }
 
 #[test]
-fn a_header_names_the_columns() {
+fn header_names_the_columns() {
     let expect = json!([{"a": "1", "b": "2"}, {"a": "3"}, {"a": "4", "b": "5"}]);
     check("a;b\n1;2\n3\n4;5;6\n", &json!({"header": true, "delimiter": ";ignored"}), &expect);
     check("k,k,__proto__\n1,2,3", &json!({"header": true}), &json!([{"k": "2", "__proto__": "3"}]));
@@ -41,26 +43,26 @@ fn odd_delimiters() {
     check_refused("a", &json!(7), "INVALID_INPUT invalid-options");
 }
 
-/// The header is said again for every row, so a small text asks for a huge answer.
+/// The header is repeated for every row, so a small text would cause a huge result.
 #[test]
-fn a_long_header_cannot_flood_the_worker() {
+fn long_header_is_limited() {
     let table = format!("{}\n{}", "h".repeat(100_000), "1\n".repeat(100_000));
     check_refused(&table, &json!({"header": true}), "HELPER_RUNTIME result-too-large");
 }
 
-/// Ten thousand columns of one name are looked through once, not once for each.
+/// Ten thousand columns of one name are searched once, not once per column.
 #[test]
 fn many_columns_of_one_name() {
     let table = format!("{}k\n{}1", "k,".repeat(200_000), "1,".repeat(200_000));
     check(&table, &json!({"header": true}), &json!([{"k": "1"}]));
 }
 
-/// One row of nothing but delimiters: each costs the reader far more than its byte.
+/// One row of delimiters only: each costs the parser far more than one byte.
 #[test]
-fn more_values_than_an_answer_holds_are_refused_before_they_are_read() {
+fn too_many_values_are_refused_before_parsing() {
     for table in [
         ",".repeat(MAX_VALUES + 1),
-        // A quote that opens nothing hides nothing.
+        // A quote that does not open a value does not hide delimiters.
         format!("a\"{}", ",".repeat(MAX_VALUES + 1)),
         format!("\"{}", ",".repeat(MAX_VALUES + 1)),
         ",".repeat(MAX_VALUES),
@@ -72,9 +74,9 @@ fn more_values_than_an_answer_holds_are_refused_before_they_are_read() {
     }
 }
 
-/// No row repeats these names, so that only the header itself can be judged.
+/// The rows do not repeat these names, so only the check of the header applies.
 #[test]
-fn a_header_of_very_many_columns_is_refused() {
+fn header_with_too_many_columns_is_refused() {
     let names = (0..=MAX_COLUMNS).map(|number| number.to_string()).collect::<Vec<_>>();
     check_refused(&names.join(","), &json!({"header": true}), "HELPER_RUNTIME result-too-large");
     check(&names[1..].join(","), &json!({"header": true}), &json!([]));

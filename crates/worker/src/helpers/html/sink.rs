@@ -1,4 +1,4 @@
-//! Where does the HTML parser put its nodes? In one list, by number; no node owns another, so nothing recurses.
+//! Node storage of the HTML parser: one list, indexed by number. Nodes do not own each other, so nothing recurses.
 
 use std::{
     borrow::Cow,
@@ -12,14 +12,14 @@ use html5ever::{
     tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink},
 };
 
-/// A page while it is read, and afterwards.
-pub struct Page {
-    nodes: RefCell<Vec<Node>>,
+/// A page during and after parsing.
+pub struct HtmlPage {
+    nodes: RefCell<Vec<HtmlNode>>,
     questions: Cell<u64>,
     bytes: Cell<usize>,
 }
 
-pub enum Kind {
+pub enum HtmlNodeKind {
     Document,
     Doctype(StrTendril),
     Comment(StrTendril),
@@ -27,14 +27,14 @@ pub enum Kind {
     Element(Rc<QualName>, Vec<(String, StrTendril)>),
 }
 
-struct Node {
-    kind: Kind,
+struct HtmlNode {
+    kind: HtmlNodeKind,
     parent: Option<usize>,
     children: Vec<usize>,
 }
 
-impl Kind {
-    /// About what it takes beside the node itself.
+impl HtmlNodeKind {
+    /// The approximate memory besides the node itself.
     fn bytes(&self) -> usize {
         match self {
             Self::Document => 0,
@@ -47,18 +47,18 @@ impl Kind {
     }
 }
 
-/// A node's number, and its name where it is an element.
+/// The number of a node, and the name of an element.
 #[derive(Clone)]
 pub struct Handle {
     node: usize,
     name: Option<Rc<QualName>>,
 }
 
-impl Page {
+impl HtmlPage {
     pub const DOCUMENT: usize = 0;
 
     pub fn new() -> Self {
-        let document = Node { kind: Kind::Document, parent: None, children: Vec::new() };
+        let document = HtmlNode { kind: HtmlNodeKind::Document, parent: None, children: Vec::new() };
         Self { nodes: RefCell::new(vec![document]), questions: Cell::new(0), bytes: Cell::new(0) }
     }
 
@@ -66,17 +66,17 @@ impl Page {
         self.nodes.borrow().len()
     }
 
-    /// About what the page takes in memory.
+    /// The approximate memory of the page.
     pub fn bytes(&self) -> usize {
         self.bytes.get()
     }
 
-    /// How often the parser has asked or told something; it does so for every token.
+    /// The number of calls from the parser, at least one per token.
     pub fn questions(&self) -> u64 {
         self.questions.get()
     }
 
-    /// The parser puts a fragment into an element of its own.
+    /// The parser puts a fragment into an extra root element.
     pub fn fragment_root(&self) -> usize {
         self.children(Self::DOCUMENT).find(|child| self.is_element(*child)).unwrap_or(Self::DOCUMENT)
     }
@@ -86,32 +86,32 @@ impl Page {
     }
 
     pub fn is_element(&self, node: usize) -> bool {
-        matches!(self.nodes.borrow().get(node), Some(Node { kind: Kind::Element(..), .. }))
+        matches!(self.nodes.borrow().get(node), Some(HtmlNode { kind: HtmlNodeKind::Element(..), .. }))
     }
 
-    pub fn with_kind(&self, node: usize, see: impl FnOnce(&Kind)) {
+    pub fn with_kind(&self, node: usize, see: impl FnOnce(&HtmlNodeKind)) {
         if let Some(node) = self.nodes.borrow().get(node) {
             see(&node.kind);
         }
     }
 
-    /// Whether any node from number `first` on has more than so many ancestors.
+    /// Whether any node from number `first` on has more than `most` ancestors.
     pub fn is_deeper_than(&self, most: usize, first: usize) -> bool {
         let nodes = self.nodes.borrow();
         let parent = |node: &usize| nodes.get(*node).and_then(|node| node.parent);
         (first..nodes.len()).any(|node| std::iter::successors(Some(node), parent).nth(most + 1).is_some())
     }
 
-    fn add(&self, kind: Kind) -> usize {
+    fn add(&self, kind: HtmlNodeKind) -> usize {
         self.weigh(kind.bytes().saturating_add(NODE_BYTES));
         let mut nodes = self.nodes.borrow_mut();
-        nodes.push(Node { kind, parent: None, children: Vec::new() });
+        nodes.push(HtmlNode { kind, parent: None, children: Vec::new() });
         nodes.len() - 1
     }
 
-    fn handle(&self, kind: Kind) -> Handle {
+    fn handle(&self, kind: HtmlNodeKind) -> Handle {
         self.ask();
-        let name = if let Kind::Element(name, _) = &kind { Some(Rc::clone(name)) } else { None };
+        let name = if let HtmlNodeKind::Element(name, _) = &kind { Some(Rc::clone(name)) } else { None };
         Handle { node: self.add(kind), name }
     }
 
@@ -123,13 +123,13 @@ impl Page {
         self.questions.set(self.questions.get() + 1);
     }
 
-    /// Puts a node or a text into `parent`, before the child at `position`. Text joins the text before it.
+    /// Inserts a node or text into `parent` before the child at `position`. Text is appended to a preceding text node.
     fn insert(&self, parent: usize, position: usize, child: NodeOrText<Handle>) {
         self.ask();
         let child = match child {
             NodeOrText::AppendNode(child) => child.node,
             NodeOrText::AppendText(text) if self.extend_text(parent, position, &text) => return,
-            NodeOrText::AppendText(text) => self.add(Kind::Text(text.into())),
+            NodeOrText::AppendText(text) => self.add(HtmlNodeKind::Text(text.into())),
         };
         let mut nodes = self.nodes.borrow_mut();
         if let Some(node) = nodes.get_mut(child) {
@@ -144,7 +144,9 @@ impl Page {
         let mut nodes = self.nodes.borrow_mut();
         let before = position.checked_sub(1);
         let before = before.and_then(|index| nodes.get(parent)?.children.get(index).copied());
-        let Some(Node { kind: Kind::Text(known), .. }) = before.and_then(|node| nodes.get_mut(node)) else {
+        let Some(HtmlNode { kind: HtmlNodeKind::Text(known), .. }) =
+            before.and_then(|node| nodes.get_mut(node))
+        else {
             return false;
         };
         known.push_str(text);
@@ -156,14 +158,14 @@ impl Page {
         let mut nodes = self.nodes.borrow_mut();
         let Some(parent) = nodes.get_mut(child).and_then(|node| node.parent.take()) else { return };
         let Some(parent) = nodes.get_mut(parent) else { return };
-        // From the end: what the parser moves was nearly always put there last.
+        // Search from the end: the parser usually moves a node that was added last.
         if let Some(position) = parent.children.iter().rposition(|node| *node == child) {
             parent.children.remove(position);
         }
     }
 
-    /// The parent of a node and its place there.
-    fn place(&self, child: usize) -> Option<(usize, usize)> {
+    /// Returns the parent of a node and its position there.
+    fn position(&self, child: usize) -> Option<(usize, usize)> {
         let nodes = self.nodes.borrow();
         let parent = nodes.get(child)?.parent?;
         let position = nodes.get(parent)?.children.iter().rposition(|node| *node == child)?;
@@ -171,7 +173,7 @@ impl Page {
     }
 }
 
-impl TreeSink for Page {
+impl TreeSink for HtmlPage {
     type Handle = Handle;
     type Output = Self;
     type ElemName<'a> = ExpandedName<'a>;
@@ -198,15 +200,15 @@ impl TreeSink for Page {
     }
 
     fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Handle {
-        self.handle(Kind::Element(Rc::new(name), attributes.into_iter().map(plain).collect()))
+        self.handle(HtmlNodeKind::Element(Rc::new(name), attributes.into_iter().map(plain).collect()))
     }
 
     fn create_comment(&self, text: StrTendril) -> Handle {
-        self.handle(Kind::Comment(text))
+        self.handle(HtmlNodeKind::Comment(text))
     }
 
     fn create_pi(&self, target: StrTendril, _: StrTendril) -> Handle {
-        self.handle(Kind::Comment(target))
+        self.handle(HtmlNodeKind::Comment(target))
     }
 
     fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
@@ -218,13 +220,13 @@ impl TreeSink for Page {
         if let NodeOrText::AppendNode(child) = &child {
             self.detach(child.node);
         }
-        if let Some((parent, position)) = self.place(sibling.node) {
+        if let Some((parent, position)) = self.position(sibling.node) {
             self.insert(parent, position, child);
         }
     }
 
     fn append_based_on_parent_node(&self, element: &Handle, previous: &Handle, child: NodeOrText<Handle>) {
-        if self.place(element.node).is_some() {
+        if self.position(element.node).is_some() {
             self.append_before_sibling(element, child);
         } else {
             self.append(previous, child);
@@ -232,21 +234,23 @@ impl TreeSink for Page {
     }
 
     fn append_doctype_to_document(&self, name: StrTendril, _: StrTendril, _: StrTendril) {
-        let doctype = self.handle(Kind::Doctype(name));
+        let doctype = self.handle(HtmlNodeKind::Doctype(name));
         self.append(&self.get_document(), NodeOrText::AppendNode(doctype));
     }
 
-    /// A template's content is found in the template, as other elements' is.
+    /// The content of a template is stored in the template, like that of other elements.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }
 
     fn add_attrs_if_missing(&self, target: &Handle, attributes: Vec<Attribute>) {
         let mut nodes = self.nodes.borrow_mut();
-        let Some(Node { kind: Kind::Element(_, known), .. }) = nodes.get_mut(target.node) else { return };
+        let Some(HtmlNode { kind: HtmlNodeKind::Element(_, known), .. }) = nodes.get_mut(target.node) else {
+            return;
+        };
         for (name, value) in attributes.into_iter().map(plain) {
-            // Only `html` and `body` come here; the bound keeps a page of a thousand of them from being slow.
-            if known.len() < MOST_MERGED && !known.iter().any(|(known, _)| *known == name) {
+            // Only `html` and `body` get here. The limit keeps pages with a thousand of them fast.
+            if known.len() < MAX_MERGED && !known.iter().any(|(known, _)| *known == name) {
                 self.weigh(attribute_bytes(&name, &value));
                 known.push((name, value));
             }
@@ -284,7 +288,7 @@ fn plain(attribute: Attribute) -> (String, StrTendril) {
 
 const NAMELESS: ExpandedName<'static> =
     ExpandedName { ns: &html5ever::ns!(), local: &html5ever::local_name!("") };
-const MOST_MERGED: usize = 1000;
-/// The node, its place among its siblings, and its name or the allocator's part of its text.
+const MAX_MERGED: usize = 1000;
+/// The node, its entry in the parent, and its name or the allocator's overhead for its text.
 const NODE_BYTES: usize = 160;
 const ATTRIBUTE_BYTES: usize = 64;

@@ -6,7 +6,9 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expect: &Value) {
     match parse(text, usize::MAX) {
-        Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
+        Ok(HelperAnswer::Json(answer)) => {
+            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -17,7 +19,7 @@ fn reason(html: &str) -> String {
 }
 
 #[test]
-fn a_page() {
+fn page_is_parsed() {
     let html = "\n<!DOCTYPE html><title>T</title><!-- c --><p class=x ID='y'>a &amp; b<p>c";
     #[rustfmt::skip]
     let expect = json!([
@@ -31,7 +33,7 @@ fn a_page() {
 }
 
 #[test]
-fn a_fragment_is_read_for_its_place() {
+fn fragment_is_parsed_in_its_context() {
     check("div\n<b>x</b> y", &json!([1, "b", 0, "x", 0, " y"]));
     check("tbody\n<tr><td>x", &json!([1, "tr", 0, 1, "td", 0, "x", 0, 0]));
     check("div\n<tr><td>x", &json!(["x"]));
@@ -39,7 +41,7 @@ fn a_fragment_is_read_for_its_place() {
 }
 
 #[test]
-fn misnested_tags_are_put_right() {
+fn misnested_tags_are_corrected() {
     let expect = json!([1, "p", 0, "1", 1, "b", 0, "2", 1, "i", 0, "3", 0, 0, 1, "i", 0, "4", 0, "5", 0]);
     check("body\n<p>1<b>2<i>3</b>4</i>5</p>", &expect);
     check(
@@ -58,36 +60,36 @@ fn templates_foreign_names_and_noscript() {
     check("body\n<noscript><img></noscript>", &json!([1, "noscript", 0, 1, "img", 0, 0, 0]));
 }
 
-/// Each level makes the parser look at all levels above it.
+/// Each level makes the parser search all levels above it.
 #[test]
-fn a_hundred_thousand_levels_are_refused_early() {
+fn deep_nesting_is_refused_early() {
     assert_eq!(reason(&"<div>".repeat(100_000)), "too-deep");
     assert_eq!(reason(&"<ul><li>".repeat(50_000)), "too-deep");
     assert!(parse(&format!("\n{}", "<div>".repeat(900)), usize::MAX).is_ok());
 }
 
-/// Formatting elements that were not closed are made anew in each paragraph.
+/// The parser reopens unclosed formatting elements in each paragraph.
 #[test]
-fn reopened_formatting_cannot_flood_the_worker() {
+fn reopened_formatting_is_limited() {
     let open = (0..400).map(|number| format!("<b id={number}>")).collect::<Vec<_>>().concat();
     assert_eq!(reason(&format!("<p>{open}{}", "<p>x".repeat(100_000))), "result-too-large");
 }
 
-/// A long attribute of such an element is written again each time.
+/// A long attribute of such an element is copied each time.
 #[test]
-fn reopened_attributes_cannot_flood_the_worker() {
+fn reopened_attributes_are_limited() {
     let open = format!("<b id={}>", "x".repeat(100_000));
     assert_eq!(reason(&format!("<p>{open}{}", "<p>x".repeat(10_000))), "result-too-large");
 }
 
 #[test]
-fn a_tag_with_very_many_attributes_is_refused() {
+fn tag_with_too_many_attributes_is_refused() {
     let attributes = (0..200_000).map(|number| format!("a{number}/")).collect::<Vec<_>>().concat();
     assert_eq!(reason(&format!("<b {attributes}>")), "result-too-large");
 }
 
 #[test]
-fn long_values_comments_and_scripts_are_no_crowd() {
+fn long_values_comments_and_scripts_are_allowed() {
     let picture = format!("<img src='data:{}'>", "abcdefgh/ ".repeat(3000));
     let page = format!(
         "<!-- {} --><script>if (a<b) {}</script>{picture}",
@@ -103,9 +105,9 @@ fn large_pages() {
     assert_eq!(reason(&"x".repeat(MAX_INPUT + 1)), "result-too-large");
 }
 
-/// Few bytes of text, many in memory: the tree is weighed while it grows, and so is the list that is made of it.
+/// Little text, much memory: the tree and the resulting list are measured while they grow.
 #[test]
-fn a_page_that_outgrows_the_room_is_refused() {
+fn page_larger_than_the_memory_is_refused() {
     let attributes = "<br a b c d e f g h i j>".repeat(50_000);
     for page in ["<br>".repeat(100_000), attributes, "<p>text".repeat(50_000)] {
         let page = format!("\n{page}");
@@ -118,9 +120,9 @@ fn a_page_that_outgrows_the_room_is_refused() {
     assert!(parse(&text, whole + (1 << 16)).is_ok());
 }
 
-/// The attributes of every further `body` go to the first one.
+/// The attributes of every further `body` are added to the first one.
 #[test]
-fn attributes_that_come_later_are_weighed_too() {
+fn later_attributes_are_counted() {
     let value = "x".repeat(2 << 10);
     let bodies = (0..512).map(|number| format!("<body a{number}={value}>")).collect::<Vec<_>>().concat();
     let (page, whole) = (format!("\n{bodies}"), 2 << 20);
@@ -131,10 +133,10 @@ fn attributes_that_come_later_are_weighed_too() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever the tags and their order, the list is JSON and as many elements are closed as opened.
+    /// The list is balanced JSON for any sequence of tags.
     #[test]
-    fn any_soup_is_a_balanced_list(pieces in prop::collection::vec(prop::sample::select(SOUP), 0..60), context in prop::sample::select(CONTEXTS)) {
-        let Ok(Answer::Json(answer)) = parse(&format!("{context}\n{}", pieces.concat()), usize::MAX) else { panic!("refused") };
+    fn any_tag_soup_gives_a_balanced_list(pieces in prop::collection::vec(prop::sample::select(SOUP), 0..60), context in prop::sample::select(CONTEXTS)) {
+        let Ok(HelperAnswer::Json(answer)) = parse(&format!("{context}\n{}", pieces.concat()), usize::MAX) else { panic!("refused") };
         let list: Vec<Value> = serde_json::from_str(&answer).unwrap();
         let (mut open, mut at) = (0, 0);
         while let Some(item) = list.get(at) {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Ends of the segments, and whether each is a word.
+/// The ends of the segments, and whether each is a word.
 fn segments(granularity: &str, tag: &str, text: &str) -> Vec<(usize, bool)> {
-    let Ok(Answer::Bytes(bytes)) = segment(&format!("{granularity} {tag}\n{text}")) else {
+    let Ok(HelperAnswer::Bytes(bytes)) = segment(&format!("{granularity} {tag}\n{text}")) else {
         panic!("no segments of {text:.40}");
     };
     let numbers = bytes.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
@@ -39,14 +39,14 @@ fn sentences_depend_on_the_language() {
 fn invalid_locales_get_no_answer() {
     let long = format!("en-x-{}", "a-".repeat(1 << 16));
     for tag in ["", "e", "en_", "en-", "*", "../../etc", "en en", long.as_str()] {
-        assert_eq!(segment(&format!("word {tag}\ntext")), Ok(Answer::Nothing), "{tag:.40}");
+        assert_eq!(segment(&format!("word {tag}\ntext")), Ok(HelperAnswer::Nothing), "{tag:.40}");
     }
 }
 
 #[test]
 fn malformed_questions_are_rejected() {
     assert_eq!(segment("line en\ntext").unwrap_err().reason, "bad-question");
-    assert_eq!(segment(""), Ok(Answer::Nothing));
+    assert_eq!(segment(""), Ok(HelperAnswer::Nothing));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn long_runs_take_linear_time() {
 
 proptest! {
     #[test]
-    fn ends_rise_up_to_the_length(text in "\\PC{0,60}", granularity in "(grapheme|word|sentence)", tag in "(en|el|sv|ja)") {
+    fn ends_increase_up_to_the_length(text in "\\PC{0,60}", granularity in "(grapheme|word|sentence)", tag in "(en|el|sv|ja)") {
         let ends: Vec<usize> = segments(&granularity, &tag, &text).iter().map(|(end, _)| *end).collect();
         prop_assert!(ends.windows(2).all(|pair| pair[0] < pair[1]));
         prop_assert_eq!(ends.last().copied().unwrap_or(0), text.encode_utf16().count());

@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Cases in the sense of the URL standard: `parse` holds input, base and what comes out; `set` holds an address, one of
-/// its parts, the new value and what comes out.
+/// Cases of the URL standard: `parse` has input, base and result; `set` has a URL, a part, the new value and the
+/// result.
 #[derive(Deserialize)]
 struct Corpus {
     parse: Vec<(String, Option<String>, Option<String>)>,
@@ -15,9 +15,9 @@ fn corpus() -> Corpus {
     serde_json::from_str(include_str!("corpus.json")).unwrap()
 }
 
-fn href(answer: &Result<Answer, HelperError>) -> Option<String> {
+fn href(answer: &Result<HelperAnswer, HelperError>) -> Option<String> {
     match answer {
-        Ok(Answer::Json(parts)) => {
+        Ok(HelperAnswer::Json(parts)) => {
             let parts: Vec<String> = serde_json::from_str(parts).unwrap();
             parts.first().cloned()
         }
@@ -26,10 +26,10 @@ fn href(answer: &Result<Answer, HelperError>) -> Option<String> {
 }
 
 #[test]
-fn addresses_are_read_as_browsers_read_them() {
+fn urls_are_parsed_as_in_browsers() {
     for (input, base, expected) in corpus().parse {
         let found = href(&parse(&json!([input, base]).to_string()));
-        // A known difference that has gone away must leave the list.
+        // A known difference that no longer exists must be removed from the list.
         assert_eq!(
             found == expected,
             !KNOWN_DIFFERENCES.contains(&&*input),
@@ -38,11 +38,11 @@ fn addresses_are_read_as_browsers_read_them() {
     }
 }
 
-/// The library refuses the first, and leaves the drive's bar in the second. Neither reaches another host.
+/// The library rejects the first and keeps the `|` of the drive in the second. Neither reaches another host.
 const KNOWN_DIFFERENCES: &[&str] = &["///g", "file:///C|/a"];
 
 #[test]
-fn addresses_are_changed_as_browsers_change_them() {
+fn urls_are_changed_as_in_browsers() {
     for (before, part, value, expected) in corpus().set {
         // Nothing means that the value is ignored.
         let found = href(&set(&json!([before, part, value]).to_string())).unwrap_or_else(|| before.clone());
@@ -51,7 +51,7 @@ fn addresses_are_changed_as_browsers_change_them() {
 }
 
 #[test]
-fn all_parts_are_told() {
+fn all_parts_are_returned() {
     let answer = parse(r#"["https://u:p%40@Example.com:8080/a/./b?c=d#e", null]"#);
     let expected = json!([
         "https://u:p%40@example.com:8080/a/b?c=d#e",
@@ -66,11 +66,11 @@ fn all_parts_are_told() {
         "#e",
         "https://example.com:8080",
     ]);
-    assert_eq!(answer, Ok(Answer::Json(expected.to_string())));
+    assert_eq!(answer, Ok(HelperAnswer::Json(expected.to_string())));
 }
 
 #[test]
-fn a_path_never_becomes_a_host() {
+fn path_never_becomes_a_host() {
     for (before, value) in [("web+x:/a", "//evil/b"), ("web+x:/a", "/.//evil/b"), ("web+x:/a", "/b/..//evil")]
     {
         let after =
@@ -80,8 +80,8 @@ fn a_path_never_becomes_a_host() {
 }
 
 #[test]
-fn addresses_have_a_longest_length() {
-    let long = format!("http://h/{}", "a".repeat(LONGEST));
+fn url_length_is_limited() {
+    let long = format!("http://h/{}", "a".repeat(MAX_LENGTH));
     for answer in [
         parse(&json!([long, null]).to_string()),
         parse(&json!(["x", long]).to_string()),
@@ -93,14 +93,14 @@ fn addresses_have_a_longest_length() {
 }
 
 #[test]
-fn data_may_be_longer() {
+fn data_urls_may_be_longer() {
     let data = |length: usize| parse(&json!([format!("DATA:,{}", "a".repeat(length)), null]).to_string());
-    assert!(href(&data(LONGEST)).is_some_and(|href| href.len() == LONGEST + 6));
-    assert!(data(LONGEST_DATA).is_err());
+    assert!(href(&data(MAX_LENGTH)).is_some_and(|href| href.len() == MAX_LENGTH + 6));
+    assert!(data(MAX_DATA).is_err());
 }
 
 #[test]
-fn questions_of_another_shape_are_refused() {
+fn malformed_questions_are_refused() {
     for text in ["", "[]", "[1]", "{}", r#"["a"]"#, r#"["http://h/", "origin", "x"]"#] {
         assert!(parse(text).is_err() || text.contains("origin"), "{text}");
         assert!(set(text).is_err(), "{text}");
@@ -109,7 +109,7 @@ fn questions_of_another_shape_are_refused() {
 
 proptest! {
     #[test]
-    fn nothing_panics_and_what_is_read_reads_the_same(
+    fn parsing_never_panics_and_is_stable(
         input in r"(http|file|foo|ws|data|web\+x)?:?[/\\]{0,3}[a-zA-Z0-9:@/\\?#\[\]%. |^<>ü。\t-]{0,24}",
         part in "protocol|username|password|host|hostname|port|pathname|search|hash",
         value in r"[/\\]{0,3}[a-zA-Z0-9:@/\\?#\[\]%. |^<>ü。\t-]{0,16}",

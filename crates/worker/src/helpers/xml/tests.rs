@@ -5,7 +5,9 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expect: &Value) {
     match parse(text) {
-        Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
+        Ok(HelperAnswer::Json(answer)) => {
+            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -36,13 +38,13 @@ fn elements_attributes_and_text() {
 }
 
 #[test]
-fn a_prefix_needs_no_declaration() {
+fn prefix_needs_no_declaration() {
     check("<media:x/>", &json!({"tag": "media:x", "attrs": {}, "text": "", "children": []}));
 }
 
 #[test]
-fn a_document_type_is_refused() {
-    let expect = "SECURITY doctype-refused: a document type could declare entities and is refused; remove `<!DOCTYPE …>`";
+fn document_type_is_refused() {
+    let expect = "SECURITY doctype-refused: document types are refused, because they can declare entities; remove `<!DOCTYPE …>`";
     check_refused("<!DOCTYPE a><a/>", expect);
     check_refused("<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>", expect);
     check_refused("<!doctype a><a/>", expect);
@@ -53,7 +55,7 @@ fn a_document_type_is_refused() {
 fn unknown_entities_are_refused() {
     check_refused(
         "<a>\n&x;</a>",
-        "HELPER_RUNTIME parse-failed: entity `&x;` is not known; write the character itself (line 2)",
+        "HELPER_RUNTIME parse-failed: unknown entity `&x;`; write the character itself (line 2)",
     );
     for text in ["<a k='&x;'/>", "<a>&#0;</a>", "<a>&#xD800;</a>", "<a>&#99999999999;</a>", "<a>& b</a>"] {
         assert_eq!(reason(text), "parse-failed", "{text}");
@@ -89,16 +91,16 @@ fn malformed_texts_are_refused() {
 }
 
 #[test]
-fn deep_and_wide_trees_end_in_an_error() {
+fn deep_and_wide_trees_are_refused() {
     assert_eq!(reason(&"<a>".repeat(100_000)), "parse-failed");
     let deep = format!("{}{}", "<a>".repeat(MAX_DEPTH), "</a>".repeat(MAX_DEPTH));
     assert!(parse(&deep).is_ok());
     assert_eq!(reason(&format!("<r>{}</r>", "<a/>".repeat(MAX_ELEMENTS))), "result-too-large");
 }
 
-/// Parts that are told in another order than they are read in.
+/// Parts are written in another order than they are read.
 #[test]
-fn texts_find_back_to_their_elements() {
+fn texts_belong_to_their_elements() {
     let leaf = |tag: &str, text: &str| json!({"tag": tag, "attrs": {}, "text": text, "children": []});
     let expect = json!({
         "tag": "r", "attrs": {}, "text": "1\"6",
@@ -111,10 +113,10 @@ fn texts_find_back_to_their_elements() {
     check("<r>1<a k='\\'>2<b>3</b><c>4</c>5</a><d/>\"6<e><f><g>7</g></f></e></r>", &expect);
 }
 
-/// What is built on the way is no larger than what is handed out, whose length is known in advance but for commas.
+/// The intermediate data is never larger than the result, whose length is known in advance except for commas.
 #[test]
-fn nothing_is_built_beyond_the_answer() {
-    let mut tree = Tree::default();
+fn intermediate_data_is_not_larger_than_the_result() {
+    let mut tree = XmlTree::default();
     for name in ["r", "a", "b"] {
         tree.open(&BytesStart::new(name)).unwrap_or_else(|_| panic!("{name}"));
         tree.text("text").unwrap_or_else(|_| panic!("{name}"));
@@ -128,16 +130,16 @@ fn nothing_is_built_beyond_the_answer() {
     assert_eq!(reason(&wide), "result-too-large");
 }
 
-/// Compared with each other, these would be ten thousand million comparisons.
+/// Pairwise comparison would need ten billion comparisons.
 #[test]
-fn a_tag_with_very_many_attributes() {
+fn many_attributes_take_linear_time() {
     let attributes = (0..100_000).map(|number| format!(" a{number}=''")).collect::<Vec<_>>().concat();
     assert!(parse(&format!("<r{attributes}/>")).is_ok());
 }
 
-/// Counted over the whole text: one tag with all of them costs as much as many with a few.
+/// Counted over the whole text: one tag with all attributes costs as much as many tags with a few.
 #[test]
-fn very_many_attributes_and_very_long_texts_end_in_an_error() {
+fn too_many_attributes_and_long_texts_are_refused() {
     let attributes = (0..=MAX_ATTRIBUTES).map(|number| format!(" a{number}=''")).collect::<Vec<_>>();
     assert_eq!(reason(&format!("<r{}/>", attributes.concat())), "result-too-large");
     assert!(parse(&format!("<r{}/>", attributes[1..].concat())).is_ok());

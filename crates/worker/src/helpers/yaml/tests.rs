@@ -5,7 +5,9 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expect: &Value) {
     match parse(text) {
-        Ok(Answer::Json(answer)) => assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect),
+        Ok(HelperAnswer::Json(answer)) => {
+            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect)
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -45,7 +47,7 @@ fn aliases_and_merge_keys() {
 }
 
 #[test]
-fn what_is_refused() {
+fn unsupported_yaml_is_refused() {
     let texts = [
         "a: [",
         "a: b: c",
@@ -62,16 +64,16 @@ fn what_is_refused() {
     }
 }
 
-/// A tag that names a class would make an object of it in a careless reader.
+/// A careless parser would create an object for a tag that names a class.
 #[test]
-fn a_tag_makes_nothing() {
+fn tags_create_no_objects() {
     assert_eq!(reason("!!javax.script.ScriptEngineManager [x]"), "parse-failed");
     assert_eq!(reason("!!python/object/apply:os.system ['id']"), "parse-failed");
     assert_eq!(reason("!include /etc/passwd"), "parse-failed");
 }
 
 #[test]
-fn a_billion_laughs() {
+fn billion_laughs_is_refused() {
     use fmt::Write;
     let mut text = String::from("a0: &a0 [ha, ha, ha, ha, ha, ha, ha, ha, ha, ha]\n");
     for level in 1..10 {
@@ -81,15 +83,15 @@ fn a_billion_laughs() {
     assert_eq!(reason(&text), "parse-failed");
 }
 
-/// Few events, but each says a long text once more.
+/// Few events, but each repeats a long text.
 #[test]
-fn a_long_text_said_often() {
+fn repeated_long_text_is_refused() {
     let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 5000].join(", "));
     assert_eq!(reason(&text), "result-too-large");
 }
 
 #[test]
-fn data_in_data() {
+fn nested_data() {
     check("[]", &json!([]));
     check("{}", &json!({}));
     check(

@@ -1,26 +1,26 @@
-//! What do people call the time of a zone? The English names of the Unicode CLDR, for the zones that have one today.
+//! English time zone names of the Unicode CLDR, for zones that have one today.
 
-/// What a family of zones calls its time.
+/// The names of a family of zones.
 #[derive(Debug, PartialEq)]
-pub struct Names {
+pub struct ZoneNames {
     pub standard: &'static str,
-    /// Empty where no zone of the family has a summer time.
+    /// Empty if the family has no daylight saving time.
     pub daylight: &'static str,
-    /// Empty where an English reader is shown the offset.
+    /// Empty if English readers are shown the offset.
     pub short_standard: &'static str,
     pub short_daylight: &'static str,
 }
 
-/// The names for a zone as the database spells it.
-pub fn names_of(zone: &str) -> Option<Names> {
+/// Returns the names for a zone in the database's spelling.
+pub fn names_of(zone: &str) -> Option<ZoneNames> {
     FAMILIES.lines().find_map(|line| {
         let mut cells = line.split('\t');
         let mut next = || cells.next().unwrap_or_default();
         let names =
-            Names { standard: next(), daylight: next(), short_standard: next(), short_daylight: next() };
+            ZoneNames { standard: next(), daylight: next(), short_standard: next(), short_daylight: next() };
         next().split(' ').any(|member| member == zone).then_some(names)
     })
 }
 
-/// A family a line: its four names and its zones, between tabs.
+/// One family per line: its four names and its zones, separated by tabs.
 const FAMILIES: &str = include_str!("names.tsv");

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(instant: i64, zone: &str, expect: &Value) {
-    let Ok(Answer::Json(answer)) = zoned_time(&json!([instant, zone]).to_string()) else {
+    let Ok(HelperAnswer::Json(answer)) = zoned_time(&json!([instant, zone]).to_string()) else {
         panic!("no time for {instant} in {zone}");
     };
     assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect);
@@ -12,7 +12,7 @@ fn check(instant: i64, zone: &str, expect: &Value) {
 
 #[track_caller]
 fn check_name(name: &str, expect: Option<&str>) {
-    let expect = expect.map_or(Answer::Nothing, |name| Answer::Text(name.to_owned()));
+    let expect = expect.map_or(HelperAnswer::Nothing, |name| HelperAnswer::Text(name.to_owned()));
     assert_eq!(zone_name(name), Ok(expect));
 }
 
@@ -25,7 +25,7 @@ fn summer_and_winter() {
 }
 
 #[test]
-fn the_irish_summer_is_called_standard() {
+fn irish_summer_time_is_called_standard() {
     let summer = json!([2024, 7, 1, 13, 0, 0, 0, 1, 3600, "IST", "Irish Standard Time", ""]);
     check(1_719_835_200_000, "Europe/Dublin", &summer);
 }
@@ -42,7 +42,7 @@ fn fixed_offsets() {
 }
 
 #[test]
-fn the_ends_of_time() {
+fn limits_of_the_date_range() {
     let last = json!([275_760, 9, 12, 20, 0, 0, 0, 5, -14400, "EDT", "Eastern Daylight Time", "EDT"]);
     check(8_640_000_000_000_000, "America/New_York", &last);
     let first = json!([-271_821, 4, 20, 0, 0, 0, 0, 2, 0, "UTC", "Coordinated Universal Time", "UTC"]);
@@ -50,11 +50,11 @@ fn the_ends_of_time() {
 }
 
 #[test]
-fn the_seam_between_counted_and_repeated_years() {
+fn boundary_of_the_400_year_cycle() {
     for instant in
         [-1, 1].into_iter().flat_map(|sign| [0, 1, -1].map(|step| sign * COUNTABLE_MILLISECONDS + step))
     {
-        let Ok(Answer::Json(answer)) = zoned_time(&json!([instant, "UTC"]).to_string()) else {
+        let Ok(HelperAnswer::Json(answer)) = zoned_time(&json!([instant, "UTC"]).to_string()) else {
             panic!("{instant}")
         };
         let year = serde_json::from_str::<Value>(&answer).unwrap()[0].as_i64().unwrap();
@@ -63,7 +63,7 @@ fn the_seam_between_counted_and_repeated_years() {
 }
 
 #[test]
-fn what_is_no_time_is_refused() {
+fn invalid_times_are_refused() {
     let questions = [
         "",
         "[]",
@@ -81,7 +81,7 @@ fn what_is_no_time_is_refused() {
 }
 
 #[test]
-fn names_are_spelled_as_the_database_does() {
+fn names_use_the_spelling_of_the_database() {
     check_name("europe/BERLIN", Some("Europe/Berlin"));
     check_name("utc", Some("UTC"));
     check_name("Asia/Calcutta", Some("Asia/Calcutta"));
@@ -104,8 +104,8 @@ fn names_are_spelled_as_the_database_does() {
 }
 
 #[test]
-fn every_listed_name_can_be_asked() {
-    let Ok(Answer::Json(names)) = zone_name("*") else { panic!("no list") };
+fn every_listed_name_is_found() {
+    let Ok(HelperAnswer::Json(names)) = zone_name("*") else { panic!("no list") };
     let names: Vec<String> = serde_json::from_str(&names).unwrap();
     assert!(names.len() > 400);
     for name in &names {
@@ -115,7 +115,7 @@ fn every_listed_name_can_be_asked() {
 }
 
 #[test]
-fn a_name_shows_only_where_people_use_it() {
+fn zone_name_is_shown_only_if_in_use() {
     assert_eq!(names::names_of("Asia/Tokyo").unwrap().standard, "Japan Standard Time");
     assert_eq!(names::names_of("Etc/GMT+5"), None);
     assert_eq!(names::names_of(""), None);

@@ -19,7 +19,7 @@ check("shape", [...ids].every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89
 for (const Kind of [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array]) {
   const array = new Kind(512);
   check(`${Kind.name} is returned`, crypto.getRandomValues(array) === array, true);
-  // Every byte of an element is random: all of them zero in 512 elements does not happen.
+  // Every byte of an element is random: it is never zero in all 512 elements.
   const bytes = new Uint8Array(array.buffer);
   for (let offset = 0; offset < Kind.BYTES_PER_ELEMENT; offset++) {
     let any = 0;

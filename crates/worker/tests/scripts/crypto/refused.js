@@ -66,7 +66,7 @@ try {
 } catch (error) {
   if (!(error instanceof TypeError)) wrong.push(error.name);
 }
-// Nothing of a key can be seen or changed from outside.
+// A key cannot be read or changed from outside.
 const seen = [...Reflect.ownKeys(signer), JSON.stringify(signer)].map(String);
 if (seen.some((text) => !["then", "catch", "finally", "{}"].includes(text))) wrong.push(seen);
 try {

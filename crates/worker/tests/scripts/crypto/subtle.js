@@ -8,7 +8,7 @@ const utf8 = (text) => new TextEncoder().encode(text);
 const subtle = crypto.subtle;
 const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-// Both styles of code: at once and awaited.
+// Both styles: with and without await.
 check("at once", hex(subtle.digest("SHA-256", utf8("abc"))), abc);
 check("awaited", hex(new Uint8Array(await subtle.digest("SHA-256", utf8("abc")))), abc);
 check("then", await subtle.digest("SHA-256", utf8("abc")).then((hash) => hex(hash)), abc);

@@ -1,4 +1,4 @@
-// Signals: what ends a request before it is sent, and what everybody who holds one can see.
+// Signals: aborting a request before it is sent, and the state that all holders of a signal see.
 const tried = (act) => { try { return act(); } catch (error) { return error; } };
 const get = (signal) => tried(() => fetch("https://example.com/", { signal }));
 const described = (error) => [error.name, error.kind, error.helper, error.reason, error instanceof Error];

@@ -1,11 +1,11 @@
-// Text, forms and bytes in any of their shapes.
+// Text, forms and bytes of every type.
 const sent = (body, headers) => fetch("https://example.com/", { method: "POST", body, headers }).json();
 const text = (body) => new TextDecoder().decode(Uint8Array.from(sent(body).body));
 const FORM = "application/x-www-form-urlencoded;charset=UTF-8";
 const bytes = Uint8Array.of(9, 1, 255, 0, 9);
 const cases = [
   [text("grüße"), "grüße"],
-  // Half a surrogate pair is no text; the web makes U+FFFD of it.
+  // A lone surrogate becomes U+FFFD, as on the web.
   [sent("a\ud800b").body, [97, 239, 191, 189, 98]],
   [text(""), ""],
   [sent("").body, []],
@@ -21,7 +21,7 @@ const cases = [
   [sent(new DataView(bytes.buffer, 1, 2)).body, [1, 255]],
   [sent(Uint16Array.of(258)).body, [2, 1]],
   [sent([104, 105]).body, [104, 105]],
-  // As the reference's arrays of Java bytes have them.
+  // Signed bytes, as in the Java arrays of the reference.
   [sent([-1, 0]).body, [255, 0]],
 ];
 const wrong = cases.filter(([value, expected]) => JSON.stringify(value) !== JSON.stringify(expected));

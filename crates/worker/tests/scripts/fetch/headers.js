@@ -1,4 +1,4 @@
-// Names without regard to case, values joined by commas, cookies apart.
+// Names are case-insensitive, values are joined by commas, cookies stay separate.
 const h = new Headers({ "X-B": "2", a: " 1\t" });
 h.append("A", "3");
 h.append("Set-Cookie", "x=1");

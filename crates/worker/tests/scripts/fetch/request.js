@@ -1,4 +1,4 @@
-// What a request becomes on its way to the gateway, which in this folder is an echo.
+// The request that the gateway receives. An echo replaces the gateway for the scripts in this directory.
 const asked = (url, options) => fetch(url, options).json();
 const plain = asked("https://example.com/a?b=c");
 const full = asked(new URL("https://example.com/x"), {

@@ -1,4 +1,4 @@
-// What an answer tells of itself.
+// Properties of a response.
 const of = (path, options) => fetch(`https://example.com/${path}`, options);
 const members = (r) => [r.status, r.ok, r.statusText, r.url, r.redirected, r.type, r.contentType, r.truncated, r.nextStartIndex];
 const good = of("a");
@@ -23,7 +23,7 @@ const cases = [
   [nonsense.text(), "no {json"],
   [Array.from(nonsense.bytes()), Array.from(new Uint8Array(nonsense.arrayBuffer()))],
   [nonsense.bytes() instanceof Uint8Array && nonsense.arrayBuffer() instanceof ArrayBuffer, true],
-  // The page that was asked for, and where the next begins.
+  // The requested page, and the start of the next one.
   [[of("digits", { startIndex: 2, maxLength: 3 })].map((r) => [r.text(), r.truncated, r.nextStartIndex])[0], ["234", true, 5]],
   [[of("digits", { startIndex: 7, maxLength: 3 })].map((r) => [r.text(), r.truncated, r.nextStartIndex])[0], ["789", false, null]],
   [[of("digits", { startIndex: 99 })].map((r) => [r.text(), r.truncated, r.nextStartIndex])[0], ["", false, null]],

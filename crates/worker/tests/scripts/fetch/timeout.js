@@ -1,4 +1,4 @@
-// The time of a signal counts from when it was made, and what is left of it goes with the request.
+// A signal's timeout counts from its creation, and the remaining time is sent with the request.
 const tried = (act) => { try { return act(); } catch (error) { return error; } };
 const described = (error) => [error.name, error.kind, error.helper, error.reason, error instanceof Error];
 const OVER = ["TimeoutError", "HELPER_RUNTIME", "fetch", "aborted", true];
@@ -10,7 +10,7 @@ const short = AbortSignal.timeout(15);
 const heard = [];
 short.addEventListener("abort", () => heard.push("short"));
 const either = AbortSignal.any([long, short]);
-// On a slow day its time is over before anybody can listen.
+// On a slow machine the time may be over before a listener is added.
 const early = either.aborted;
 either.addEventListener("abort", () => heard.push("either"));
 const first = wait(long);
@@ -19,7 +19,7 @@ const atOnce = wait(AbortSignal.any([new AbortController().signal, long]));
 await sleep(20);
 const later = wait(long);
 
-// The echo says of this one what the gateway says when the time is over.
+// The echo returns the gateway's timeout error for this request.
 const slow = AbortSignal.timeout(300_000);
 const ended = tried(() => fetch("https://example.com/silent", { signal: slow }));
 
@@ -29,7 +29,7 @@ const cases = [
   [[short.aborted, described(short.reason)], [true, OVER]],
   [[either.aborted, either.reason === short.reason], [true, true]],
   [heard, early ? ["short"] : ["short", "either"]],
-  // Nothing is sent any more: the echo would have answered.
+  // The request is not sent: the echo would have answered it.
   [tried(() => fetch("https://example.com/", { signal: short })) === short.reason, true],
   [tried(() => short.throwIfAborted()) === short.reason, true],
   [described(ended), OVER],

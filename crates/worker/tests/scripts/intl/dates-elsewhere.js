@@ -1,5 +1,5 @@
 // expect: []
-// Everyday dates in other places, as ICU 78 writes them.
+// Everyday dates in other locales, as ICU 78 writes them.
 const dates = [1709607849007,1732579199999,1672531200000,1720094400050,-41394880];
 const rows = [
   ["en-GB",{},"05/03/2024 / 26/11/2024 / 01/01/2023 / 04/07/2024 / 31/12/1969"],

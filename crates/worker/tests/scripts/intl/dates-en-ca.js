@@ -1,5 +1,5 @@
 // expect: []
-// Options, then for two of the dates in two of the zones what ICU 78 makes of them, part for part: the kind and the text.
+// Options, then the parts (type and text) that ICU 78 produces for two of the dates in two of the zones.
 const dates = [1709607849007,1732579199999,1672531200000,1720094400050,-41394880];
 const zones = ["UTC","America/New_York","Asia/Kolkata","Europe/London","Australia/Lord_Howe"];
 const kinds = {"literal":"l","weekday":"E","era":"G","year":"y","month":"M","day":"d","dayPeriod":"a","hour":"h","minute":"m","second":"s","fractionalSecond":"S","timeZoneName":"z"};

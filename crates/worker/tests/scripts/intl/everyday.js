@@ -1,5 +1,5 @@
 // expect: []
-// What people call most: toLocaleString and its family, lists, plurals, relative times, comparing texts.
+// The most common calls: toLocaleString and its family, lists, plurals, relative times, comparing texts.
 const checks = [];
 const same = (found, expected) => { if (JSON.stringify(found) !== JSON.stringify(expected)) checks.push([expected, found]); };
 const date = new Date(Date.UTC(2024, 2, 5, 15, 4, 9));

@@ -1,4 +1,4 @@
-// What is no date, zone, locale or option is refused with the platform's own errors.
+// Invalid dates, zones, locales and options throw the platform's own errors.
 const thrown = (run) => {
   try {
     return run();

@@ -1,4 +1,4 @@
-// Broken locales, options and sizes are refused, and the tool goes on.
+// Invalid locales, options and sizes throw, and the tool continues.
 const thrown = (run) => {
   try {
     return run();

@@ -1,5 +1,5 @@
 // expect: []
-// Zones in any spelling, fixed offsets, summer time, and the ends of time.
+// Zones in any spelling, fixed offsets, summer time, and the limits of the date range.
 const checks = [];
 const same = (found, expected) => { if (JSON.stringify(found) !== JSON.stringify(expected)) checks.push([expected, found]); };
 const at = (instant, zone, options) => new Intl.DateTimeFormat("en-CA", {
@@ -19,7 +19,7 @@ same(new Intl.DateTimeFormat("en", { timeZone: "asia/kolkata" }).resolvedOptions
 same(new Intl.DateTimeFormat("en", { timeZone: "+0530" }).resolvedOptions().timeZone, "+05:30");
 same(new Intl.DateTimeFormat().resolvedOptions().timeZone, "UTC");
 same(Intl.supportedValuesOf("timeZone").length > 400, true);
-// The wall clock of a zone, as clock tools read it.
+// The local time of a zone, as clock tools read it.
 const clock = {};
 for (const { type, value } of new Intl.DateTimeFormat("en-CA", {
   timeZone: "Asia/Seoul", hour12: false, year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",

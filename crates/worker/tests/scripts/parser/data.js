@@ -1,5 +1,5 @@
 // expect: []
-// XML, CSV and YAML come as plain data.
+// XML, CSV and YAML are returned as plain data.
 const checks = [];
 const same = (found, expected) => { if (JSON.stringify(found) !== JSON.stringify(expected)) checks.push([expected, found]); };
 same(safety.parser.xml("<a:r x='1'>t<b><![CDATA[<]]></b> u</a:r>"), { tag: "a:r", attrs: { x: "1" }, text: "t u", children: [{ tag: "b", attrs: {}, text: "<", children: [] }] });
@@ -9,7 +9,7 @@ same(safety.parser.csv("a\n1", {}), [["a"], ["1"]]);
 same(safety.parser.yaml("a: [1, two, {b: true}]\nc: null"), { a: [1, "two", { b: true }], c: null });
 const polluted = safety.parser.yaml("__proto__: {x: 1}");
 same([Object.getPrototypeOf(polluted) === Object.prototype, {}.x], [true, undefined]);
-// As deep as the helpers allow, the engine can still read and write it.
+// The engine can read and write the deepest nesting that the helpers allow.
 const deep = safety.parser.xml("<a>".repeat(200) + "</a>".repeat(200));
 same(JSON.stringify(deep).length > 5000, true);
 const list = safety.parser.yaml("[".repeat(99) + "]".repeat(99));

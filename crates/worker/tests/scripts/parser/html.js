@@ -1,5 +1,5 @@
 // expect: []
-// The page of a news site, asked as jsoup would be.
+// The page of a news site, queried as with jsoup.
 const checks = [];
 const same = (found, expected) => { if (JSON.stringify(found) !== JSON.stringify(expected)) checks.push([expected, found]); };
 const page = safety.parser.html(`<!doctype html><html><head><title> The
@@ -38,7 +38,7 @@ same([...page.select("li")].length, 3);
 same(page.select("li") instanceof Array && !(page.select("li").map((item) => item).first), true);
 same(page.selectFirst("li") === page.select("li").first(), true);
 same(JSON.stringify({ item: page.selectFirst("li") }), "{\"item\":\"<li>1</li>\"}");
-// Changes show in what is asked next.
+// Later queries see changes.
 page.selectFirst("h1").after("<p>after</p>").before("<p>before</p>").append("<i>!</i>").prepend("<i>?</i>").attr("data-x", "<\"&>");
 same(page.selectFirst("h1").outerHtml(), "<h1 data-x=\"<&quot;&amp;>\"><i>?</i>Top &amp; bottom<i>!</i></h1>");
 same(page.select("#main > p").eachText(), ["before", "after", "First boldtext. Line two", "Second paragraph"]);
