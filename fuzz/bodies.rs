@@ -1,4 +1,4 @@
-//! What each fuzz target does with its bytes. Shared with the test that replays the seeds, so that both mean the same.
+//! The bodies of the fuzz targets. Shared with the test that replays the seeds, so both run the same code.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 use jsonwebtoken::{Algorithm as Signature, EncodingKey, crypto::sign};
 use toolgate_audit::{Key, Receipt, verify, verify_receipt};
 use toolgate_config::{Config, Overrides};
-use toolgate_egress::{Guard, EgressMode, EgressRules, parse_url};
+use toolgate_egress::{EgressMode, EgressRules, Guard, parse_url};
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_sandbox::wire::{FromWorker, HEADER, ToWorker};
 use toolgate_server::{
@@ -24,7 +24,7 @@ use toolgate_spec::{
     check, digest, locate,
 };
 
-/// Not a name of the crate's: what a result is counted by is nobody else's business.
+/// Included by path, because the counter is private to the handlers crate.
 #[path = "../crates/handlers/src/js/values.rs"]
 mod values;
 
@@ -36,7 +36,7 @@ pub fn document_yaml(data: &[u8]) {
     judge(data, Format::Yaml);
 }
 
-/// Reaches the handlers quickly: the bytes are the handler, in a manifest that is otherwise sound.
+/// The bytes are the handler of an otherwise valid manifest, so the fuzzer reaches handlers quickly.
 pub fn manifest(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(handler) = serde_json::from_str::<serde_json::Value>(text) else { return };
@@ -63,7 +63,7 @@ pub fn path_pattern(data: &[u8]) {
     let roots = PathRoots { workspace: "/ws", home: "/home/u" };
     if let Ok(pattern) = PathPattern::parse(pattern) {
         let covered = pattern.covers(path, roots);
-        assert!(!covered || !path.split('/').any(|part| part == ".."), "a climbing path is never covered");
+        assert!(!covered || !path.split('/').any(|part| part == ".."), "a path with `..` is never covered");
         assert!(!covered || path.starts_with('/'), "a relative path is never covered");
         assert!(
             !covered || pattern.covers(&format!("{}/below", path.trim_end_matches('/')), roots),
@@ -79,7 +79,7 @@ pub fn field_path(data: &[u8]) {
         let path: Vec<&str> = path.split('.').collect();
         let mut below = path.clone();
         below.push("below");
-        assert!(!pattern.matches(&path) || pattern.matches(&below), "what is below is matched too");
+        assert!(!pattern.matches(&path) || pattern.matches(&below), "descendants match, too");
         assert_eq!(pattern.matches(&path), pattern.specificity_at(&path).is_some());
     }
 }
@@ -106,7 +106,7 @@ pub fn host(data: &[u8]) {
     }
 }
 
-/// An edit changes what it was asked to and nothing else, or refuses.
+/// An edit changes only what it should, or is refused.
 pub fn edit(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for format in [Format::Json, Format::Yaml] {
@@ -123,13 +123,13 @@ pub fn edit(data: &[u8]) {
 }
 
 static SHIPPED: LazyLock<PolicySet> =
-    LazyLock::new(|| PolicySet::shipped().expect("what is shipped is sound"));
+    LazyLock::new(|| PolicySet::shipped().expect("the shipped policy is valid"));
 
 fn judge(data: &[u8], format: Format) {
     let FileCheck { tools, mut findings, .. } = check(data, format);
     for ToolCheck { spec, document, findings: of_tool, .. } in tools {
         if let Some(spec) = spec {
-            assert!(!of_tool.iter().any(toolgate_spec::Finding::is_error), "a sound spec has no errors");
+            assert!(!of_tool.iter().any(toolgate_spec::Finding::is_error), "a valid spec has no errors");
             let _ = digest(&spec, &document);
             if let Ok(policy) = resolve(&spec, &SHIPPED, None) {
                 let _ = rate(&policy, &spec, &SHIPPED);
@@ -140,22 +140,23 @@ fn judge(data: &[u8], format: Format) {
     if let Ok(text) = std::str::from_utf8(data) {
         locate(text, format, &mut findings);
         for span in findings.iter().filter_map(|finding| finding.span) {
-            assert!(span.start <= span.end && text.get(span.range()).is_some(), "a place lies in the text");
+            assert!(span.start <= span.end && text.get(span.range()).is_some(), "spans are inside the text");
         }
     }
 }
 
-/// The first byte is the frame's kind. What decodes encodes to the same bytes: no two frames mean one thing.
+/// The first byte is the kind of the frame. A decoded frame must encode to the same bytes: every frame has one
+/// encoding.
 pub fn frame(data: &[u8]) {
     let Some((kind, body)) = data.split_first() else { return };
     if let Ok(frame) = FromWorker::decode(*kind, body) {
-        let bytes = frame.encode().expect("what was read can be written");
+        let bytes = frame.encode().expect("a decoded frame can be encoded");
         assert_eq!(bytes.get(HEADER..), Some(body));
     }
     let _ = ToWorker::decode(*kind, body);
 }
 
-/// The bytes are what a tool returned. It is counted before it is read, and never holds more than was counted.
+/// The bytes are the result of a tool. Its values are counted before parsing; the parsed value never has more.
 pub fn result(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let counted = values::count(text);
@@ -175,7 +176,7 @@ fn names_and_values(value: &serde_json::Value) -> usize {
     }
 }
 
-/// An address that passes the strict rules is http or https, and no number below which something private hides.
+/// A URL that passes the strict rules is http or https, and its host is not a private address.
 pub fn address(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(url) = parse_url(text) else { return };
@@ -191,7 +192,7 @@ pub fn address(data: &[u8]) {
         assert!(matches!(url.scheme(), "http" | "https"));
         assert!(url.username().is_empty() && url.password().is_none());
         let host = url.host_str().unwrap_or_default();
-        // `127.example` is a name; what it leads to is judged when it is resolved.
+        // `127.example` is a name; its address is checked after resolution.
         if let Ok(address) = host.parse::<std::net::Ipv4Addr>() {
             assert!(!address.is_loopback() && !address.is_private() && !address.is_link_local(), "{host}");
         }
@@ -199,9 +200,9 @@ pub fn address(data: &[u8]) {
     }
 }
 
-/// Any bytes: redacted twice is redacted once, lines stay, and a cut anywhere changes nothing.
+/// Any bytes: redaction is idempotent, keeps lines, and does not depend on piece boundaries.
 pub fn secrets(data: &[u8]) {
-    let detector = toolgate_secrets::Detector::shipped().expect("the shipped rules are sound");
+    let detector = toolgate_secrets::Detector::shipped().expect("the shipped rules are valid");
     let _ = detector.contains(data, toolgate_secrets::Tier::Possible);
     let Ok(text) = std::str::from_utf8(data) else { return };
     let once = detector.redact(text, toolgate_secrets::Tier::Probable).text;
@@ -215,7 +216,7 @@ pub fn secrets(data: &[u8]) {
     assert_eq!(out, once.as_bytes());
 }
 
-/// A configuration is read or refused with its reasons; one that was read knows where each value comes from.
+/// A configuration is read, or refused with reasons; every value of a valid one has an origin.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Config::parse(text, Path::new("/etc/toolgate"), &|_| None, &Overrides::default()) {
@@ -227,13 +228,13 @@ pub fn config(data: &[u8]) {
     }
 }
 
-/// Whatever stands in the header, nobody gets in without the issuer's key.
+/// No header authenticates a caller without the issuer's key.
 pub fn bearer(data: &[u8]) {
     let Ok(header) = http::HeaderValue::from_bytes(data) else { return };
-    assert!(who(header).is_none(), "let in without a signature");
+    assert!(who(header).is_none(), "authenticated without a signature");
 }
 
-/// The bytes are the claims of a token that is signed by the issuer. Who is let in has a subject of that issuer's.
+/// The bytes are the claims of a token signed by the issuer. An authenticated caller has a subject of that issuer.
 pub fn claims(data: &[u8]) {
     let signed = format!("{}.{}", base64(br#"{"alg":"HS256","typ":"JWT"}"#), base64(data));
     let Ok(signature) = sign(signed.as_bytes(), &EncodingKey::from_secret(SECRET), Signature::HS256) else {
@@ -251,7 +252,7 @@ fn who(header: http::HeaderValue) -> Option<Identity> {
     let headers = [(http::header::AUTHORIZATION, header)].into_iter().collect();
     let mut asked =
         Box::pin(DOOR.authenticate(&headers, SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)));
-    // A key that is at hand needs no waiting.
+    // A local key is available without waiting.
     match asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(outcome) => outcome.ok(),
         Poll::Pending => panic!("asked somebody else"),
@@ -274,7 +275,7 @@ static DOOR: LazyLock<Authenticator> = LazyLock::new(|| {
         scopes: Vec::new(),
     };
     let settings = AuthSettings { issuers: vec![issuer], ..AuthSettings::default() };
-    Authenticator::new(settings).expect("the settings are sound")
+    Authenticator::new(settings).expect("the settings are valid")
 });
 
 const SECRET: &[u8] = b"thirty-two bytes of a secret key";
@@ -284,26 +285,26 @@ fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The bytes are a file of the journal. It is never taken for one that is whole, and never lost in.
+/// The bytes are a journal file. Verification never accepts it and always ends.
 pub fn journal(data: &[u8]) {
     let folder = FOLDER.path().join("journal");
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    fs::write(folder.join("2026-11-16.jsonl"), data).expect("a file can be written");
+    fs::create_dir_all(&folder).expect("the directory can be created");
+    fs::write(folder.join("2026-11-16.jsonl"), data).expect("the file can be written");
     let report = verify(&folder, Some(KEY.public()), None);
-    assert!(!report.findings.is_empty(), "nothing here was signed, and nothing is found: {report:?}");
+    assert!(!report.findings.is_empty(), "an unsigned journal must have findings: {report:?}");
     if let Ok(entries) = toolgate_audit::read(&folder, toolgate_audit::Span::default()) {
-        // A file without an end in sight would be a reader that does not move on.
+        // A reader that never reaches the end would loop.
         assert!(entries.take(data.len() + 2).count() <= data.len() + 1);
     }
 }
 
-/// The bytes are a receipt. Without our key none is good.
+/// The bytes are a receipt. Without our key it is never valid.
 pub fn receipt(data: &[u8]) {
     let Ok(receipt) = serde_json::from_slice::<Receipt>(data) else { return };
-    assert!(verify_receipt(&receipt, KEY.public()).is_err(), "a receipt that nobody signed is believed");
+    assert!(verify_receipt(&receipt, KEY.public()).is_err(), "an unsigned receipt was accepted");
 }
 
 static FOLDER: LazyLock<tempfile::TempDir> =
-    LazyLock::new(|| tempfile::tempdir().expect("a folder can be made"));
+    LazyLock::new(|| tempfile::tempdir().expect("the directory can be created"));
 static KEY: LazyLock<Key> =
-    LazyLock::new(|| Key::open_or_create(&FOLDER.path().join("key")).expect("a key can be made"));
+    LazyLock::new(|| Key::open_or_create(&FOLDER.path().join("key")).expect("the key can be created"));

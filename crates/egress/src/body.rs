@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{
     error::{EgressError, EgressReason, quoted},
-    exchange::lost,
+    exchange::connection_error,
     limits::EgressLimits,
 };
 
@@ -34,9 +34,9 @@ pub async fn read(
     let mut body = Vec::new();
     loop {
         let frame = timeout(limits.body_idle, incoming.frame()).await;
-        let Some(frame) = frame.map_err(|_| silent())? else { return Ok(body) };
+        let Some(frame) = frame.map_err(|_| body_idle())? else { return Ok(body) };
         // Trailers are ignored.
-        let Ok(data) = frame.map_err(|error| cut(&error))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
         received.fetch_add(data.len() as u64, Ordering::Relaxed);
         if data.len() > cap.saturating_sub(body.len()) {
             return Err(too_large(cap));
@@ -77,7 +77,7 @@ impl ContentCoding {
     }
 }
 
-pub async fn unpack(coding: ContentCoding, packed: &[u8], cap: usize) -> Result<Vec<u8>, EgressError> {
+pub async fn decompress(coding: ContentCoding, packed: &[u8], cap: usize) -> Result<Vec<u8>, EgressError> {
     match coding {
         ContentCoding::Gzip => {
             let mut decoder = GzipDecoder::new(packed);
@@ -111,7 +111,7 @@ fn too_large(cap: usize) -> EgressError {
     EgressError::new(EgressReason::ResponseBodyTooLarge, message)
 }
 
-fn silent() -> EgressError {
+fn body_idle() -> EgressError {
     let message = "the server stopped sending in the middle of its response; try again later";
     EgressError::new(EgressReason::ResponseBodyTimeout, message)
 }
@@ -122,7 +122,7 @@ fn unsupported(value: &str) -> EgressError {
 }
 
 /// hyper reports why a body ended early only in the source of its error.
-pub fn cut(error: &hyper::Error) -> EgressError {
+pub fn body_error(error: &hyper::Error) -> EgressError {
     let ended = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
     if ended.is_some_and(|source| source.kind() == std::io::ErrorKind::UnexpectedEof) {
         return EgressError::new(
@@ -135,7 +135,7 @@ pub fn cut(error: &hyper::Error) -> EgressError {
     }) {
         return EgressError::new(EgressReason::InvalidResponse, "the response body is not valid HTTP/1.1");
     }
-    lost(error)
+    connection_error(error)
 }
 
 const CHUNK_BYTES: usize = 64 * 1024;

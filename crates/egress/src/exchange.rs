@@ -19,14 +19,14 @@ use crate::{
     error::{EgressError, EgressReason},
     head_cap::{HeadCap, HeadsTooLarge},
     limits::EgressLimits,
-    response::Unpacked,
+    response::BodyState,
 };
 
 pub struct HttpAnswer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
-    pub unpacked: Unpacked,
+    pub state: BodyState,
     /// Body bytes on the wire.
     pub received: u64,
 }
@@ -47,7 +47,7 @@ pub async fn exchange(
     received: &AtomicU64,
 ) -> Result<HttpAnswer, EgressError> {
     let (sender, connection) = handshake(stream, limits).await?;
-    driven(connection, talk(sender, request, bodies, limits, received)).await
+    drive(connection, talk(sender, request, bodies, limits, received)).await
 }
 
 /// Prepares a connection for one request. Limits the size of the response head, interim heads included.
@@ -58,11 +58,11 @@ pub async fn handshake(
     let mut builder = Builder::new();
     builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
     let capped = HeadCap::new(stream, limits.response_header_bytes);
-    builder.handshake(TokioIo::new(capped)).await.map_err(|error| lost(&error))
+    builder.handshake(TokioIo::new(capped)).await.map_err(|error| connection_error(&error))
 }
 
 /// Runs the connection and `talk` in the same task. Nothing keeps running after the request.
-pub async fn driven<T>(connection: impl Future, talk: impl Future<Output = T>) -> T {
+pub async fn drive<T>(connection: impl Future, talk: impl Future<Output = T>) -> T {
     let (mut connection, mut talk) = (pin!(connection), pin!(talk));
     tokio::select! {
         biased;
@@ -87,7 +87,7 @@ async fn talk(
             "the server did not answer in time; try again later",
         )
     };
-    let response = head.map_err(late)?.map_err(|error| lost(&error))?;
+    let response = head.map_err(late)?.map_err(|error| connection_error(&error))?;
     if response.status().is_informational() {
         let message = "the server switched to a protocol that was not requested";
         return Err(EgressError::new(EgressReason::InvalidResponse, message));
@@ -100,7 +100,7 @@ async fn talk(
             status: head.status,
             headers: head.headers,
             body: Bytes::new(),
-            unpacked: Unpacked::AsSent,
+            state: BodyState::AsReceived,
             received: 0,
         });
     }
@@ -117,16 +117,16 @@ async fn read(
     let coding = if incoming.is_end_stream() { None } else { ContentCoding::of(&head.headers)? };
     let packed = body::read(incoming, limits, counter).await?;
     let received = u64::try_from(packed.len()).unwrap_or(u64::MAX);
-    let (body, unpacked) = match coding {
+    let (body, state) = match coding {
         Some(coding) if !packed.is_empty() => {
-            (body::unpack(coding, &packed, limits.response_body_bytes).await?, Unpacked::Decoded)
+            (body::decompress(coding, &packed, limits.response_body_bytes).await?, BodyState::Decompressed)
         }
-        _ => (packed, Unpacked::AsSent),
+        _ => (packed, BodyState::AsReceived),
     };
-    Ok(HttpAnswer { status: head.status, headers: head.headers, body: body.into(), unpacked, received })
+    Ok(HttpAnswer { status: head.status, headers: head.headers, body: body.into(), state, received })
 }
 
-pub fn lost(error: &hyper::Error) -> EgressError {
+pub fn connection_error(error: &hyper::Error) -> EgressError {
     if error.is_parse_too_large() || HeadsTooLarge::caused(error) {
         let message = "the response headers are too large";
         return EgressError::new(EgressReason::ResponseHeadersTooLarge, message);

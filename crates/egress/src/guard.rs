@@ -64,7 +64,7 @@ pub struct Content {
 
 /// `cap` limits the size of the decompressed body.
 pub async fn ask(guard: &Arc<dyn BodyGuard>, content: Content, cap: usize) -> Result<(), EgressError> {
-    let content = Content { body: unpacked(&content, cap).await?, ..content };
+    let content = Content { body: decompressed(&content, cap).await?, ..content };
     if content.body.len() <= MAX_INLINE_BYTES {
         return judge_all(&**guard, &content);
     }
@@ -96,14 +96,14 @@ fn judge_all(guard: &dyn BodyGuard, content: &Content) -> Result<(), EgressError
 }
 
 /// Compression would hide content from the guard. A body that cannot be decompressed is refused.
-async fn unpacked(content: &Content, cap: usize) -> Result<Bytes, EgressError> {
+async fn decompressed(content: &Content, cap: usize) -> Result<Bytes, EgressError> {
     if content.body.is_empty() {
         return Ok(Bytes::new());
     }
     let opaque = |_| refused("the body", "it cannot be decompressed for the check; send it uncompressed");
     match ContentCoding::of(&content.headers).map_err(opaque)? {
         None => Ok(content.body.clone()),
-        Some(coding) => body::unpack(coding, &content.body, cap).await.map(Bytes::from).map_err(opaque),
+        Some(coding) => body::decompress(coding, &content.body, cap).await.map(Bytes::from).map_err(opaque),
     }
 }
 

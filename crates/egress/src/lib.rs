@@ -33,7 +33,7 @@ pub use proxy::{
     Carries, Exchange, ExchangeKind, ExchangeOutcome, Proxy, ProxyLimits, ProxyReport, Tunnel,
     proxy_environment,
 };
-pub use request::{BodyHolds, Redirects, Request, meant_methods};
+pub use request::{BodyHolds, Redirects, Request, effective_methods};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{Hop, HopTrail, Response};
 pub use rules::{EgressMode, EgressRules, Guard, HostRule};

@@ -65,20 +65,20 @@ impl Proxy {
         Ok(Self { task, stop, ledger })
     }
 
-    /// Stops the proxy and returns its report. Waits at most `A_MOMENT` for open exchanges.
+    /// Stops the proxy and returns its report. Waits at most `STOP_TIMEOUT` for open exchanges.
     pub async fn finish(self) -> ProxyReport {
         let Self { task, stop, ledger } = self;
         drop(stop);
         // Each exchange enters the ledger when its task is dropped, at its next await point.
-        let _ = timeout(A_MOMENT, task).await;
-        ledger.so_far()
+        let _ = timeout(STOP_TIMEOUT, task).await;
+        ledger.report()
     }
 
     /// Returns a function that reports the exchanges so far, even after the proxy is gone. Open exchanges count as
     /// stopped.
     pub fn witness(&self) -> impl Fn() -> ProxyReport + Send + Sync + use<> {
         let ledger = Arc::clone(&self.ledger);
-        move || ledger.so_far()
+        move || ledger.report()
     }
 }
 
@@ -105,4 +105,4 @@ async fn run(
     questions.shutdown().await;
 }
 
-const A_MOMENT: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);

@@ -37,7 +37,7 @@ pub struct Request {
 
 /// Returns the method of a request and all methods from override headers. Many frameworks let such a header turn a POST
 /// into a DELETE.
-pub fn meant_methods<'a>(
+pub fn effective_methods<'a>(
     method: &'a str,
     headers: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> impl Iterator<Item = &'a str> {
@@ -120,8 +120,8 @@ pub enum Credentials {
 
 impl Outgoing {
     pub fn of(request: &Request, limits: &EgressLimits) -> Result<Self, EgressError> {
-        let method = sound_method(&request.method)?;
-        let headers = sound_headers(&request.headers, limits)?;
+        let method = valid_method(&request.method)?;
+        let headers = valid_headers(&request.headers, limits)?;
         let sensitive = sensitive_names(&request.sensitive_headers)?;
         if request.body.len() > limits.request_body_bytes {
             let message =
@@ -202,7 +202,7 @@ impl Outgoing {
         headers.insert(HOST, host);
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate, br"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(OUR_NAME));
+        headers.insert(USER_AGENT, HeaderValue::from_static(DEFAULT_USER_AGENT));
         if !self.headers.contains_key(ACCEPT) {
             headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         }
@@ -216,7 +216,7 @@ impl Outgoing {
     }
 }
 
-fn sound_method(text: &str) -> Result<Method, EgressError> {
+fn valid_method(text: &str) -> Result<Method, EgressError> {
     let invalid = || {
         let message = format!("{} is not a method; use GET, POST, PUT, PATCH, DELETE or HEAD", quoted(text));
         EgressError::new(EgressReason::InvalidMethod, message)
@@ -232,7 +232,7 @@ fn sound_method(text: &str) -> Result<Method, EgressError> {
     Method::from_bytes(upper.as_bytes()).map_err(|_| invalid())
 }
 
-fn sound_headers(given: &[(String, String)], limits: &EgressLimits) -> Result<HeaderMap, EgressError> {
+fn valid_headers(given: &[(String, String)], limits: &EgressLimits) -> Result<HeaderMap, EgressError> {
     let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
     if given.len() > limits.request_headers || bytes > limits.request_header_bytes {
         let message = format!(
@@ -243,18 +243,18 @@ fn sound_headers(given: &[(String, String)], limits: &EgressLimits) -> Result<He
     }
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let sound_name = sound_name(name)?;
+        let valid_name = valid_name(name)?;
         // Validate a header before dropping it: a line break indicates header injection.
-        let sound_value = sound_value(name, value)?;
-        if !belongs_to_connection(&sound_name) {
-            headers.append(sound_name, sound_value);
+        let valid_value = valid_value(name, value)?;
+        if !belongs_to_connection(&valid_name) {
+            headers.append(valid_name, valid_value);
         }
     }
     Ok(headers)
 }
 
 /// Some servers read bytes beyond ASCII as Latin-1, others as UTF-8.
-fn sound_value(name: &str, value: &str) -> Result<HeaderValue, EgressError> {
+fn valid_value(name: &str, value: &str) -> Result<HeaderValue, EgressError> {
     let sound = HeaderValue::from_str(value).ok().filter(|_| value.is_ascii());
     sound.ok_or_else(|| {
         let name = quoted(name);
@@ -264,10 +264,10 @@ fn sound_value(name: &str, value: &str) -> Result<HeaderValue, EgressError> {
 }
 
 fn sensitive_names(given: &[String]) -> Result<Vec<HeaderName>, EgressError> {
-    given.iter().map(|name| sound_name(name)).collect()
+    given.iter().map(|name| valid_name(name)).collect()
 }
 
-fn sound_name(name: &str) -> Result<HeaderName, EgressError> {
+fn valid_name(name: &str) -> Result<HeaderName, EgressError> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
         let message = format!("{} is not a header name; use letters, digits and `-`", quoted(name));
         EgressError::new(EgressReason::InvalidHeader, message)
@@ -309,7 +309,7 @@ static HARMLESS: [HeaderName; 11] = [
 
 const FORBIDDEN_METHODS: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 const MAX_METHOD_BYTES: usize = 32;
-const OUR_NAME: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
+const DEFAULT_USER_AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
 mod tests;

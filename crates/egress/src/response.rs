@@ -80,7 +80,7 @@ impl HopTrail {
 impl Response {
     /// `cap` limits the headers as text. A byte beyond ASCII takes two bytes there.
     pub(crate) fn of(answer: HttpAnswer, url: String, cap: usize) -> Result<Self, EgressError> {
-        let headers = listed(&answer.headers, answer.unpacked);
+        let headers = listed(&answer.headers, answer.state);
         let bytes = headers.iter().map(|(name, value)| name.len().saturating_add(value.len()));
         if bytes.fold(0, usize::saturating_add) > cap {
             let message = format!("the response headers are larger than {cap} bytes");
@@ -108,15 +108,15 @@ impl fmt::Debug for Response {
 
 /// Whether the body was decompressed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Unpacked {
-    AsSent,
-    Decoded,
+pub enum BodyState {
+    AsReceived,
+    Decompressed,
 }
 
-fn listed(headers: &HeaderMap, unpacked: Unpacked) -> Vec<(String, String)> {
+fn listed(headers: &HeaderMap, state: BodyState) -> Vec<(String, String)> {
     // These headers describe the compressed body.
     let is_stale = |name: &http::HeaderName| {
-        unpacked == Unpacked::Decoded && (name == CONTENT_ENCODING || name == CONTENT_LENGTH)
+        state == BodyState::Decompressed && (name == CONTENT_ENCODING || name == CONTENT_LENGTH)
     };
     let kept = headers.iter().filter(|(name, _)| !is_stale(name));
     kept.map(|(name, value)| {

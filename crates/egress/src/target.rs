@@ -35,7 +35,7 @@ pub enum Transport {
 
 impl RequestTarget {
     pub fn parse(text: &str) -> Result<Self, EgressError> {
-        refuse_controls(text)?;
+        reject_control_characters(text)?;
         let url = Url::parse(text).map_err(|error| unreadable(text, error))?;
         Self::of(url)
     }
@@ -54,7 +54,7 @@ impl RequestTarget {
 
     /// Resolves a redirect location against this URL. The result is not checked yet.
     pub fn join(&self, location: &str) -> Result<Url, EgressError> {
-        refuse_controls(location)?;
+        reject_control_characters(location)?;
         self.url.join(location).map_err(|error| unreadable(location, error))
     }
 
@@ -72,7 +72,7 @@ impl RequestTarget {
             return Err(EgressError::new(EgressReason::UserinfoInUrl, message));
         }
         let host = match url.host() {
-            Some(Host::Domain(name)) => TargetHost::Name(sound_name(name)?),
+            Some(Host::Domain(name)) => TargetHost::Name(valid_name(name)?),
             Some(Host::Ipv4(v4)) => TargetHost::Address(IpAddr::V4(v4)),
             Some(Host::Ipv6(v6)) => TargetHost::Address(IpAddr::V6(v6).to_canonical()),
             None => return Err(missing_host()),
@@ -151,7 +151,7 @@ impl std::fmt::Display for TargetHost {
 }
 
 /// The URL parser silently drops tabs and line ends, so another reader might see another URL.
-fn refuse_controls(text: &str) -> Result<(), EgressError> {
+fn reject_control_characters(text: &str) -> Result<(), EgressError> {
     if text.chars().any(char::is_control) {
         let message = format!("{} contains control characters; percent-encode or remove them", quoted(text));
         return Err(EgressError::new(EgressReason::InvalidUrl, message));
@@ -172,16 +172,16 @@ fn missing_host() -> EgressError {
 }
 
 /// The URL standard allows host characters that resolvers, certificates and rules do not support.
-fn sound_name(name: &str) -> Result<String, EgressError> {
+fn valid_name(name: &str) -> Result<String, EgressError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.is_empty() {
         return Err(missing_host());
     }
-    let is_sound = |label: &str| {
+    let is_valid = |label: &str| {
         (1..=MAX_LABEL_BYTES).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    if name.len() > MAX_NAME_BYTES || !name.split('.').all(is_sound) {
+    if name.len() > MAX_NAME_BYTES || !name.split('.').all(is_valid) {
         let message = format!("{} is not a host name (RFC 1123)", quoted(name));
         return Err(EgressError::new(EgressReason::InvalidUrl, message));
     }

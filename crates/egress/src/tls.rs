@@ -60,7 +60,7 @@ impl Tls {
                 .map_err(|_| failed(host, "the name is not valid for a certificate"))?,
         };
         let connector = TlsConnector::from(Arc::clone(&self.config));
-        connector.connect(name, stream).await.map_err(|error| failed(host, &explained(&error)))
+        connector.connect(name, stream).await.map_err(|error| failed(host, &describe(&error)))
     }
 }
 
@@ -97,7 +97,7 @@ fn failed(host: &TargetHost, why: &str) -> EgressError {
 
 /// Describes a TLS error. The library's messages list the names in the certificate, which would tell the caller about
 /// other hosts.
-fn explained(error: &std::io::Error) -> String {
+fn describe(error: &std::io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let why = match inner {
         Some(rustls::Error::InvalidCertificate(certificate)) => match certificate {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
-use toolgate_secrets::{Finding, Tier};
+use toolgate_secrets::{SecretFinding, Tier};
 
 use crate::reason::Reason;
 
@@ -78,7 +78,7 @@ impl Metrics {
         self.escape_attempts.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn found_secrets(&self, findings: &[Finding]) {
+    pub(crate) fn found_secrets(&self, findings: &[SecretFinding]) {
         for finding in findings {
             let counters = TIERS.into_iter().zip(&self.secrets);
             for (_, counter) in counters.filter(|(tier, _)| *tier == finding.tier) {

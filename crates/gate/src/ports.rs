@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_policy::{Mask, PassRecord};
-use toolgate_secrets::Finding;
+use toolgate_secrets::SecretFinding;
 
 use crate::{approval::ApprovalId, call::Purpose, looks::Looks, reason::Reason};
 
@@ -252,7 +252,7 @@ pub struct RunReport {
     /// More than are told one by one.
     pub refused_dropped: u64,
     /// Secrets that were taken out of what the tool read; marks stand in their place.
-    pub withheld: Vec<Finding>,
+    pub withheld: Vec<SecretFinding>,
     /// Calls with the same number shared a process.
     pub worker: Option<u64>,
 }

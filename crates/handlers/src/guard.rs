@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
 use toolgate_gate::Survey;
-use toolgate_secrets::{Detector, Finding, Tier};
+use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 /// Looks through what one call sends out.
 pub struct SecretGuard {
@@ -40,12 +40,12 @@ impl SecretGuard {
     /// What keeps this from leaving. A yes was given for values that somebody was shown: it is none for what stands beside them, nor
     /// for what is certainly a secret. They are not put out of sight as lent ones are, for whoever chose them could hide with them
     /// the word by which another secret is known.
-    fn secret_in(&self, bytes: &[u8]) -> Option<Finding> {
+    fn secret_in(&self, bytes: &[u8]) -> Option<SecretFinding> {
         if self.agreed.is_empty() {
             return self.detector.contains(bytes, Tier::Probable);
         }
         let text = String::from_utf8_lossy(bytes);
-        let was_agreed = |finding: &Finding| {
+        let was_agreed = |finding: &SecretFinding| {
             let written = text.get(finding.span.clone()).unwrap_or_default();
             finding.tier == Tier::Probable && self.agreed.iter().any(|agreed| agreed == written)
         };

@@ -1,4 +1,4 @@
-//! How fast is a text looked at with all rules on, beside one pass of `memchr` and one set of regular expressions?
+//! Scan speed with all rules, compared with one `memchr` pass and with a set of regular expressions.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -42,7 +42,7 @@ fn main() {
     let verdict = if reached >= GOAL { "met" } else { "MISSED" };
     println!("mixed: {reached:.0} MB/s (goal ≥ {GOAL}: {verdict})");
     println!("one pass of memchr is {:.1} times as fast", rate(&mixed, memchr) / reached);
-    // Of every kind of text as much, and the same bytes for both: a set that is too large for its cache is very slow.
+    // The same amount of every kind of text, and the same bytes for both: a set that exceeds its cache is very slow.
     let sample: String = texts.iter().filter_map(|(_, text)| text.get(..SAMPLE)).collect();
     let ours = fastest(|| detector.redact(&sample, Tier::Possible).findings.len());
     for (name, patterns) in [
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// Texts that were written to be slow; the slowest counts.
+/// Texts designed to be slow; the slowest counts.
 fn attacks(detector: &Detector) {
     let pieces = [
         "ghp_",
@@ -104,7 +104,7 @@ fn attacks(detector: &Detector) {
     }
 }
 
-/// The patterns of the shipped rules, as somebody would run them who had nothing but a regex engine.
+/// The patterns of the shipped rules, as they would run in a plain regex engine.
 fn patterns(tiers: &[&str]) -> Vec<String> {
     let files = [
         include_str!("../../../profiles/secrets/ai.json"),
@@ -149,15 +149,15 @@ fn fastest<T>(run: impl Fn() -> T) -> Duration {
     times.first().copied().unwrap_or_default()
 }
 
-/// Our own sources, over and over.
+/// Our own sources, repeated.
 fn source() -> String {
     let files = [
         include_str!("../src/check.rs"),
         include_str!("../src/detector.rs"),
-        include_str!("../src/look.rs"),
+        include_str!("../src/searcher.rs"),
         include_str!("../src/rule.rs"),
         include_str!("../src/rule/compile.rs"),
-        include_str!("../src/unfold.rs"),
+        include_str!("../src/disguises.rs"),
         include_str!("../src/window.rs"),
     ];
     files.concat().repeat((SIZE >> 16).max(1))
@@ -259,9 +259,9 @@ impl Random {
     }
 }
 
-/// Megabytes per second, of mixed text.
+/// Megabytes per second, for mixed text.
 const GOAL: f64 = 300.0;
-/// More than the set's default, which all rules together nearly fill.
+/// Above the set's default, which all rules together nearly fill.
 const SET_SIZE: usize = 64 << 20;
 const SAMPLE: usize = 48 << 10;
 const SIZE: usize = 4 << 20;

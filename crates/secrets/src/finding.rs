@@ -1,4 +1,4 @@
-//! What was found, how sure are we, and in which disguise? Never what the secret is.
+//! Findings: kind, certainty and encoding of a secret, never its value.
 
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use crate::marker::marker;
 
-/// How sure we are. Ordered: what is done about `Probable` is done about `Definite` too.
+/// The certainty of a finding. Ordered: an action for `Probable` also applies to `Definite`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Random-looking, and a telling word stands before it. Worth a warning.
+    /// Random-looking text after a keyword. Worth a warning.
     Possible,
-    /// Used as a secret: a password in an address, an assignment, a bearer token.
+    /// Used as a secret: a password in a URL, an assignment, a bearer token.
     Probable,
-    /// Its structure proves it: a provider's prefix, length, checksum, or a private key block.
+    /// Proven by its structure: a provider's prefix, length, checksum, or a private key block.
     Definite,
 }
 
 impl Tier {
-    /// Stable: stands in journals and documents.
+    /// Stable: used in journals and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Possible => "possible",
@@ -29,7 +29,7 @@ impl Tier {
     }
 }
 
-/// How the secret was written.
+/// How the secret was encoded.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Encoding {
     Plain,
@@ -46,12 +46,12 @@ pub enum Encoding {
     LookAlike,
     /// `g h p _`.
     Spaced,
-    /// Broken by a line end or by the joint of two string literals.
+    /// Broken by a line end or by two concatenated string literals.
     Split,
 }
 
 impl Encoding {
-    /// Stable: stands in journals and documents.
+    /// Stable: used in journals and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -67,40 +67,40 @@ impl Encoding {
     }
 }
 
-/// A place where a secret stands.
+/// A secret in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Finding {
+pub struct SecretFinding {
     pub tier: Tier,
     /// `token`, `password`, `private-key` …
     pub kind: Arc<str>,
     pub provider: Arc<str>,
     /// The id of the rule that found it.
     pub rule: Arc<str>,
-    /// In bytes of the text that was scanned; begins and ends between characters.
+    /// In bytes of the scanned text; on character boundaries.
     pub span: Range<usize>,
     pub encoding: Encoding,
 }
 
-impl Finding {
-    /// What stands in its place where it is taken out.
+impl SecretFinding {
+    /// The redaction marker that replaces it.
     pub fn mark(&self) -> String {
         marker(&self.kind, &self.provider)
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for SecretFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} of {} ({})", self.tier.name(), self.kind, self.provider, self.encoding.name())
     }
 }
 
-/// A text without its secrets.
+/// A redacted text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Redacted<'t> {
-    /// Borrowed when nothing was taken out.
+    /// Borrowed if nothing was redacted.
     pub text: Cow<'t, str>,
-    /// What was taken out; the spans are those of the text before.
-    pub findings: Vec<Finding>,
-    /// How much was seen that is less sure than what was asked for: it stays, unless it lies in something surer.
+    /// The redacted secrets, with spans of the original text.
+    pub findings: Vec<SecretFinding>,
+    /// The number of findings below the requested tier. They stay, unless they overlap a more certain one.
     pub less_sure: usize,
 }

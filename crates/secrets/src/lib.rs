@@ -1,30 +1,30 @@
-//! Which parts of a text are secrets, and how does the text read without them?
+//! Finds and redacts secrets in text.
 //!
-//! One detector for everything that leaves: tool output, arguments to sinks, journal and logs, bodies of requests.
-//! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
+//! One detector for all data that leaves: tool output, arguments to sinks, journal, logs and request bodies. Pure: the
+//! result depends only on the input. No clock, disk, environment or socket.
 #![forbid(unsafe_code)]
 
 mod check;
-mod coded;
 mod detector;
+mod disguises;
+mod encoded;
 mod finding;
-mod fold;
-mod join;
-mod known;
+mod known_values;
 mod literals;
-mod look;
+mod look_alikes;
 mod marker;
+mod rescan;
 mod rule;
-mod settle;
+mod searcher;
 mod shipped;
-mod spread;
+mod spaced_tokens;
+mod split_tokens;
 mod stream;
-mod unfold;
 mod view;
 mod window;
 
 pub use detector::{Detector, RuleSummary};
-pub use finding::{Encoding, Finding, Redacted, Tier};
-pub use known::KnownValues;
+pub use finding::{Encoding, Redacted, SecretFinding, Tier};
+pub use known_values::KnownValues;
 pub use rule::{RuleError, RuleFile};
 pub use stream::Stream;

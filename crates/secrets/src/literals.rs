@@ -1,22 +1,22 @@
-//! Where does one of thousands of words stand? One pass over the bytes, one lookup each.
+//! Searches thousands of keywords in one pass over the bytes, with one lookup per byte.
 //!
-//! Every four bytes are hashed and looked up in a filter that fits the cache nearest but one. The lookups do not depend on each other, so the processor
-//! overlaps them; an automaton's steps would wait for one another. What passes is looked up in a second filter with the byte behind it.
-//! The words of the rules are in the filter as they are, and as base64 and hex write them: what is encoded is found
-//! without decoding anything.
+//! Every four bytes are hashed and looked up in a filter that fits the second-level cache. The lookups are independent,
+//! so the processor overlaps them; the steps of an automaton would wait for each other. Hits are looked up in a second
+//! filter with the next byte. The filter contains the keywords as they are and in base64 and hex: encoded keywords are
+//! found without decoding.
 
-/// What a word in the filter means.
+/// The meaning of a needle in the filter.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Meaning {
-    /// A word of the rule with this index.
+pub(crate) enum NeedleMeaning {
+    /// A keyword of the rule with this index.
     Rule(usize),
-    /// Part of an encoded word; `keyword` is the index of what it decodes to.
-    Coded { coding: Coding, keyword: usize },
+    /// Part of an encoded keyword; `keyword` is the index of the decoded one.
+    Coded { coding: LiteralCoding, keyword: usize },
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Coding {
-    /// The word begins so many bytes into a group of three.
+pub(crate) enum LiteralCoding {
+    /// The keyword begins this many bytes into a group of three.
     Base64 {
         offset: usize,
     },
@@ -26,24 +26,24 @@ pub(crate) enum Coding {
 pub(crate) struct Needle {
     pub text: Box<[u8]>,
     pub folds_case: bool,
-    pub meaning: Meaning,
+    pub meaning: NeedleMeaning,
 }
 
 pub(crate) struct Literals {
-    /// How words begin, by their first four bytes.
+    /// Beginnings of needles, by their first four bytes.
     filter: Box<[u64; FILTER_WORDS]>,
-    /// The same with the byte after those, for the few places that pass the first.
+    /// The same with the fifth byte, for the few positions that pass the first filter.
     second: Box<[u64; SECOND_WORDS]>,
-    /// Where the slots of each bucket begin; one more entry than there are buckets.
+    /// The first slot of each bucket; one more entry than buckets.
     buckets: Vec<u32>,
-    slots: Vec<Slot>,
+    slots: Vec<LiteralSlot>,
     needles: Vec<Needle>,
 }
 
-/// The beginning of a word, so that most words are ruled out without being looked at themselves.
+/// The beginning of a needle. It rules out most needles without a full comparison.
 #[derive(Clone, Copy)]
-struct Slot {
-    /// Its first four bytes, in one of the cases that they may have.
+struct LiteralSlot {
+    /// Its first four bytes, in one of their possible cases.
     quad: u32,
     /// Its next four bytes, as far as `mask` has bits.
     next: u32,
@@ -57,10 +57,10 @@ impl Literals {
         reason = "moved into its box at once; a slice would be checked at every byte"
     )]
     pub(crate) fn new(needles: Vec<Needle>) -> Self {
-        let mut slots: Vec<Slot> = Vec::new();
+        let mut slots: Vec<LiteralSlot> = Vec::new();
         for (needle, at) in needles.iter().zip(0_u32..) {
             let (next, mask) = needle.next();
-            slots.extend(needle.quads().into_iter().map(|quad| Slot { quad, next, mask, needle: at }));
+            slots.extend(needle.quads().into_iter().map(|quad| LiteralSlot { quad, next, mask, needle: at }));
         }
         slots.sort_by_key(|slot| (bucket(hash(slot.quad)), slot.quad, slot.needle));
         let mut filter = Box::new([0_u64; FILTER_WORDS]);
@@ -83,7 +83,7 @@ impl Literals {
         Self { filter, second, buckets, slots, needles }
     }
 
-    /// Tells every place where a word stands, from the beginning to the end.
+    /// Reports every position of a needle, in order.
     pub(crate) fn each(&self, hay: &[u8], mut found: impl FnMut(usize, &Needle)) {
         for (at, four) in hay.array_windows::<4>().enumerate() {
             let quad = u32::from_le_bytes(*four);
@@ -93,7 +93,7 @@ impl Literals {
         }
     }
 
-    /// Whether a word may begin so.
+    /// Whether a needle may begin with these bytes.
     #[inline]
     fn may_begin(&self, quad: u32) -> bool {
         let (word, bit) = filter_place(quad);
@@ -136,7 +136,7 @@ impl Literals {
 }
 
 impl Needle {
-    /// Its first four bytes in every case it may have; for a word of three, with what tokens are made of after it.
+    /// The first four bytes in every possible case; a needle of three is extended by every token character.
     fn quads(&self) -> Vec<u32> {
         let fourth: Vec<u8> = match self.text.get(3) {
             Some(byte) => vec![*byte],
@@ -156,7 +156,7 @@ impl Needle {
         quads
     }
 
-    /// The four bytes after those, and the bits of them that have to be the same: a letter's case may not matter.
+    /// The next four bytes, and the bits of them that must be equal: the case of a letter may not matter.
     fn next(&self) -> (u32, u32) {
         let bytes = self.text.get(4..).unwrap_or_default();
         let bits = |byte: &u8| if self.folds_case && byte.is_ascii_alphabetic() { 0xdf } else { 0xff };
@@ -164,7 +164,7 @@ impl Needle {
         (four(bytes), four(&mask))
     }
 
-    /// The byte after the first four, in every case it may have.
+    /// The fifth byte, in every possible case.
     fn fifth(&self) -> Vec<u32> {
         match self.text.get(4) {
             Some(byte) => self.cases(*byte).into_iter().map(u32::from).collect(),
@@ -213,7 +213,7 @@ fn second_place(quad: u32, fifth: u32) -> (usize, u32) {
     place(hash(quad.rotate_left(16) ^ fifth.wrapping_mul(0x85eb_ca6b)), SECOND_BITS)
 }
 
-/// The word and the bit in it, in a filter of two to the power of `bits` words.
+/// The word and the bit in it, in a filter of 2^`bits` words.
 fn place(hash: u32, bits: u32) -> (usize, u32) {
     ((hash >> (32 - bits)) as usize, hash >> (26 - bits) & 63)
 }
@@ -228,13 +228,14 @@ fn bucket(hash: u32) -> usize {
     (hash >> (32 - BUCKET_BITS)) as usize
 }
 
-/// 256 KiB: few bits are set, so few places are looked at twice. What ordinary text touches of it fits the nearest cache.
+/// 256 KiB: few bits are set, so few positions are checked twice. The part that ordinary text touches fits the
+/// first-level cache.
 const FILTER_BITS: u32 = 15;
 const FILTER_WORDS: usize = 1 << FILTER_BITS;
 /// 64 KiB.
 const SECOND_BITS: u32 = 13;
 const SECOND_WORDS: usize = 1 << SECOND_BITS;
-/// In the place of a fifth byte where a word has none.
+/// Replaces the fifth byte of a needle that has none.
 const ANY_BYTE: u32 = 256;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS: usize = 1 << BUCKET_BITS;

@@ -1,8 +1,8 @@
-//! What stands where a secret stood, and where does such a mark already stand?
+//! Redaction markers: writing them, and finding those that are already in a text.
 //!
-//! A mark counts only if it is letter for letter one that this detector writes. Anybody can write one, so that it exempts what
-//! lies inside it and nothing else: it is no letter, no border, no distance and no value. Marks are looked at for one purpose:
-//! what is redacted twice must read like what is redacted once.
+//! Only exact markers of this detector count. Anyone can write one, so a marker exempts only its own text: it is not a
+//! letter, a boundary, a distance or a value. Markers are recognised for one purpose: redacting twice must give the
+//! same result as redacting once.
 
 use std::{borrow::Cow, collections::HashSet, ops::Range};
 
@@ -11,20 +11,20 @@ use memchr::memmem;
 pub(crate) struct Markers {
     known: HashSet<Box<[u8]>>,
     longest: usize,
-    /// Made once: a text is put together of many short ones.
+    /// Built once, because a text consists of many short ones.
     opening: memmem::Finder<'static>,
 }
 
-/// The marks that stand in one text, in order.
+/// The markers in one text, in order.
 #[derive(Default)]
 pub(crate) struct Marks(Vec<Range<usize>>);
 
-/// The mark for a secret of this kind and provider.
+/// The marker for a secret of this kind and provider.
 pub(crate) fn marker(kind: &str, provider: &str) -> String {
     format!("[REDACTED:{kind}:{provider}]")
 }
 
-/// Line ends within what is taken out, so that the number of lines stays.
+/// The line ends within a secret. They are kept, so the number of lines stays.
 pub(crate) fn line_ends(secret: &[u8]) -> impl Iterator<Item = &'static str> {
     memchr::memchr_iter(b'\n', secret).map(|at| {
         let before = at.checked_sub(1).and_then(|before| secret.get(before));
@@ -53,13 +53,13 @@ impl Markers {
 }
 
 impl Marks {
-    /// The mark that the byte at `at` is part of.
+    /// The marker that contains the byte at `at`.
     pub(crate) fn around(&self, at: usize) -> Option<&Range<usize>> {
         let (before, _) = self.split(at + 1);
         before.last().filter(|mark| at < mark.end)
     }
 
-    /// How far `within` bytes reach from `at` on: marks among them are no distance.
+    /// Extends a distance of `within` bytes after `at` by the markers in it, which do not count as distance.
     pub(crate) fn reach_behind(&self, at: usize, within: usize) -> usize {
         let (_, behind) = self.split(at);
         behind
@@ -68,14 +68,14 @@ impl Marks {
             .fold(within, |reach, mark| if mark.start <= at + reach { reach + mark.len() } else { reach })
     }
 
-    /// Those that begin fewer than `reach` bytes behind `at`.
+    /// The markers that begin less than `reach` bytes after `at`.
     pub(crate) fn behind(&self, at: usize, reach: usize) -> &[Range<usize>] {
         let (_, behind) = self.split(at);
         let near = behind.partition_point(|mark| mark.start < at + reach);
         behind.get(..near).unwrap_or_default()
     }
 
-    /// How far `within` bytes reach backwards from `at` on.
+    /// The same backwards from `at`.
     pub(crate) fn reach_before(&self, at: usize, within: usize) -> usize {
         let (before, _) = self.split(at);
         before
@@ -85,7 +85,7 @@ impl Marks {
             .fold(within, |reach, mark| if mark.end + reach >= at { reach + mark.len() } else { reach })
     }
 
-    /// What `part` of a text says besides its marks.
+    /// The text of `part` without its markers.
     pub(crate) fn without<'h>(&self, hay: &'h [u8], part: &Range<usize>) -> Cow<'h, [u8]> {
         let (_, behind) = self.split(part.start);
         let mut at = part.start;
@@ -102,7 +102,7 @@ impl Marks {
         Cow::Owned(kept)
     }
 
-    /// Those that begin before `at`, and those that do not.
+    /// The markers that begin before `at`, and the others.
     fn split(&self, at: usize) -> (&[Range<usize>], &[Range<usize>]) {
         let count = self.0.partition_point(|mark| mark.start < at);
         self.0.split_at_checked(count).unwrap_or_default()
@@ -110,7 +110,7 @@ impl Marks {
 }
 
 const OPENING: &[u8] = b"[REDACTED:";
-/// Each mark lets something farther away be near, and becomes a mark in its turn. That has to end.
+/// Each marker brings text behind it nearer, which may then be redacted, too. The limit ends this.
 const MAX_PASSED: usize = 4;
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_marks_that_are_written_here_count() {
+    fn only_exact_markers_count() {
         let markers = Markers::new([("token", "github")].into_iter());
         let text =
             "a[REDACTED:token:github]b[REDACTED:token:gitlab][REDACTED:token:github][REDACTED:token:github";
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_no_distance_and_no_value() {
+    fn markers_are_neither_distance_nor_value() {
         let markers = Markers::new([("token", "github")].into_iter());
         let text = b"key [REDACTED:token:github] = [REDACTED:token:github]x";
         let marks = markers.find(text);

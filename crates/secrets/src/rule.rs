@@ -1,4 +1,4 @@
-//! Does this rule's secret stand here? One compiled rule, asked wherever one of its words stands.
+//! A compiled rule, applied at every hit of one of its keywords.
 
 use std::{ops::Range, sync::Arc};
 
@@ -20,27 +20,27 @@ pub use file::{RuleError, RuleFile};
 
 pub(crate) use file::read;
 
-pub(crate) struct Rule {
+pub(crate) struct SecretRule {
     pub id: Arc<str>,
     pub provider: Arc<str>,
     pub kind: Arc<str>,
     pub tier: Tier,
-    /// The tier where the form fits and `check` does not; without one such a match is nothing.
+    /// The tier if the pattern matches and `check` fails; without one, such a match is ignored.
     pub unverified: Option<Tier>,
-    /// What the literal search looks for; see [`Place`] for what a hit means.
+    /// The keywords of the literal search; see [`MatchPosition`] for the meaning of a hit.
     pub words: Vec<Box<[u8]>>,
-    pub case: Case,
-    place: Place,
-    /// Where the secret contains the word: how it begins, if that is fixed.
+    pub case: KeywordCase,
+    place: MatchPosition,
+    /// Fixed beginnings of a secret that contains the keyword.
     beginnings: Vec<Box<[u8]>>,
     pattern: Regex,
-    /// The capture group that is the secret; the whole match where the pattern has none.
+    /// The capture group with the secret; the whole match if the pattern has none.
     group: Option<usize>,
     longest: usize,
     shortest: usize,
-    /// The bytes that a match can consist of.
+    /// The bytes that a match can contain.
     alphabet: Alphabet,
-    /// A byte that every match has after its beginning, if it is a rare one.
+    /// A rare byte that every match contains after its beginning, if there is one.
     needed: Option<u8>,
     check: Option<Check>,
     context: Option<Context>,
@@ -48,31 +48,31 @@ pub(crate) struct Rule {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Case {
+pub(crate) enum KeywordCase {
     Exact,
     Ignored,
 }
 
-/// Where the match lies, seen from the word that was hit.
+/// The position of the match relative to the keyword.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Place {
-    /// It begins with the word.
+enum MatchPosition {
+    /// It begins with the keyword.
     Here,
-    /// It contains the word, and begins at most so many bytes before it.
+    /// It contains the keyword and begins at most `reach` bytes before it.
     Around { reach: usize },
-    /// It begins at most so many bytes after the word, which is its context.
-    After { within: usize, lines: Lines },
+    /// It begins at most `within` bytes after the keyword, which is its context.
+    After { within: usize, lines: ContextLines },
 }
 
 struct Context {
     words: Vec<Box<[u8]>>,
     within: usize,
-    lines: Lines,
+    lines: ContextLines,
 }
 
-/// Whether the context may stand on another line.
+/// Whether the context may be on another line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Lines {
+enum ContextLines {
     Any,
     Same,
 }
@@ -88,14 +88,14 @@ pub(crate) struct Match {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     Closed,
-    /// A key block of which more may follow where the text stopped.
+    /// A key block that may continue where the text stopped.
     Open,
-    /// All that follows goes with it.
+    /// Everything that follows belongs to it.
     Never,
 }
 
-impl Rule {
-    /// Looks for the secret around the word at `word`.
+impl SecretRule {
+    /// Searches the secret around the keyword at `word`.
     pub(crate) fn matches(
         &self,
         hay: &[u8],
@@ -103,17 +103,17 @@ impl Rule {
         marks: &Marks,
         mut found: impl FnMut(Match),
     ) {
-        // What a mark says of the secret that was there tells nothing about others.
+        // The text of a marker describes another secret.
         if marks.around(word.start).is_some() {
             return;
         }
         match self.place {
-            Place::Here => {
+            MatchPosition::Here => {
                 let matched = self.match_here(hay, word.start, marks);
                 found_if(matched.or_else(|| self.match_behind_marks(hay, &word, marks)), &mut found);
             }
-            Place::Around { reach } => self.matches_around(hay, &word, reach, marks, &mut found),
-            Place::After { within, lines } => {
+            MatchPosition::Around { reach } => self.matches_around(hay, &word, reach, marks, &mut found),
+            MatchPosition::After { within, lines } => {
                 let within = marks.reach_behind(word.end, within);
                 let starts = word.end..word.end + within + 1;
                 let Some(from) = self.alphabet.first_run(hay, starts, self.shortest) else { return };
@@ -130,7 +130,7 @@ impl Rule {
     }
 
     fn match_here(&self, hay: &[u8], start: usize, marks: &Marks) -> Option<Match> {
-        // Most hits are words in a sentence; this tells them from tokens before the regex is asked.
+        // Most hits are words of a sentence; this test is cheaper than the regex.
         self.alphabet.first_run(hay, start..start + 1, self.shortest)?;
         let until = hay.len().min(start + self.longest);
         if !self.has_what_it_needs(hay, start..until) {
@@ -140,18 +140,18 @@ impl Rule {
         if self.in_context(hay, spans.whole.start, marks) { self.judge(hay, &spans, marks) } else { None }
     }
 
-    /// The same where marks stand between a word and what it tells. A token is told by no word; a mark in it breaks it as
-    /// anything else would.
+    /// The same if markers separate a keyword and its value. Tokens need no keyword; a marker inside breaks them like
+    /// any other text.
     fn match_behind_marks(&self, hay: &[u8], word: &Range<usize>, marks: &Marks) -> Option<Match> {
-        let is_told =
+        let has_keyword =
             self.group.is_some() || matches!(self.check, Some(Check::Assigned | Check::AssignedKey));
-        if !is_told || self.context.is_some() {
+        if !has_keyword || self.context.is_some() {
             return None;
         }
         let unmarked = Unmarked::new(hay, word, word.start + self.longest, marks)?;
         let matched = self.match_here(&unmarked.text, unmarked.word, &Marks::default())?;
         let span = unmarked.original(&matched.span);
-        // Those that stay are marks all the same.
+        // Markers that were kept still count as markers.
         (!is_in_mark(&span, marks)).then_some(Match { span, ..matched })
     }
 
@@ -178,7 +178,7 @@ impl Rule {
             });
             return;
         }
-        // A search from each place would read the same bytes over and over; the places nearest to the word are tried.
+        // A search from every position would read the same bytes repeatedly; only the nearest beginnings are tried.
         for beginning in &self.beginnings {
             let run = hay.get(from..word.start).unwrap_or_default();
             for at in memchr::memmem::rfind_iter(run, beginning).take(MAX_TRIES) {
@@ -195,35 +195,36 @@ impl Rule {
         self.needed.is_none_or(has)
     }
 
-    /// Whether it may be looked for where a text was put together again: only what stands for itself may.
+    /// Whether the rule applies to reassembled text: only rules that need no context do.
     pub(crate) fn stands_alone(&self) -> bool {
-        self.case == Case::Exact && self.context.is_none() && self.tier >= Tier::Probable
+        self.case == KeywordCase::Exact && self.context.is_none() && self.tier >= Tier::Probable
     }
 
-    /// Until where another hit has nothing to add to what was found: a key may hold ever so many beginnings of one, and a run of
-    /// base64 ever so many telling words.
+    /// The end of the region in which further hits add nothing. A key may contain many beginnings of keys, and a base64
+    /// run many keywords.
     pub(crate) fn covers_until(&self, hay: &[u8], found: &Range<usize>) -> Option<usize> {
         match self.check? {
             Check::KeyBody => Some(covered_until(hay, found)),
             Check::Pem => Some(found.end),
-            // All that begins within it ends where it does; only a word near that end tells what is behind it.
+            // Every match that begins within it ends at the same position; only a keyword near the end may introduce
+            // text behind it.
             Check::Loose => Some(found.end.saturating_sub(self.sees_behind())),
             _ => None,
         }
     }
 
-    /// How far behind the beginning of a word a match may begin, where no mark is between.
+    /// The largest distance from the beginning of a keyword to a match, without markers in between.
     fn sees_behind(&self) -> usize {
         let longest = self.words.iter().map(|word| word.len()).max().unwrap_or(0);
         match self.place {
-            Place::Here | Place::Around { .. } => 0,
-            Place::After { within, .. } => longest + within,
+            MatchPosition::Here | MatchPosition::Around { .. } => 0,
+            MatchPosition::After { within, .. } => longest + within,
         }
     }
 
-    /// Whether a hit on one of its words begins or contains the secret, so that the word is disguised with it.
+    /// Whether a keyword is part of the secret, so a disguise affects it, too.
     pub(crate) fn word_is_inside(&self) -> bool {
-        !matches!(self.place, Place::After { .. })
+        !matches!(self.place, MatchPosition::After { .. })
     }
 
     fn each(&self, hay: &[u8], range: Range<usize>, mut go_on: impl FnMut(&Spans) -> bool) {
@@ -242,7 +243,7 @@ impl Rule {
             let found = self.pattern.search(input)?;
             return Some(Spans { whole: found.range(), secret: found.range() });
         };
-        // Most hits are no match, and finding that out without groups is far cheaper.
+        // Most hits do not match, and a search without groups is much cheaper.
         self.pattern.search_half(input)?;
         let mut groups: Captures = self.pattern.create_captures();
         self.pattern.search_captures(input, &mut groups);
@@ -255,11 +256,12 @@ impl Rule {
         let Some(context) = &self.context else { return true };
         let from = start.saturating_sub(marks.reach_before(start, context.within));
         let before = hay.get(from..start).unwrap_or_default();
-        let line =
-            memchr::memrchr(b'\n', before).filter(|_| context.lines == Lines::Same).map_or(0, |at| at + 1);
+        let line = memchr::memrchr(b'\n', before)
+            .filter(|_| context.lines == ContextLines::Same)
+            .map_or(0, |at| at + 1);
         let before = before.get(line..).unwrap_or_default().to_ascii_lowercase();
-        let is_told = |at: usize| marks.around(from + line + at).is_none();
-        context.words.iter().any(|word| memchr::memmem::find_iter(&before, word).any(is_told))
+        let is_outside_markers = |at: usize| marks.around(from + line + at).is_none();
+        context.words.iter().any(|word| memchr::memmem::find_iter(&before, word).any(is_outside_markers))
     }
 
     fn judge(&self, hay: &[u8], spans: &Spans, marks: &Marks) -> Option<Match> {
@@ -288,25 +290,26 @@ struct Spans {
     secret: Range<usize>,
 }
 
-/// What begins in a mark was redacted before. A value that begins with a whole one and goes on was not.
+/// Whether a secret begins in a marker and was therefore redacted before. A value that begins with a whole marker and
+/// continues was not.
 fn is_in_mark(secret: &Range<usize>, marks: &Marks) -> bool {
     marks.around(secret.start).is_some_and(|mark| mark.start < secret.start || secret.end <= mark.end)
 }
 
-/// Whether a line ends between a word and a secret that must not.
-fn is_barred(hay: &[u8], between: &Range<usize>, lines: Lines) -> bool {
+/// Whether a line ends between keyword and secret although it must not.
+fn is_barred(hay: &[u8], between: &Range<usize>, lines: ContextLines) -> bool {
     let between = hay.get(between.clone()).unwrap_or_default();
-    lines == Lines::Same && memchr::memchr(b'\n', between).is_some()
+    lines == ContextLines::Same && memchr::memchr(b'\n', between).is_some()
 }
 
-fn found_if(found: Option<Match>, tell: &mut impl FnMut(Match)) {
+fn found_if(found: Option<Match>, report: &mut impl FnMut(Match)) {
     if let Some(found) = found {
-        tell(found);
+        report(found);
     }
 }
 
-/// Where the run of token characters that touches `at` begins, at most `reach` bytes before it. Where a dot stands at `at`,
-/// dots end the run, so that no two such words share one.
+/// The start of the run of token characters that touches `at`, at most `reach` bytes before it. If `at` is a dot, dots
+/// end the run, so two such keywords never share one.
 fn run_start(hay: &[u8], at: usize, reach: usize) -> usize {
     let dot = if hay.get(at) == Some(&b'.') { b'_' } else { b'.' };
     let before = hay.get(at.saturating_sub(reach)..at).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The rules that we ship, from `profiles/secrets/`.
+//! The shipped rules, from `profiles/secrets/`.
 
 use crate::rule::RuleFile;
 

@@ -1,25 +1,25 @@
-//! How is a text redacted that arrives in pieces?
+//! Redacts a text that arrives in pieces.
 
 use std::{fmt, sync::Arc};
 
 use crate::{
     detector::Detector,
-    finding::{Finding, Tier},
-    window::{BEHIND, Carry, Follows, Part, WINDOW, write},
+    finding::{SecretFinding, Tier},
+    window::{BEHIND, Carry, CoveredPart, Follows, WINDOW, write},
 };
 
-/// Takes pieces, gives back what is safe to release. Holds back at most 513 KiB and the last piece.
+/// Accepts pieces and returns the text that is safe to release. Holds back at most 513 KiB and the last piece.
 pub struct Stream {
     detector: Arc<Detector>,
     at_least: Tier,
     carry: Carry,
-    /// What is not released yet, and a little before it.
+    /// Text that is not released yet, and some context before it.
     held: Vec<u8>,
-    /// Where in `held` that begins.
+    /// The start of the unreleased text in `held`.
     from: usize,
-    /// How much of the text was dropped before `held`.
+    /// The number of bytes dropped before `held`.
     dropped: usize,
-    findings: Vec<Finding>,
+    findings: Vec<SecretFinding>,
 }
 
 impl Stream {
@@ -28,8 +28,8 @@ impl Stream {
         Self { detector, at_least, carry, held, from: 0, dropped: 0, findings: Vec::new() }
     }
 
-    /// Takes a piece; gives back what can be released now, which may be nothing. Characters may be cut in two: if all
-    /// pieces together are UTF-8, so is all that is given back, each time.
+    /// Accepts a piece and returns the text that can be released now, possibly none. A piece may end within a
+    /// character: if all pieces together are UTF-8, so is each returned part.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         self.held.extend_from_slice(piece);
@@ -40,13 +40,13 @@ impl Stream {
         out
     }
 
-    /// What was found in what was given back so far, the first ten thousand of them.
-    pub fn findings(&self) -> &[Finding] {
+    /// The findings in the returned text, at most ten thousand.
+    pub fn findings(&self) -> &[SecretFinding] {
         &self.findings
     }
 
-    /// The rest, and the first ten thousand findings; spans are those of the text as it arrived.
-    pub fn finish(mut self) -> (Vec<u8>, Vec<Finding>) {
+    /// Returns the rest and the first ten thousand findings, with spans of the original text.
+    pub fn finish(mut self) -> (Vec<u8>, Vec<SecretFinding>) {
         let mut out = Vec::new();
         self.step(self.held.len(), Follows::Nothing, &mut out);
         (out, self.findings)
@@ -55,13 +55,13 @@ impl Stream {
     fn step(&mut self, until: usize, follows: Follows, out: &mut Vec<u8>) {
         let base = self.from.saturating_sub(BEHIND);
         let hay = self.held.get(base..until).unwrap_or_default();
-        let looker = self.detector.looker();
-        let step = self.carry.step(looker, hay, self.from - base, follows, self.at_least);
-        write(looker, hay, self.from - base..step.next, &step.covered, out);
+        let searcher = self.detector.searcher();
+        let step = self.carry.step(searcher, hay, self.from - base, follows, self.at_least);
+        write(searcher, hay, self.from - base..step.next, &step.covered, out);
         for mut covered in step.covered {
             let base = self.dropped + base;
             covered.span = base + covered.span.start..base + covered.span.end;
-            if self.findings.len() < MAX_FINDINGS || covered.part == Part::Rest {
+            if self.findings.len() < MAX_FINDINGS || covered.part == CoveredPart::Rest {
                 self.detector.add(covered, &mut self.findings);
             }
         }
@@ -82,5 +82,5 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// What is found is taken out all the same; only the list ends.
+/// Further secrets are redacted, but not listed.
 const MAX_FINDINGS: usize = 10_000;

@@ -1,43 +1,43 @@
-//! How is a text of any length looked at in bounded memory, with the same result however it arrives?
+//! Scans a text of any length in bounded memory. The result does not depend on how the text arrives.
 //!
-//! In windows that lie at places which depend on the text alone. A window decides about its front part; its last part is
-//! decided about by the next one, which sees it with what follows. Nothing shorter than that overlap can be missed at a border.
-//! A key block may be longer: it stays open, and what still looks like it is taken out until it ends. A mark is what it was for the
-//! window before, too: what stands behind it reads alike in both.
+//! The text is scanned in windows whose positions depend only on the text. A window decides about its front part; the
+//! next window decides about the rest, which it sees with more context. Secrets shorter than this overlap are never
+//! missed at a boundary. A key block may be longer: it stays open, and everything that looks like it is redacted until
+//! it ends. The next window sees the markers of the previous one, so both read the text behind them alike.
 
 use std::ops::Range;
 
 use crate::{
     check::body_end,
     finding::{Encoding, Tier},
-    known::KnownValues,
-    look::{Candidate, Looker, Scratch},
+    known_values::KnownValues,
     marker::{line_ends, marker},
+    rescan::{redact_rest, settle},
     rule::End,
-    settle::{given_up, settle},
+    searcher::{Scratch, Searcher, SecretCandidate},
 };
 
-/// Something to take out.
+/// A span to redact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Covered {
     pub rule: usize,
     pub tier: Tier,
     pub span: Range<usize>,
     pub encoding: Encoding,
-    pub part: Part,
+    pub part: CoveredPart,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum CoveredPart {
     Whole,
-    /// Goes on from what the window before covered.
+    /// Continues the finding of the previous window.
     Rest,
 }
 
-/// What a window decided: everything before `next`.
-pub(crate) struct Step {
+/// The decisions of a window about everything before `next`.
+pub(crate) struct WindowStep {
     pub covered: Vec<Covered>,
-    /// How many candidates are less sure than what was asked for.
+    /// The number of candidates below the requested tier.
     pub less_sure: usize,
     pub next: usize,
 }
@@ -48,22 +48,22 @@ pub(crate) enum Follows {
     Nothing,
 }
 
-/// What one window leaves to the next.
+/// State that one window passes to the next.
 #[derive(Default)]
 pub(crate) struct Carry {
-    open: Option<Candidate>,
-    /// What was taken out a little before, with spans of the whole text: its marks are what the next one stands behind.
-    behind: Vec<Candidate>,
-    /// How much of the text was decided about.
+    open: Option<SecretCandidate>,
+    /// Findings shortly before, with spans of the whole text: their markers are context for the next window.
+    behind: Vec<SecretCandidate>,
+    /// The number of bytes decided so far.
     decided: usize,
-    /// Values found so far, also in earlier texts. They are redacted wherever they are repeated.
+    /// Values found so far, also in earlier texts. All their repeats are redacted.
     known: KnownValues,
     scratch: Scratch,
 }
 
-/// Looks at a whole text and tells what each window covered, with spans of the text; and how much there is that is less sure.
+/// Scans a whole text and reports the covered spans. Returns the number of findings below the tier.
 pub(crate) fn walk(
-    looker: &Looker,
+    searcher: &Searcher,
     text: &[u8],
     at_least: Tier,
     known: &mut KnownValues,
@@ -76,7 +76,7 @@ pub(crate) fn walk(
         let base = from.saturating_sub(BEHIND);
         let follows = if text.len() - from > WINDOW { Follows::More } else { Follows::Nothing };
         let hay = text.get(base..text.len().min(from + WINDOW)).unwrap_or_default();
-        let step = carry.step(looker, hay, from - base, follows, at_least);
+        let step = carry.step(searcher, hay, from - base, follows, at_least);
         for mut covered in step.covered {
             covered.span = base + covered.span.start..base + covered.span.end;
             each(covered);
@@ -90,9 +90,9 @@ pub(crate) fn walk(
     }
 }
 
-/// Appends `range` of a text without what is covered there.
+/// Appends `range` of a text with markers for the covered spans.
 pub(crate) fn write(
-    looker: &Looker,
+    searcher: &Searcher,
     hay: &[u8],
     range: Range<usize>,
     covered: &[Covered],
@@ -101,8 +101,8 @@ pub(crate) fn write(
     let mut at = range.start;
     for one in covered {
         out.extend_from_slice(hay.get(at..one.span.start).unwrap_or_default());
-        if one.part == Part::Whole
-            && let Some(rule) = looker.rules.get(one.rule)
+        if one.part == CoveredPart::Whole
+            && let Some(rule) = searcher.rules.get(one.rule)
         {
             out.extend_from_slice(marker(&rule.kind, &rule.provider).as_bytes());
         }
@@ -114,15 +114,15 @@ pub(crate) fn write(
 }
 
 impl Carry {
-    /// Decides about the front of `hay`, from `from` on; what lies before is there for context.
+    /// Decides about the front of `hay` from `from` on; the text before it is context.
     pub(crate) fn step(
         &mut self,
-        looker: &Looker,
+        searcher: &Searcher,
         hay: &[u8],
         from: usize,
         follows: Follows,
         at_least: Tier,
-    ) -> Step {
+    ) -> WindowStep {
         let base = self.decided - from;
         let mut covered = Vec::new();
         let from = match self.open.take() {
@@ -133,22 +133,22 @@ impl Carry {
             Follows::Nothing => hay.len(),
             Follows::More => character_start(hay, hay.len().saturating_sub(OVERLAP)).max(from),
         };
-        let mut candidates = looker.look(hay, &mut self.scratch);
-        let begins_here = |found: &&Candidate| (from..limit).contains(&found.span.start);
+        let mut candidates = searcher.search(hay, &mut self.scratch);
+        let begins_here = |found: &&SecretCandidate| (from..limit).contains(&found.span.start);
         let less_sure = candidates.iter().filter(begins_here).filter(|found| found.tier < at_least).count();
         candidates.retain(|found| found.tier >= at_least && found.span.end > from);
         for found in &mut candidates {
             found.span.start = character_start(hay, found.span.start).max(from);
             found.span.end = character_end(hay, found.span.end);
         }
-        // What begins behind the border stays where it overlaps one from before it, for it may be the surer of the two.
+        // Keep candidates behind the boundary that overlap an earlier one: they may be more certain.
         let reached = candidates.iter().filter(|found| found.span.start < limit).map(|found| found.span.end);
         let reached = reached.max().unwrap_or(limit).max(limit);
         candidates.retain(|found| found.span.start < reached);
         let mut decided = self.behind(base);
         decided.extend(merged(candidates));
-        let decided = settle(looker, hay, decided, &(from..limit), at_least, &mut self.scratch);
-        let mut decided = self.repeated(looker, hay, decided, &(from..limit), at_least);
+        let decided = settle(searcher, hay, decided, &(from..limit), at_least, &mut self.scratch);
+        let mut decided = self.repeated(searcher, hay, decided, &(from..limit), at_least);
         let next = decided.last().map_or(limit, |last| last.span.end.max(limit));
         self.remember(&decided, base, next);
         decided.retain(|found| found.span.end > from);
@@ -163,26 +163,25 @@ impl Carry {
             tier: found.tier,
             span: found.span,
             encoding: found.encoding,
-            part: Part::Whole,
+            part: CoveredPart::Whole,
         }));
-        Step { covered, less_sure, next }
+        WindowStep { covered, less_sure, next }
     }
 
-    /// Adds further occurrences of values that were found here or before. Their markers may let more be found, which
-    /// may be repeated in its turn.
+    /// Adds further occurrences of known values. Their markers may reveal more findings, which may be repeated, too.
     fn repeated(
         &mut self,
-        looker: &Looker,
+        searcher: &Searcher,
         hay: &[u8],
-        mut decided: Vec<Candidate>,
+        mut decided: Vec<SecretCandidate>,
         scope: &Range<usize>,
         at_least: Tier,
-    ) -> Vec<Candidate> {
-        for _ in 0..MOST_ROUNDS {
+    ) -> Vec<SecretCandidate> {
+        for _ in 0..MAX_ROUNDS {
             self.known.learn(hay, decided.iter().filter(|one| one.span.end > scope.start));
             let mut more = Vec::new();
             let is_complete = self.known.find(hay, scope, |one| {
-                // One that overlaps a finding would show, by what disappears beside it, that it matches a part of it.
+                // A match that overlaps a finding would reveal that it matches a part of it.
                 let behind = decided.partition_point(|other| other.span.end <= one.span.start);
                 let overlaps = decided.get(behind).is_some_and(|other| other.span.start < one.span.end);
                 if one.tier >= at_least && !overlaps {
@@ -196,31 +195,41 @@ impl Carry {
                 return decided;
             }
             decided.extend(more);
-            decided = settle(looker, hay, merged(decided), scope, at_least, &mut self.scratch);
+            decided = settle(searcher, hay, merged(decided), scope, at_least, &mut self.scratch);
         }
-        given_up(hay, decided, scope)
+        redact_rest(hay, decided, scope)
     }
 
-    /// What was taken out a little before, with spans of a text that begins at `base`.
-    fn behind(&self, base: usize) -> Vec<Candidate> {
-        let place = |one: &Candidate| one.span.start.saturating_sub(base)..one.span.end.saturating_sub(base);
-        self.behind.iter().map(|one| Candidate { span: place(one), ..one.clone() }).collect()
+    /// Findings shortly before, with spans relative to `base`.
+    fn behind(&self, base: usize) -> Vec<SecretCandidate> {
+        let shifted =
+            |one: &SecretCandidate| one.span.start.saturating_sub(base)..one.span.end.saturating_sub(base);
+        self.behind.iter().map(|one| SecretCandidate { span: shifted(one), ..one.clone() }).collect()
     }
 
-    fn remember(&mut self, decided: &[Candidate], base: usize, next: usize) {
-        let place = |one: &Candidate| base + one.span.start..base + one.span.end;
-        let is_near = |one: &&Candidate| one.span.end + BEHIND > next;
-        self.behind =
-            decided.iter().filter(is_near).map(|one| Candidate { span: place(one), ..one.clone() }).collect();
+    fn remember(&mut self, decided: &[SecretCandidate], base: usize, next: usize) {
+        let shifted = |one: &SecretCandidate| base + one.span.start..base + one.span.end;
+        let is_near = |one: &&SecretCandidate| one.span.end + BEHIND > next;
+        self.behind = decided
+            .iter()
+            .filter(is_near)
+            .map(|one| SecretCandidate { span: shifted(one), ..one.clone() })
+            .collect();
         self.decided = base + next;
     }
 
-    fn go_on(&mut self, open: Candidate, hay: &[u8], from: usize, covered: &mut Vec<Covered>) -> usize {
+    fn go_on(&mut self, open: SecretCandidate, hay: &[u8], from: usize, covered: &mut Vec<Covered>) -> usize {
         let rest = hay.get(from..).unwrap_or_default();
         let (length, end) = if open.end == End::Never { (rest.len(), End::Never) } else { body_end(rest) };
-        let Candidate { rule, tier, encoding, .. } = open;
+        let SecretCandidate { rule, tier, encoding, .. } = open;
         if length > 0 {
-            covered.push(Covered { rule, tier, span: from..from + length, encoding, part: Part::Rest });
+            covered.push(Covered {
+                rule,
+                tier,
+                span: from..from + length,
+                encoding,
+                part: CoveredPart::Rest,
+            });
         }
         if let Some(last) = self.behind.last_mut() {
             last.span.end += length;
@@ -232,17 +241,17 @@ impl Carry {
     }
 }
 
-/// What overlaps becomes one, under the name of the surest: no end of a secret is left standing.
-pub(crate) fn merged(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+/// Merges overlapping candidates under the most certain one, so no part of a secret remains.
+pub(crate) fn merged(mut candidates: Vec<SecretCandidate>) -> Vec<SecretCandidate> {
     candidates.sort_by(|a, b| {
         let order = a.span.start.cmp(&b.span.start).then(b.tier.cmp(&a.tier));
         order.then(b.span.end.cmp(&a.span.end)).then(a.rule.cmp(&b.rule))
     });
-    let mut merged: Vec<Candidate> = Vec::new();
+    let mut merged: Vec<SecretCandidate> = Vec::new();
     for found in candidates {
         match merged.last_mut() {
             Some(last) if found.span.start < last.span.end => {
-                // What has not ended where the text stops goes on, whatever else ends there.
+                // If one of them is still open at the end of the text, the merged one is, too.
                 let end = if found.end == End::Closed { last.end } else { found.end };
                 let span = last.span.start..last.span.end.max(found.span.end);
                 if found.tier > last.tier {
@@ -270,13 +279,13 @@ fn is_inside_character(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// How much is looked at together; also the most that a stream holds back.
+/// The bytes scanned at once; also the most that a stream holds back.
 pub(crate) const WINDOW: usize = 512 * 1024;
-/// What a window leaves to the next; longer than any secret in any disguise but an open key block.
+/// The part that a window leaves to the next; longer than any disguised secret except an open key block.
 const OVERLAP: usize = 32 * 1024;
-/// How often values are searched for that were found behind the markers of others.
-const MOST_ROUNDS: usize = 16;
-/// What was decided already and is looked at again as context.
+/// How often values are searched that were found behind the markers of others.
+const MAX_ROUNDS: usize = 16;
+/// Decided text that is scanned again as context.
 pub(crate) const BEHIND: usize = 1024;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Texts made to make the detector slow, large or blind. What is slow here would not end within the test's patience.
+//! Texts that try to make the detector slow, large or blind. Quadratic work would exceed the test's time limit.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +11,7 @@ fn token() -> String {
     format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17")
 }
 
-/// More than a window of it: it ends, and no line is lost.
+/// More than a window of it: the scan ends, and all lines are kept.
 #[track_caller]
 fn check_repeated(piece: &str) {
     let text = piece.repeat(600_000 / piece.len());
@@ -19,7 +19,7 @@ fn check_repeated(piece: &str) {
     assert_eq!(redacted.text.matches('\n').count(), text.matches('\n').count(), "{piece:?}");
 }
 
-/// A bound on work rather than on time: of each so much that a quadratic step would take hours.
+/// Limits work rather than time: with this size a quadratic step would take hours.
 #[test]
 fn beginnings_without_ends() {
     for piece in [
@@ -82,9 +82,9 @@ fn beginnings_without_ends() {
     }
 }
 
-/// The same for runs that have no end themselves: a telling word at every turn, or what begins around a word.
+/// The same for endless runs: a keyword at every position, or a beginning around a keyword.
 #[test]
-fn words_in_a_run() {
+fn keywords_in_a_run() {
     for piece in [
         "token-vCq2LdxbkZmf",
         "secret-live-JU7PhTdPiYPQBcTDQavb",
@@ -98,7 +98,7 @@ fn words_in_a_run() {
     }
 }
 
-/// The same for keys: their ends, and members of those in JSON.
+/// The same for keys: their ends, and members of JSON keys.
 #[test]
 fn ends_without_beginnings() {
     for piece in [
@@ -112,7 +112,7 @@ fn ends_without_beginnings() {
     }
 }
 
-/// The same for names of which the value stands somewhere else.
+/// The same for names whose value is elsewhere.
 #[test]
 fn names_without_values() {
     for piece in [
@@ -131,9 +131,9 @@ fn names_without_values() {
     }
 }
 
-/// Each lays the next one open once a mark stands in its place, or goes on in it.
+/// The marker of each secret reveals or continues the next one.
 #[test]
-fn secrets_over_and_over() {
+fn repeated_secrets() {
     for piece in [
         "-----BEGIN PRIVATE KEY-----\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
         "-----BEGIN PRIVATE KEY-----\n(x)\nAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9KAb3xQz9K\n",
@@ -151,10 +151,10 @@ fn secrets_over_and_over() {
     }
 }
 
-/// The next one is seen only once a mark stands in place of the one before it. However many there are, none is left, and whoever
-/// looks again finds nothing.
+/// Each secret becomes visible only after the previous one is redacted. All of them must be redacted, and a second scan
+/// must find nothing.
 #[test]
-fn each_lays_the_next_one_open() {
+fn secrets_that_reveal_each_other_are_all_redacted() {
     let token = concat!("xa", "pt-abcd1234-4e44-8fac-427b-066ff1e09d0c");
     let body = "urvaIB6Sf3+vd20vkUNYD3v86VkqKaXywbuV_BsZe0HFKC5Xj3nwqwS";
     let key = format!("{}{}\n{body}@", "-----BEGIN RSA PRI", "VATE KEY-----");
@@ -175,16 +175,16 @@ fn each_lays_the_next_one_open() {
             }
         }
     }
-    // Past the border of a window, too.
+    // Also across a window boundary.
     let text = format!("{token}\u{1b}[0m").repeat(16_000);
     let once = DETECTOR.redact(&text, Tier::Definite).text.into_owned();
     assert!(!once.contains(&token[5..]) && once.ends_with("\u{1b}[0m"), "{:?}", once.find(token));
     assert_eq!(DETECTOR.redact(&once, Tier::Definite).findings, []);
 }
 
-/// So many and so short ones that no patience is enough: nothing of such a text is left.
+/// Too many short ones to resolve: the rest of such a text is redacted completely.
 #[test]
-fn ever_so_many_that_lay_the_next_one_open() {
+fn too_many_revealed_secrets_redact_the_rest() {
     let rules = r#"{"rules": [{"id": "acme", "provider": "acme", "type": "token", "tier": "definite",
         "pattern": "\\bac_[0-9]{5}", "keywords": ["ac_"], "examples": {"hit": ["ac_12345"], "miss": ["ac_1"]}}]}"#;
     let file = toolgate_secrets::RuleFile { name: "acme.json", text: rules };
@@ -200,10 +200,9 @@ fn ever_so_many_that_lay_the_next_one_open() {
     assert_eq!(streamed, redacted.text.as_bytes());
 }
 
-/// Each of them may begin a key that has no header, and all that stands before it on its line may be what a log writes
-/// before each line of one.
+/// Each may begin a key without a header, and the text before it on the line may be a log prefix.
 #[test]
-fn lines_of_nothing_but_beginnings() {
+fn lines_of_key_beginnings() {
     let beginning = format!("{}EEI{}", "MHcCAQ", "abcdefghijklmnopqrstuvwxyz01234");
     let signs = format!("{}EEI{}", "MHcCAQ", "+".repeat(31));
     for piece in [
@@ -220,17 +219,17 @@ fn lines_of_nothing_but_beginnings() {
     }
 }
 
-/// What begins within a finding is not looked at again; where it goes on behind the finding it has to be.
+/// A beginning within a finding is not searched again, unless it continues behind the finding.
 #[test]
-fn keys_that_begin_within_what_was_found() {
+fn keys_that_begin_within_a_finding() {
     let first = format!("{}EEI{}", "MHcCAQ", "Ab3".repeat(18));
     let line = "Ab3x".repeat(16);
     let lines = |count: usize| format!("{line}\n").repeat(count);
     for text in [
-        // Two keys, both of which are whole lines only.
+        // Two keys that consist of whole lines only.
         format!("{first}\n{}{first}\n{}", lines(60), lines(90)),
         format!("{first}\n{}{first}\n{}", lines(20), lines(96)),
-        // The second has its lines without what stands before its first.
+        // The lines of the second one lack the prefix of its first line.
         format!("key: {first}\nkey: {first}\n{}", lines(5)),
     ] {
         let redacted = DETECTOR.redact(&text, Tier::Definite);
@@ -239,7 +238,7 @@ fn keys_that_begin_within_what_was_found() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes() {
+fn line_of_ten_megabytes() {
     let mut text = "abcdefgh ".repeat(600_000);
     text.push_str(&token());
     text.push_str(&" abcdefgh".repeat(600_000));
@@ -264,7 +263,7 @@ fn base64_within_base64_within_base64() {
 }
 
 #[test]
-fn a_secret_deep_in_a_long_attachment() {
+fn secret_in_a_long_attachment() {
     use base64::{Engine as _, prelude::BASE64_STANDARD};
     let inner = format!("{}{}{}", "all work and no play ".repeat(4000), token(), " makes jack".repeat(9000));
     let text = BASE64_STANDARD.encode(&inner);
@@ -276,7 +275,7 @@ fn a_secret_deep_in_a_long_attachment() {
 }
 
 #[test]
-fn secrets_glued_to_each_other() {
+fn adjacent_secrets() {
     let key = format!("{}_{}", "sk_live", "0123456789abcdefABCDEFGH");
     for text in [
         format!("{0}{0}", token()),
@@ -291,9 +290,9 @@ fn secrets_glued_to_each_other() {
     }
 }
 
-/// The second begins within the first: neither's end may be left standing.
+/// The second begins within the first: both ends must be redacted.
 #[test]
-fn secrets_that_overlap() {
+fn overlapping_secrets() {
     let text = format!("Bearer {}.tail-of-the-bearer-0123", token());
     let redacted = DETECTOR.redact(&text, Tier::Probable);
     assert_eq!(redacted.text, "Bearer [REDACTED:token:github]");
@@ -302,7 +301,7 @@ fn secrets_that_overlap() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn bytes_that_are_not_text() {
     let mut body = vec![0xff, 0xfe, 0x00, 0xc3];
     body.extend_from_slice(token().as_bytes());
     body.extend_from_slice(&[0x80, 0xe2, 0x80]);
@@ -312,15 +311,15 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
-fn a_body_names_its_surest_secret() {
+fn body_reports_its_most_certain_secret() {
     let body = format!("password = \"hunter22\"\n{}\npassword = \"hunter23\"", token());
     assert_eq!(DETECTOR.contains(body.as_bytes(), Tier::Possible).unwrap().tier, Tier::Definite);
     assert_eq!(DETECTOR.contains(b"nothing here", Tier::Possible), None);
 }
 
-/// A key block that never ends is taken out as it comes; nothing of it is kept, and nothing of it gets through.
+/// An endless key block is redacted as it arrives; no part of it is kept or released.
 #[test]
-fn a_key_block_that_never_ends() {
+fn endless_key_block() {
     let mut stream = DETECTOR.stream(Tier::Definite);
     let mut out = stream.push(format!("before\n{}{}\n", "-----BEGIN PRI", "VATE KEY-----").as_bytes());
     let line = format!("{}\n", "MIIEvQIBADANBgkq".repeat(4));
@@ -341,9 +340,9 @@ fn a_key_block_that_never_ends() {
     assert_eq!(findings.len(), 1);
 }
 
-/// Nor does it end where something else stands on a line of its own, even if a window's border falls there.
+/// A key block continues behind foreign lines, even at a window boundary.
 #[test]
-fn a_key_block_with_lines_of_others() {
+fn key_block_with_foreign_lines() {
     let line = format!("{}\n", "Ab3xQz9K".repeat(8));
     let others = "----- page 2 -----\n# (and a comment)\n";
     for shift in (0..120).step_by(7) {
@@ -358,9 +357,9 @@ fn a_key_block_with_lines_of_others() {
     }
 }
 
-/// Wherever the border of a window falls, a secret on it is found.
+/// A secret on a window boundary is found.
 #[test]
-fn secrets_on_the_border_of_a_window() {
+fn secrets_on_a_window_boundary() {
     for shift in [0, 1, 7, 20, 39, 40, 41] {
         let filler = "lorem ipsum ".repeat(60_000);
         let text = format!("{}{} {}", &filler[..(512 - 32) * 1024 - shift], token(), filler);
@@ -371,7 +370,7 @@ fn secrets_on_the_border_of_a_window() {
 }
 
 #[test]
-fn a_stream_gives_back_whole_characters() {
+fn stream_returns_whole_characters() {
     let mut stream = DETECTOR.stream(Tier::Probable);
     let text = "größer – 𝚐 ".repeat(60_000);
     let mut out = Vec::new();
@@ -395,13 +394,13 @@ fn line_ends_keep_their_kind() {
 }
 
 #[test]
-fn nothing_found_is_nothing_copied() {
+fn text_without_findings_is_borrowed() {
     let redacted = DETECTOR.redact("plain text", Tier::Possible);
     assert!(matches!(redacted.text, std::borrow::Cow::Borrowed("plain text")));
 }
 
 #[test]
-fn a_finding_never_tells_the_secret() {
+fn finding_never_contains_the_secret() {
     let found = DETECTOR.scan(&token());
     assert!(!format!("{found:?} {}", found[0]).contains("zQWB"));
     assert_eq!(found[0].to_string(), "definite token of github (plain)");

@@ -1,6 +1,6 @@
-//! Texts with their secrets marked: all of them are covered, and nothing else is.
+//! Texts with marked secrets: all of them are covered, and nothing else is.
 //!
-//! `⟦` and `⟧` stand around a secret; `<|>` is taken out, and is there so that no other scanner takes the file for a leak.
+//! `⟦` and `⟧` surround a secret; `<|>` is removed, and keeps other scanners from reporting the file as a leak.
 
 #![allow(
     clippy::disallowed_methods,
@@ -10,7 +10,7 @@
 
 use std::{fs, ops::Range, path::Path};
 
-use toolgate_secrets::{Detector, Encoding, Finding, Tier};
+use toolgate_secrets::{Detector, Encoding, SecretFinding, Tier};
 
 #[test]
 fn definite() {
@@ -27,7 +27,7 @@ fn possible() {
     check_folder("possible", Tier::Possible);
 }
 
-/// What an attacker would try, so that a secret gets through.
+/// Attempts of an attacker to get a secret through.
 #[test]
 fn escapes() {
     check_folder("escapes", Tier::Definite);
@@ -44,9 +44,9 @@ fn clean() {
     assert!(wrong.is_empty(), "found where there is nothing:\n{}", wrong.join("\n"));
 }
 
-/// A disguise is told, so that people understand why something was taken out.
+/// The finding names the disguise, so people understand why text was redacted.
 #[test]
-fn the_disguise_is_named() {
+fn finding_names_the_disguise() {
     let detector = Detector::shipped().unwrap();
     for (file, encoding) in [
         ("base64.txt", Encoding::Base64),
@@ -98,7 +98,7 @@ fn check_folder(name: &str, tier: Tier) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn told(file: &str, text: &str, found: &Finding) -> String {
+fn told(file: &str, text: &str, found: &SecretFinding) -> String {
     format!("{file}: {found} by {}: {:?}", found.rule, text.get(found.span.clone()).unwrap())
 }
 

@@ -38,7 +38,7 @@ fn providers_are_documented() {
 }
 
 #[test]
-fn the_documented_rule_is_a_rule() {
+fn documented_rule_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/secrets.md");
     let text = fs::read_to_string(path).unwrap();
     let (_, rest) = text.split_once("```json\n").unwrap();
@@ -47,7 +47,7 @@ fn the_documented_rule_is_a_rule() {
     Detector::with(&[own], &[]).unwrap();
 }
 
-/// Files of rules and texts are in the repository; other scanners must not take them for leaks.
+/// Rule files and test texts are in the repository; other scanners must not report them as leaks.
 #[test]
 fn nothing_in_the_repository_is_a_definite_secret() {
     let detector = Detector::shipped().unwrap();

@@ -1,4 +1,4 @@
-//! Every form of a secret that a specification of tools names is found, as surely as it has to be.
+//! Every secret form that the reference specifications name is found, with the required tier.
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 mod known;
@@ -21,9 +21,9 @@ fn every_known_form_is_found_by_its_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The whole of it goes, wherever it stands and whatever touches it.
+/// The whole secret is redacted, whatever surrounds it.
 #[test]
-fn no_neighbour_hides_a_definite_form() {
+fn adjacent_text_does_not_hide_a_definite_form() {
     let detector = Detector::shipped().unwrap();
     let mut wrong = Vec::new();
     let keys = known().into_iter().filter(|one| matches!(one.provider, "openai" | "anthropic"));
@@ -54,9 +54,9 @@ fn no_neighbour_hides_a_definite_form() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The one whose name stands before it is meant.
+/// The provider that is named before the value wins.
 #[test]
-fn the_provider_who_is_named_wins() {
+fn named_provider_wins() {
     let detector = Detector::shipped().unwrap();
     let key = known().into_iter().find(|one| one.provider == "openai").unwrap().text;
     for (text, provider) in
@@ -68,7 +68,7 @@ fn the_provider_who_is_named_wins() {
 }
 
 #[test]
-fn what_only_begins_like_a_key_is_none() {
+fn key_prefixes_alone_are_not_keys() {
     let detector = Detector::shipped().unwrap();
     let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     for text in [
@@ -84,7 +84,7 @@ fn what_only_begins_like_a_key_is_none() {
         format!("task-{digest}"),
         format!("disk-{digest} risk-{digest}"),
         format!("sk-SK {digest}"),
-        // The first line of a key is what a program looks for; without a body there is no key.
+        // Programs search for the first line of a key; without a body it is not a key.
         "-----BEGIN RSA PRIVATE KEY-----".to_owned(),
         "sk-proj-...".to_owned(),
         "sk-<your key>".to_owned(),
@@ -93,7 +93,7 @@ fn what_only_begins_like_a_key_is_none() {
     }
 }
 
-/// Whether more of the key is to be seen than its beginning, which everybody knows.
+/// Whether more of the key is visible than its public prefix.
 fn left(key: &str, redacted: &str) -> bool {
     key.as_bytes().windows(12).skip(13).any(|part| redacted.as_bytes().windows(12).any(|other| other == part))
 }

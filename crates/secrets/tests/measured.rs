@@ -1,7 +1,7 @@
-//! Recall and false alarms on two sets of lines, one of which the rules were tuned on and one not.
+//! Recall and false alarms on two sets of lines; the rules were tuned on one of them only.
 //!
-//! A line is a case. `⟦` and `⟧` stand around its secrets, `⏎` is a line end, and `<|>` is removed; it keeps other scanners from
-//! taking the file for a leak. All values are made up.
+//! Each line is a case. `⟦` and `⟧` surround its secrets, `⏎` is a line end, and `<|>` is removed; it keeps other
+//! scanners from reporting the file as a leak. All values are made up.
 
 #![allow(
     clippy::disallowed_methods,
@@ -23,7 +23,8 @@ fn recall_and_false_alarms_on_the_held_out_set() {
     check("held_out", 95, 3);
 }
 
-/// `recall` is the least share of secrets that are redacted, `alarms` the largest share of clean lines with a finding; in percent.
+/// `recall` is the minimum share of redacted secrets, `alarms` the maximum share of clean lines with a finding; in
+/// percent.
 #[track_caller]
 fn check(set: &str, recall: usize, alarms: usize) {
     let detector = Detector::shipped().unwrap();

@@ -1,4 +1,5 @@
-//! What holds for every text: redacting twice changes nothing, lines stay, no definite secret is left, cuts do not matter.
+//! Properties of every text: redaction is idempotent, keeps lines, leaves no definite secret and does not depend on
+//! piece boundaries.
 
 use std::sync::{Arc, LazyLock};
 
@@ -39,13 +40,13 @@ proptest! {
     }
 
     #[test]
-    fn cuts_do_not_matter(text in text(), sizes in prop::collection::vec(1_usize..40, 1..20), tier in tier()) {
+    fn piece_boundaries_do_not_matter(text in text(), sizes in prop::collection::vec(1_usize..40, 1..20), tier in tier()) {
         let whole = DETECTOR.redact(&text, tier).text.into_owned();
         prop_assert_eq!(streamed(text.as_bytes(), &sizes, tier), whole.as_bytes());
     }
 
     #[test]
-    fn bytes_of_any_kind_are_looked_at(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_are_scanned(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let found = DETECTOR.contains(&bytes, Tier::Possible);
         prop_assert!(found.is_none_or(|found| found.span.end <= bytes.len()));
     }
@@ -54,9 +55,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Longer than a window, so that borders fall anywhere.
+    /// Longer than a window, with boundaries anywhere.
     #[test]
-    fn cuts_do_not_matter_in_long_texts(
+    fn piece_boundaries_do_not_matter_in_long_texts(
         parts in prop::collection::vec(text(), 20..30),
         fill in 0_usize..20_000,
         sizes in prop::collection::vec(1_usize..100_000, 1..8),
@@ -89,7 +90,7 @@ fn tier() -> impl Strategy<Value = Tier> {
     prop_oneof![Just(Tier::Possible), Just(Tier::Probable), Just(Tier::Definite)]
 }
 
-/// Secrets, pieces of secrets and of disguises, marks and words, glued in any order.
+/// Secrets, pieces of secrets and of disguises, markers and words, in any order.
 fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(
         prop_oneof![3 => piece(), 1 => beside(), 2 => secret(), 1 => "[ -~]{0,12}", 1 => "\\PC{0,6}"],
@@ -161,7 +162,7 @@ fn piece() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// What may stand beside a secret and hide it, or tell it.
+/// Text that may hide or reveal an adjacent secret.
 fn beside() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "%22",

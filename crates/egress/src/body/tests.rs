@@ -24,8 +24,8 @@ async fn bodies_are_decompressed_up_to_the_limit() {
     let plain = vec![b'x'; 200_000];
     for coding in CODINGS {
         let packed = packed(coding, &plain).await;
-        assert_eq!(unpack(coding, &packed, plain.len()).await.unwrap(), plain, "{coding:?}");
-        let error = unpack(coding, &packed, plain.len() - 1).await.unwrap_err();
+        assert_eq!(decompress(coding, &packed, plain.len()).await.unwrap(), plain, "{coding:?}");
+        let error = decompress(coding, &packed, plain.len() - 1).await.unwrap_err();
         assert_eq!(error.slug(), "response-body-too-large", "{coding:?}");
     }
 }
@@ -34,9 +34,9 @@ async fn bodies_are_decompressed_up_to_the_limit() {
 async fn second_gzip_member_counts_against_the_limit() {
     let mut two = packed(ContentCoding::Gzip, &vec![b'x'; 60_000]).await;
     two.extend(two.clone());
-    assert_eq!(unpack(ContentCoding::Gzip, &two, 120_000).await.unwrap().len(), 120_000);
+    assert_eq!(decompress(ContentCoding::Gzip, &two, 120_000).await.unwrap().len(), 120_000);
     assert_eq!(
-        unpack(ContentCoding::Gzip, &two, 100_000).await.unwrap_err().slug(),
+        decompress(ContentCoding::Gzip, &two, 100_000).await.unwrap_err().slug(),
         "response-body-too-large"
     );
 }
@@ -49,11 +49,11 @@ async fn broken_and_cut_off_bodies_are_errors() {
     for coding in CODINGS {
         let mut packed = packed(coding, &plain).await;
         packed.truncate(packed.len() / 2);
-        let error = unpack(coding, &packed, 1_000_000).await.unwrap_err();
+        let error = decompress(coding, &packed, 1_000_000).await.unwrap_err();
         assert_eq!(error.slug(), "invalid-encoding", "{coding:?}");
     }
     for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
-        assert_eq!(unpack(coding, b"plain text", 1_000).await.unwrap_err().slug(), "invalid-encoding");
+        assert_eq!(decompress(coding, b"plain text", 1_000).await.unwrap_err().slug(), "invalid-encoding");
     }
 }
 

@@ -147,7 +147,7 @@ impl ProxyClient {
     /// Reads until the buffer holds `length` bytes.
     async fn fill(&mut self, length: usize, idle: Duration) -> Result<(), EgressError> {
         while self.buffer.len() < length {
-            if !timeout(idle, self.more()).await.map_err(|_| silent())?? {
+            if !timeout(idle, self.more()).await.map_err(|_| idle_timeout())?? {
                 return Err(invalid("it ends before its body is complete"));
             }
         }
@@ -157,7 +157,7 @@ impl ProxyClient {
     /// Returns false at the end of the stream.
     pub async fn more(&mut self) -> Result<bool, EgressError> {
         self.buffer.reserve(CHUNK_BYTES);
-        let count = self.stream.read_buf(&mut self.buffer).await.map_err(|_| hung_up())?;
+        let count = self.stream.read_buf(&mut self.buffer).await.map_err(|_| connection_lost())?;
         Ok(count > 0)
     }
 
@@ -173,22 +173,25 @@ impl ProxyClient {
     }
 
     async fn write(&mut self, bytes: &[u8], idle: Duration) -> Result<(), EgressError> {
-        timeout(idle, self.stream.write_all(bytes)).await.map_err(|_| silent())?.map_err(|_| hung_up())
+        timeout(idle, self.stream.write_all(bytes))
+            .await
+            .map_err(|_| idle_timeout())?
+            .map_err(|_| connection_lost())
     }
 
     /// Sends the error if no response has begun, then closes the connection.
     pub async fn refuse(&mut self, error: &EgressError) {
         if self.answer == AnswerState::NotYet {
             // A failed write cannot be reported to the command.
-            let _ = self.say(&refusal::answer(error), FAREWELL).await;
+            let _ = self.say(&refusal::answer(error), CLOSE_TIMEOUT).await;
         }
-        self.part().await;
+        self.close().await;
     }
 
     /// Closing a socket with unread bytes resets the connection and destroys a response that is still in transit. Reads
     /// some of them first.
-    pub async fn part(&mut self) {
-        let _ = timeout(FAREWELL, async {
+    pub async fn close(&mut self) {
+        let _ = timeout(CLOSE_TIMEOUT, async {
             let _ = self.stream.shutdown().await;
             let mut left = MAX_UNREAD_BYTES;
             while left > 0 {
@@ -208,11 +211,11 @@ fn too_large(most: usize) -> EgressError {
     EgressError::new(EgressReason::RequestBodyTooLarge, message)
 }
 
-pub fn silent() -> EgressError {
+pub fn idle_timeout() -> EgressError {
     EgressError::new(EgressReason::ConnectionIdle, "the connection was idle for too long")
 }
 
-pub fn hung_up() -> EgressError {
+pub fn connection_lost() -> EgressError {
     EgressError::new(EgressReason::ConnectionLost, "the connection was lost; try again later")
 }
 
@@ -220,4 +223,4 @@ const LINE_END: &[u8] = b"\r\n";
 const MAX_SIZE_DIGITS: usize = 8;
 const CHUNK_BYTES: usize = 16 * 1024;
 const MAX_UNREAD_BYTES: usize = 1024 * 1024;
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -30,7 +30,7 @@ pub async fn accept(context: &Arc<ProxyContext>, listener: &TcpListener, connect
                     connections.spawn(serve(Arc::clone(context), stream, accepted));
                 }
                 // Probably out of file descriptors; other connections will release some.
-                Err(_) => sleep(A_WHILE).await,
+                Err(_) => sleep(RETRY_DELAY).await,
             }
         }
     }
@@ -49,7 +49,7 @@ async fn serve(context: Arc<ProxyContext>, stream: TcpStream, number: u32) {
     match talk.map_err(late).flatten() {
         Ok(()) => {
             entry.close(ExchangeOutcome::Ok);
-            client.part().await;
+            client.close().await;
         }
         Err(error) => {
             entry.close(ExchangeOutcome::Ended(error.reason));
@@ -75,7 +75,7 @@ async fn talk(
     let host = shown(before_query.rsplit('@').next().unwrap_or_default());
     let is_tunnel = head.method == "CONNECT";
     let kind = if is_tunnel { ExchangeKind::Connect } else { ExchangeKind::Http };
-    entry.asks(kind, shown(&head.method), host);
+    entry.set_request(kind, shown(&head.method), host);
     if is_tunnel {
         tunnel::serve(context, client, &head, entry).await
     } else {
@@ -83,4 +83,4 @@ async fn talk(
     }
 }
 
-const A_WHILE: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);

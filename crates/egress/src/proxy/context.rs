@@ -20,7 +20,7 @@ use crate::{
     fetch::Egress,
     guard::Content,
     judge::JudgedAddr,
-    request::meant_methods,
+    request::effective_methods,
     rules::EgressRules,
     target::{RequestTarget, TargetHost},
 };
@@ -31,7 +31,7 @@ pub struct ProxyContext {
     pub ledger: Arc<ExchangeLedger>,
     pub rules: EgressRules,
     /// A DNS question has no port, so port rules do not apply.
-    pub rules_of_names: EgressRules,
+    pub dns_rules: EgressRules,
     up_left: AtomicU64,
     down_left: AtomicU64,
     names: Mutex<HashSet<String>>,
@@ -42,7 +42,7 @@ impl ProxyContext {
         Self {
             up_left: AtomicU64::new(limits.bytes_up),
             down_left: AtomicU64::new(limits.bytes_down),
-            rules_of_names: rules.for_names(),
+            dns_rules: rules.for_names(),
             names: Mutex::default(),
             egress,
             limits,
@@ -83,7 +83,7 @@ impl ProxyContext {
         let headers = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
         let is_refused =
             |method: &&str| self.limits.refused_methods.iter().any(|one| one.eq_ignore_ascii_case(method));
-        let Some(method) = meant_methods(method, headers).find(is_refused) else { return Ok(()) };
+        let Some(method) = effective_methods(method, headers).find(is_refused) else { return Ok(()) };
         let method = quoted(method);
         let message = format!(
             "{method} needs approval; take the method from an argument called `method`, which lets the gateway ask for approval"
@@ -92,7 +92,7 @@ impl ProxyContext {
     }
 
     /// Refuses tunnels if any method needs approval, because the proxy cannot see the method inside a tunnel.
-    pub fn judge_hidden_methods(&self) -> Result<(), EgressError> {
+    pub fn check_tunnel_methods(&self) -> Result<(), EgressError> {
         if self.limits.refused_methods.is_empty() {
             return Ok(());
         }

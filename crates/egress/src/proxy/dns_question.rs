@@ -94,9 +94,9 @@ fn labels_and_class(mut body: &[u8]) -> Option<(Vec<&[u8]>, u16)> {
 
 /// A DNS label may contain any byte, even a dot; a host name may not.
 fn host_name(labels: &[&[u8]]) -> String {
-    let is_sound =
+    let is_valid =
         |label: &&[u8]| label.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    if !labels.iter().all(is_sound) {
+    if !labels.iter().all(is_valid) {
         return String::new();
     }
     let labels: Vec<_> = labels.iter().map(|label| String::from_utf8_lossy(label)).collect();

@@ -148,7 +148,7 @@ impl ExchangeLedger {
     }
 
     /// Ended exchanges, and open ones as if they were stopped now.
-    pub fn so_far(&self) -> ProxyReport {
+    pub fn report(&self) -> ProxyReport {
         let state = self.state();
         let mut report = state.ended.clone();
         for live in &state.open {
@@ -226,12 +226,12 @@ pub struct ExchangeEntry {
 
 impl ExchangeEntry {
     /// Records the request before its target is parsed.
-    pub fn asks(&self, kind: ExchangeKind, method: String, host: String) {
+    pub fn set_request(&self, kind: ExchangeKind, method: String, host: String) {
         let mut target = self.live.target();
         (target.kind, target.method, target.host) = (kind, method, host);
     }
 
-    pub fn leads_to(&self, host: String, port: u16) {
+    pub fn set_target(&self, host: String, port: u16) {
         let mut target = self.live.target();
         (target.host, target.port) = (host, Some(port));
     }
@@ -263,7 +263,7 @@ mod tests {
 
     fn entry(ledger: &Arc<ExchangeLedger>, kind: ExchangeKind, host: &str, bytes: u64) -> ExchangeEntry {
         let entry = ledger.open(kind);
-        entry.asks(kind, "A".to_owned(), host.to_owned());
+        entry.set_request(kind, "A".to_owned(), host.to_owned());
         entry.add_up(bytes);
         entry
     }
@@ -276,7 +276,7 @@ mod tests {
         for (kind, host, bytes, outcome) in ended {
             entry(&ledger, *kind, host, *bytes).close(*outcome);
         }
-        let report = ledger.so_far();
+        let report = ledger.report();
         let listed: Vec<String> = report
             .exchanges
             .iter()
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!((report.dropped, report.dropped_bytes), dropped);
         open.close(ExchangeOutcome::Ok);
         assert_eq!(
-            ledger.so_far().exchanges.last().map(|exchange| exchange.host.as_str()),
+            ledger.report().exchanges.last().map(|exchange| exchange.host.as_str()),
             Some("tunnel.test")
         );
     }

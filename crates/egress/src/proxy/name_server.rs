@@ -26,7 +26,7 @@ pub async fn answer(context: &Arc<ProxyContext>, socket: UdpSocket, questions: &
             received = socket.recv_from(&mut datagram) => received,
         };
         let Ok((length, from)) = received else {
-            sleep(A_WHILE).await;
+            sleep(RETRY_DELAY).await;
             continue;
         };
         // Drop excess questions; clients repeat a question that was not answered.
@@ -52,7 +52,7 @@ async fn respond(
     number: u32,
 ) {
     let entry = context.ledger.open(ExchangeKind::Dns);
-    entry.asks(ExchangeKind::Dns, question.kind.to_string(), shown(&question.name));
+    entry.set_request(ExchangeKind::Dns, question.kind.to_string(), shown(&question.name));
     let reply = match addresses(&context, &question, number).await {
         Ok(addresses) => {
             entry.close(ExchangeOutcome::Ok);
@@ -85,12 +85,12 @@ async fn addresses(
             "an address is not a name; connect to it without DNS",
         ));
     }
-    context.egress.admit(&context.rules_of_names, &target)?;
+    context.egress.admit(&context.dns_rules, &target)?;
     if !matches!(question.kind, RecordType::A | RecordType::AAAA) {
         return Ok(Vec::new());
     }
     context.judge_name(&target, &question.written).await?;
-    let judged = context.judged_addresses(&context.rules_of_names, &target).await?;
+    let judged = context.judged_addresses(&context.dns_rules, &target).await?;
     Ok(judged.iter().map(|address| address.socket().ip()).collect())
 }
 
@@ -110,4 +110,4 @@ async fn send(socket: &UdpSocket, reply: &[u8], to: SocketAddr) {
 
 const MAX_QUESTION_BYTES: usize = 512;
 const MAX_AT_ONCE: usize = 16;
-const A_WHILE: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);

@@ -15,16 +15,16 @@ use hyper::{
 use tokio::time::timeout;
 
 use super::{
-    client::{ProxyClient, silent},
+    client::{ProxyClient, idle_timeout},
     context::ProxyContext,
     head::{BodyFraming, HttpVersion, RequestHead, invalid},
     ledger::ExchangeEntry,
     refusal::REFUSAL_HEADER,
 };
 use crate::{
-    body::cut,
+    body::body_error,
     error::{EgressError, EgressReason},
-    exchange::{driven, handshake, lost},
+    exchange::{connection_error, drive, handshake},
     guard::Content,
     request::{Outgoing, Request},
     target::RequestTarget,
@@ -37,7 +37,7 @@ pub async fn serve(
     entry: &ExchangeEntry,
 ) -> Result<(), EgressError> {
     let target = absolute_target(context, head)?;
-    entry.leads_to(target.host().to_string(), target.port());
+    entry.set_target(target.host().to_string(), target.port());
     let framing = head.framing()?;
     let mut message = message(context, head, &target)?;
     // Checked again below with the addresses. This early check saves sending a body that would be refused.
@@ -47,19 +47,19 @@ pub async fn serve(
         client.invite_body(context.limits.idle).await?;
     }
     let body = client.body(framing, context, entry).await?;
-    let content = || Content {
+    let outgoing_content = || Content {
         host: target.host().to_string(),
         url: Some(target.url().to_string()),
         written: [&head.method, &head.target].into_iter().chain(&head.names).cloned().collect(),
         headers: message.headers().clone(),
         body: body.clone(),
     };
-    context.egress.judge_content(content).await?;
+    context.egress.judge_content(outgoing_content).await?;
     let addresses = context.judged_addresses(&context.rules, &target).await?;
     let dialled = context.egress.dial(&target, &addresses).await?;
     *message.body_mut() = Full::new(body);
     let (sender, connection) = handshake(dialled.stream, context.egress.limits()).await?;
-    driven(connection, pass_back(context, client, head, entry, (sender, message))).await
+    drive(connection, pass_back(context, client, head, entry, (sender, message))).await
 }
 
 /// The target must be `http://host/path`, with an equal Host header. Otherwise a server might route by a header that
@@ -128,7 +128,7 @@ async fn pass_back(
             "the server did not answer in time; try again later",
         )
     };
-    let response = response.map_err(late)?.map_err(|error| lost(&error))?;
+    let response = response.map_err(late)?.map_err(|error| connection_error(&error))?;
     if response.status().is_informational() {
         let message = "the server switched to a protocol that was not requested";
         return Err(EgressError::new(EgressReason::InvalidResponse, message));
@@ -142,10 +142,10 @@ async fn pass_back(
         return Ok(());
     }
     loop {
-        let frame = timeout(idle, body.frame()).await.map_err(|_| silent())?;
+        let frame = timeout(idle, body.frame()).await.map_err(|_| idle_timeout())?;
         let Some(frame) = frame else { break };
         // Trailers are dropped.
-        let Ok(data) = frame.map_err(|error| cut(&error))?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
         context.count_down(entry, data.len())?;
         if shape != AnswerFraming::Chunked {
             client.say(&data, idle).await?;

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    client::{ProxyClient, hung_up, silent},
+    client::{ProxyClient, connection_lost, idle_timeout},
     client_hello::{ClientHello, ClientHelloReader, InnerHello, MAX_WIRE_BYTES},
     context::ProxyContext,
     head::{BodyFraming, RequestHead, invalid},
@@ -32,13 +32,13 @@ pub async fn serve(
     entry: &ExchangeEntry,
 ) -> Result<(), EgressError> {
     let target = authority_target(head)?;
-    entry.leads_to(target.host().to_string(), target.port());
+    entry.set_target(target.host().to_string(), target.port());
     if !matches!(head.framing()?, BodyFraming::Absent | BodyFraming::Length(0)) {
         return Err(invalid("CONNECT has no body"));
     }
     context.egress.admit(&context.rules, &target)?;
     let carries = carried(context, target.port())?;
-    context.judge_hidden_methods()?;
+    context.check_tunnel_methods()?;
     context.judge_name(&target, &head.target).await?;
     let addresses = context.judged_addresses(&context.rules, &target).await?;
     let dialled = context.egress.dial(&target, &addresses).await?;
@@ -145,13 +145,13 @@ async fn join(
     let (from_client, to_client) = client.stream.split();
     let up = async {
         context.count_up(entry, early.len())?;
-        to_server.write_all(&early).await.map_err(|_| hung_up())?;
+        to_server.write_all(&early).await.map_err(|_| connection_lost())?;
         pump(from_client, &mut to_server, &pulse, |bytes| context.count_up(entry, bytes)).await
     };
     let down = pump(&mut from_server, to_client, &pulse, |bytes| context.count_down(entry, bytes));
     tokio::select! {
         ended = async { tokio::try_join!(up, down) } => ended.map(drop),
-        () = pulse.stopped(context.limits.idle) => Err(silent()),
+        () = pulse.stopped(context.limits.idle) => Err(idle_timeout()),
     }
 }
 
@@ -163,7 +163,7 @@ async fn pump(
 ) -> Result<(), EgressError> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        let bytes = from.read(&mut chunk).await.map_err(|_| hung_up())?;
+        let bytes = from.read(&mut chunk).await.map_err(|_| connection_lost())?;
         let Some(data) = chunk.get(..bytes).filter(|data| !data.is_empty()) else {
             // The other direction may continue. A failed shutdown means that the peer is gone already.
             let _ = to.shutdown().await;
@@ -171,7 +171,7 @@ async fn pump(
         };
         pulse.beat();
         count(bytes)?;
-        to.write_all(data).await.map_err(|_| hung_up())?;
+        to.write_all(data).await.map_err(|_| connection_lost())?;
         pulse.beat();
     }
 }

@@ -22,7 +22,7 @@ fn check_header(headers: &[(&str, &str)], name: &str, expect: &[&str]) {
 
 #[test]
 fn default_headers_are_set_and_user_agent_can_be_replaced() {
-    check_header(&[], "user-agent", &[OUR_NAME]);
+    check_header(&[], "user-agent", &[DEFAULT_USER_AGENT]);
     check_header(&[("User-Agent", "mine")], "user-agent", &["mine"]);
     check_header(&[], "accept", &["*/*"]);
     check_header(

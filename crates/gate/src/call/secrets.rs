@@ -6,7 +6,7 @@ mod telling;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolgate_secrets::{Detector, Finding, Tier};
+use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 use self::redact::{Cleared, Reader, redact, redact_text};
 use super::texts;
@@ -16,7 +16,7 @@ use crate::outcome::Warning;
 pub struct Sanitised {
     pub value: Value,
     /// What was taken out, and what may possibly be a secret and was left in.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
     /// Something definite is left that could not be taken out without breaking the result.
     pub still_leaks: bool,
 }
@@ -50,13 +50,13 @@ pub fn for_approver(detector: &Detector, value: Value) -> ForApprover {
 
 /// Of what was taken out earlier as many as there are marks in the value, before anything is taken out of that: of the others its
 /// reader was never told. All secrets of a kind have one mark.
-pub fn marked(withheld: &[Finding], value: &Value) -> Vec<Finding> {
+pub fn marked(withheld: &[SecretFinding], value: &Value) -> Vec<SecretFinding> {
     if withheld.is_empty() {
         return Vec::new();
     }
     let json = value.to_string();
     let mut unclaimed: HashMap<String, usize> = HashMap::new();
-    let mut is_shown = |finding: &Finding| {
+    let mut is_shown = |finding: &SecretFinding| {
         let marks =
             unclaimed.entry(finding.mark()).or_insert_with_key(|mark| json.matches(mark.as_str()).count());
         let is_left = *marks > 0;
@@ -68,8 +68,8 @@ pub fn marked(withheld: &[Finding], value: &Value) -> Vec<Finding> {
 
 /// What may possibly be a secret and is still there, one of each kind. Looked for again, for some of what was seen first lay in
 /// something surer and is gone.
-fn possible(detector: &Detector, value: &Value) -> Vec<Finding> {
-    let mut found: Vec<Finding> = Vec::new();
+fn possible(detector: &Detector, value: &Value) -> Vec<SecretFinding> {
+    let mut found: Vec<SecretFinding> = Vec::new();
     let json = value.to_string();
     for text in texts::of(value).into_iter().chain([json.as_str()]) {
         for finding in detector.scan(text) {
@@ -83,7 +83,7 @@ fn possible(detector: &Detector, value: &Value) -> Vec<Finding> {
 
 /// What the reader of a result is told: what was probably a secret is gone, what possibly is one is not. Of what was surely
 /// one the mark tells enough.
-pub fn warnings(findings: &[Finding]) -> Vec<Warning> {
+pub fn warnings(findings: &[SecretFinding]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
     for finding in findings {
         let what = shown(finding);
@@ -107,8 +107,8 @@ pub fn warnings(findings: &[Finding]) -> Vec<Warning> {
 
 /// What is most surely a secret, and at least probably one. Each text is looked at by itself, where JSON's escapes do not change
 /// how it reads, and then the JSON of the whole, where a secret is told by what stands beside it.
-pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<Finding> {
-    let mut surest: Option<Finding> = None;
+pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<SecretFinding> {
+    let mut surest: Option<SecretFinding> = None;
     for text in texts.iter().copied().chain([json]) {
         let known = surest.as_ref().map(|finding| finding.tier);
         let found = detector.contains(text.as_bytes(), Tier::Probable);
@@ -157,13 +157,13 @@ pub fn text_for_journal(detector: &Detector, text: String) -> String {
 }
 
 /// `type of provider`, for people.
-pub fn shown(finding: &Finding) -> String {
+pub fn shown(finding: &SecretFinding) -> String {
     format!("{} of {}", finding.kind, finding.provider)
 }
 
 /// One row a secret, never the secret itself; for the journal.
-pub fn rows(findings: &[Finding]) -> Vec<Value> {
-    let row = |finding: &Finding| {
+pub fn rows(findings: &[SecretFinding]) -> Vec<Value> {
+    let row = |finding: &SecretFinding| {
         json!({
             "encoding": finding.encoding.name(), "provider": &*finding.provider, "rule": &*finding.rule,
             "tier": finding.tier.name(), "type": &*finding.kind,

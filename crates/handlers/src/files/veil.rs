@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use toolgate_secrets::{Detector, Finding, Stream, Tier};
+use toolgate_secrets::{Detector, SecretFinding, Stream, Tier};
 
 use super::error::Fault;
 
@@ -20,7 +20,7 @@ use super::error::Fault;
 pub struct Veil {
     detector: Arc<Detector>,
     reads: VeiledReads,
-    found: Arc<Mutex<Vec<Finding>>>,
+    found: Arc<Mutex<Vec<SecretFinding>>>,
 }
 
 /// Which reads lack their secrets?
@@ -38,7 +38,7 @@ impl Veil {
     }
 
     /// What was taken out so far. Once: what is taken is not told again.
-    pub fn take_found(&self) -> Vec<Finding> {
+    pub fn take_found(&self) -> Vec<SecretFinding> {
         mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -81,7 +81,7 @@ impl Veil {
         }
     }
 
-    fn note(&self, found: Vec<Finding>) {
+    fn note(&self, found: Vec<SecretFinding>) {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MOST_FOUND.saturating_sub(all.len());
         all.extend(found.into_iter().take(room));

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, meant_methods};
+use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, effective_methods};
 use toolgate_gate::{Looks, NO_PLACE};
 use toolgate_sandbox::{
     Effects,
@@ -25,7 +25,7 @@ use crate::{
     js_files,
 };
 use toolgate_policy::Mask;
-use toolgate_secrets::Finding;
+use toolgate_secrets::SecretFinding;
 
 /// One effect, for the author's eyes and the journal.
 #[derive(Clone, Debug)]
@@ -152,7 +152,7 @@ impl CallEffects {
     }
 
     /// Secrets that were taken out of what was read. Once, as records are.
-    pub fn take_found(&mut self) -> Vec<Finding> {
+    pub fn take_found(&mut self) -> Vec<SecretFinding> {
         self.scope.veil.as_ref().map(Veil::take_found).unwrap_or_default()
     }
 
@@ -222,7 +222,7 @@ impl CallEffects {
     /// One that this call may not send, as its method or in a header that servers take for one.
     fn method_to_ask_for(&self, call: &FetchCall) -> Option<String> {
         let headers = call.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut meant = meant_methods(&call.method, headers).map(str::to_uppercase);
+        let mut meant = effective_methods(&call.method, headers).map(str::to_uppercase);
         meant.find(|method| self.scope.methods_to_ask_for.contains(method))
     }
 

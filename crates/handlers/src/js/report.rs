@@ -7,7 +7,7 @@ use toolgate_sandbox::{
     Report, RunFailure, Strength,
     wire::{Done, Ending, Helper, Usage},
 };
-use toolgate_secrets::Finding;
+use toolgate_secrets::SecretFinding;
 
 use super::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsTool, failure::HelperFailure, values};
 
@@ -20,7 +20,7 @@ pub struct JsReport {
     pub console_dropped: u32,
     pub effects: Vec<EffectRecord>,
     /// Secrets in files that the tool did not get to see.
-    pub withheld: Vec<Finding>,
+    pub withheld: Vec<SecretFinding>,
     pub usage: JsUsage,
     /// What was really in force; `None` where nothing ran.
     pub strength: Option<Strength>,

@@ -1,17 +1,17 @@
-//! Loading: what is refused, and that it names the rule and the remedy.
+//! Loading rules: errors name the rule and the remedy.
 
 use super::*;
-use crate::look::Candidate;
+use crate::searcher::SecretCandidate;
 
 #[test]
-fn the_shipped_rules_keep_to_their_examples() {
+fn shipped_rules_pass_their_examples() {
     let detector = Detector::shipped().unwrap();
     let providers: HashSet<_> = detector.rules().map(|rule| rule.provider).collect();
     assert!(providers.len() >= 150, "{} providers", providers.len());
     assert!(Arc::ptr_eq(&detector, &Detector::shipped().unwrap()), "they are loaded once");
 }
 
-/// A rule file whose only rule has these fields besides the needed ones.
+/// A file with one rule that has these fields besides the required ones.
 fn file(fields: &str) -> String {
     format!(
         r#"{{"rules": [{{"id": "acme", "provider": "acme", "type": "token", "tier": "definite", {fields},
@@ -31,7 +31,7 @@ fn check_error(text: &str, expect: &str) {
 }
 
 #[test]
-fn a_rule_of_ones_own() {
+fn custom_rule_is_loaded() {
     let text = file(r#""pattern": "acme_[0-9]{10}""#);
     let own = RuleFile { name: "acme.json", text: &text };
     let detector = Detector::with(&[own], &["github-token"]).unwrap();
@@ -40,14 +40,14 @@ fn a_rule_of_ones_own() {
 }
 
 #[test]
-fn unsound_rules_are_named() {
+fn invalid_rules_are_named() {
     check_error("{", "not a file of rules");
     check_error(&file(r#""pattern": "acme_[0-9]{8,}""#), "rule `acme`: `pattern` may match more than");
     check_error(&file(r#""pattern": "acme_(""#), "rule `acme`: `pattern` cannot be read");
-    check_error(&file(r#""pattern": "acme_1""#), "matches fewer than");
+    check_error(&file(r#""pattern": "acme_1""#), "can match fewer than");
     check_error(&file(r#""pattern": "[a-z]{4}_[0-9]{10}""#), "does not begin with three fixed characters");
     check_error(&file(r#""pattern": "acme_[0-9]{10}", "minEntropy": 3"#), "add a `context`");
-    check_error(&file(r#""pattern": "acme_[0-9]{10}", "unverified": "probable""#), "name a `check`");
+    check_error(&file(r#""pattern": "acme_[0-9]{10}", "unverified": "probable""#), "needs a `check`");
     check_error(&file(r#""pattern": "acme_[0-9]{10}", "check": "crc"#), "not a file of rules");
     check_error(&file(r#""pattern": "acme_[0-9]{10}", "keywords": ["ab"]"#), "at least 3 characters");
     check_error(
@@ -57,7 +57,7 @@ fn unsound_rules_are_named() {
     check_error(&file(r#""pattern": "acme_[0-9]{10}", "surprise": 1"#), "surprise");
 }
 
-/// What is tried at each hit must be little, however many hits there are.
+/// The work per hit must be small, however many hits there are.
 #[test]
 fn rules_that_would_be_slow_are_refused() {
     for pattern in ["[0-9]{8,10}:acme_[0-9]{10}", "[a-z]{8}:acme_[0-9]{10}"] {
@@ -66,17 +66,17 @@ fn rules_that_would_be_slow_are_refused() {
     }
     check_error(
         &file(r#""pattern": "acme_[0-9]{10}", "keywords": ["e_0"], "reach": 3, "check": "loose""#),
-        "name a `context`",
+        "add a `context`",
     );
 }
 
 #[test]
 fn examples_are_checked_when_loaded() {
-    check_error(&file(r#""pattern": "acme_[0-9]{11}""#), "rule `acme`: does not find its example `hit` 1");
+    check_error(&file(r#""pattern": "acme_[0-9]{11}""#), "rule `acme`: does not match its example `hit` 1");
     let miss = file(r#""pattern": "acme_[0-9]{10}""#).replace("\"acme_0\"", "[\"acme_01\", \"23456789\"]");
-    check_error(&miss, "rule `acme`: finds its example `miss` 1");
+    check_error(&miss, "rule `acme`: matches its example `miss` 1");
     let none = file(r#""pattern": "acme_[0-9]{10}""#).replace("\"acme_0\"", "");
-    check_error(&none, "give at least one example");
+    check_error(&none, "add at least one `hit`");
 }
 
 #[test]
@@ -84,27 +84,21 @@ fn ids_are_unique_and_known() {
     let text = file(r#""pattern": "acme_[0-9]{10}""#);
     let own = RuleFile { name: "acme.json", text: &text };
     let twice = Detector::from_files(&[own, own], &[]).unwrap_err();
-    assert_eq!(
-        twice.to_string(),
-        "acme.json: rule `acme`: another rule has this id; ids are unique over all files"
-    );
+    assert_eq!(twice.to_string(), "acme.json: rule `acme`: another rule has this id; choose a unique id");
     let unknown = Detector::with(&[], &["no-such-rule"]).unwrap_err();
-    assert_eq!(
-        unknown.to_string(),
-        "disabled: no rule has the disabled id `no-such-rule`; see the list of rules"
-    );
+    assert_eq!(unknown.to_string(), "disabled: unknown disabled rule `no-such-rule`; see the list of rules");
 }
 
 #[test]
-fn names_that_would_break_a_mark_are_refused() {
+fn names_that_would_break_a_marker_are_refused() {
     let text =
         file(r#""pattern": "acme_[0-9]{10}""#).replace("\"provider\": \"acme\"", "\"provider\": \"ac]me\"");
     check_error(&text, "`provider` is `ac]me`; use 1 to 40 of a-z, 0-9 and `-`");
 }
 
-/// Whoever asks for the surer tiers learns that there is something else, also in the last of many windows.
+/// Callers learn that there are less certain findings, even in the last of many windows.
 #[test]
-fn what_is_less_sure_is_counted_and_stays() {
+fn less_certain_findings_are_counted_and_stay() {
     let detector = Detector::shipped().unwrap();
     let line =
         "the signing secret used for cookies is 8473f88bde538325c456a9920597ecfe5127ec1a09920557 today\n";
@@ -117,10 +111,10 @@ fn what_is_less_sure_is_counted_and_stays() {
     assert_eq!(detector.redact("plain words", Tier::Definite).less_sure, 0);
 }
 
-/// What stands before a secret is undone where it is no part of it, too: else a quotation mark in an address hides the
-/// border of a word, and with it every secret that asks for one.
+/// A disguise next to a secret is decoded, too: otherwise an encoded quote in a URL hides the word boundary, and with
+/// it every secret that needs one.
 #[test]
-fn no_disguise_beside_a_definite_secret_hides_it() {
+fn disguise_next_to_a_definite_secret_does_not_hide_it() {
     let detector = Detector::shipped().unwrap();
     let mut wrong = Vec::new();
     for loaded in SHIPPED.iter().flat_map(|file| read(*file).unwrap()) {
@@ -128,9 +122,10 @@ fn no_disguise_beside_a_definite_secret_hides_it() {
         let hits = loaded.hits.iter().filter(|_| rule.tier == Tier::Definite);
         for (hit, (before, behind)) in hits.flat_map(|hit| BESIDE.iter().map(move |beside| (hit, beside))) {
             let text = format!("a: {before}{hit}{behind}");
-            let found = detector.looker.look(text.as_bytes(), &mut Scratch::default());
-            let is_it =
-                |one: &Candidate| detector.looker.rules[one.rule].id == rule.id && one.tier == rule.tier;
+            let found = detector.searcher.search(text.as_bytes(), &mut Scratch::default());
+            let is_it = |one: &SecretCandidate| {
+                detector.searcher.rules[one.rule].id == rule.id && one.tier == rule.tier
+            };
             if !found.iter().any(is_it) {
                 wrong.push(format!("{}: {text:?}", rule.id));
             }
@@ -150,9 +145,9 @@ const BESIDE: &[(&str, &str)] = &[
     ("&#34;", "&#34;"),
 ];
 
-/// A mark has borders that what it replaced had not: what it touches becomes a secret, and so on from one to the next.
+/// A marker creates word boundaries: adjacent text becomes a secret, which creates the next one, and so on.
 #[test]
-fn secrets_glued_over_and_over_are_redacted_once() {
+fn adjacent_secrets_are_redacted_once() {
     let detector = Detector::shipped().unwrap();
     for loaded in SHIPPED.iter().flat_map(|file| read(*file).unwrap()) {
         for hit in &loaded.hits {

@@ -1,9 +1,9 @@
-//! Every word is found wherever it stands, and nothing else is.
+//! Every needle is found at every position, and nothing else is.
 
 use super::*;
 
 fn needle(text: &str, folds_case: bool, rule: usize) -> Needle {
-    Needle { text: text.as_bytes().into(), folds_case, meaning: Meaning::Rule(rule) }
+    Needle { text: text.as_bytes().into(), folds_case, meaning: NeedleMeaning::Rule(rule) }
 }
 
 #[track_caller]
@@ -23,7 +23,7 @@ fn check(hay: &str, expect: &[(usize, &str)]) {
 }
 
 #[test]
-fn words_are_found_at_their_places() {
+fn keywords_are_found_at_their_positions() {
     check("ghp_", &[(0, "ghp_")]);
     check("xghp_ghp_", &[(1, "ghp_"), (5, "ghp_")]);
     check("", &[]);
@@ -31,19 +31,19 @@ fn words_are_found_at_their_places() {
 }
 
 #[test]
-fn case_counts_unless_it_is_ignored() {
+fn case_is_respected_unless_ignored() {
     check("GHP_ PassWord PASSWORD", &[(5, "password"), (14, "password")]);
     check("XoXB- xoxb- xoxb_", &[(0, "xoxb-"), (6, "xoxb-")]);
     check("passWORD", &[(0, "password")]);
 }
 
 #[test]
-fn the_rest_of_a_word_counts() {
+fn whole_keyword_must_match() {
     check("passwort passw", &[]);
     check("passWxrd xoxb", &[]);
 }
 
 #[test]
-fn a_word_of_three_needs_a_token_after_it() {
+fn three_byte_keyword_needs_a_following_token_character() {
     check("SG.a SG._ SG. SG.", &[(0, "SG."), (5, "SG.")]);
 }

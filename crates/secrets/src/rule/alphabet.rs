@@ -1,4 +1,4 @@
-//! Which bytes can a match consist of, and where is a run of them that is long enough?
+//! The bytes that a match can contain, and a search for runs of them.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ impl Alphabet {
         alphabet
     }
 
-    /// Where the first run of `length` such bytes begins, if one begins within `starts`. Looks at the end of a run
-    /// first, so that a text of short words is passed over in leaps.
+    /// Returns the start of the first run of `length` such bytes that begins within `starts`. Checks the end of a run
+    /// first, which skips text of short words quickly.
     pub(super) fn first_run(&self, hay: &[u8], starts: Range<usize>, length: usize) -> Option<usize> {
         let mut from = starts.start;
         while from < starts.end {

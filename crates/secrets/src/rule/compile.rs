@@ -1,4 +1,4 @@
-//! Is a rule sound, and what do we look for to find it?
+//! Validates rules and derives their keywords.
 
 use std::collections::BTreeSet;
 
@@ -6,30 +6,30 @@ use regex_automata::{meta, util::syntax};
 use regex_syntax::hir::{Hir, HirKind, literal::Extractor};
 
 use super::{
-    Case, Context, Lines, Place, Rule,
+    Context, ContextLines, KeywordCase, MatchPosition, SecretRule,
     alphabet::Alphabet,
     file::{ContextText, RuleText},
 };
 use crate::check::Check;
 
-pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
+pub(super) fn compile(text: &RuleText) -> Result<SecretRule, String> {
     for (field, value) in [("id", &text.id), ("provider", &text.provider), ("type", &text.kind)] {
         check_name(field, value)?;
     }
     if text.unverified.is_some() && text.check.is_none() {
-        return Err("`unverified` says what holds where `check` fails; name a `check`".to_owned());
+        return Err("`unverified` needs a `check`; it is the tier for values that fail it".to_owned());
     }
     if text.unverified.is_some_and(|tier| tier >= text.tier) {
         return Err("`unverified` must be a lower tier than `tier`".to_owned());
     }
     if text.min_entropy.is_some() && text.context.is_none() {
-        return Err("`minEntropy` alone finds anything random; add a `context`".to_owned());
+        return Err("`minEntropy` alone matches anything random; add a `context`".to_owned());
     }
     let context = text.context.as_ref().map(read_context).transpose()?;
     let source = text.pattern.replace(VALUE_MACRO, &between_name_and_value());
     let hir = parse(&source)?;
     let longest = longest(&hir, text.check)?;
-    let case = if text.pattern.starts_with("(?i)") { Case::Ignored } else { Case::Exact };
+    let case = if text.pattern.starts_with("(?i)") { KeywordCase::Ignored } else { KeywordCase::Exact };
     let (words, place) = words(text, &hir, case, context.as_ref())?;
     let beginnings = beginnings(text, &hir, place)?;
     let pattern = meta::Builder::new()
@@ -38,7 +38,7 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         .build(&source)
         .map_err(|cause| format!("`pattern` cannot be compiled: {cause}"))?;
     let group = pattern.group_info().to_index(regex_automata::PatternID::ZERO, "secret");
-    Ok(Rule {
+    Ok(SecretRule {
         id: text.id.as_str().into(),
         provider: text.provider.as_str().into(),
         kind: text.kind.as_str().into(),
@@ -55,13 +55,13 @@ pub(super) fn compile(text: &RuleText) -> Result<Rule, String> {
         alphabet: Alphabet::of(&hir),
         needed: needed(&hir),
         check: text.check,
-        context: context.filter(|_| !matches!(place, Place::After { .. })),
+        context: context.filter(|_| !matches!(place, MatchPosition::After { .. })),
         min_entropy: text.min_entropy,
     })
 }
 
-/// Everything between a word in a name and the first character of the value, in the notations that people use. Written once,
-/// because several rules differ only in their words.
+/// Matches everything between a keyword in a name and the first character of the value, in common notations. Shared,
+/// because several rules differ only in their keywords.
 fn between_name_and_value() -> String {
     let quote = r#"\\{0,2}["'`]"#;
     let blank = r"[ \t]{0,4}";
@@ -92,7 +92,7 @@ fn between_name_and_value() -> String {
     format!("(?:{member}|{argument}|{assigned}|{next_value}|{beside})[^\\s\"'`\\\\]")
 }
 
-/// Names stand in marks, and marks are read back.
+/// Names are part of markers, and markers are parsed again.
 fn check_name(field: &str, name: &str) -> Result<(), String> {
     let is_fine = (1..=40).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
@@ -118,12 +118,12 @@ fn syntax() -> syntax::Config {
 fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
     let goes_on = matches!(check, Some(Check::Assigned | Check::AssignedKey | Check::Pem));
     if !goes_on && hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) {
-        return Err(format!("`pattern` matches fewer than {MIN_MATCH} characters; make it longer"));
+        return Err(format!("`pattern` can match fewer than {MIN_MATCH} characters; make it longer"));
     }
     match hir.properties().maximum_len() {
         Some(longest) if longest <= MAX_MATCH => Ok(longest),
         _ => {
-            Err(format!("`pattern` may match more than {MAX_MATCH} characters; bound it, as in `{{20,200}}`"))
+            Err(format!("`pattern` may match more than {MAX_MATCH} characters; limit it, as in `{{20,200}}`"))
         }
     }
 }
@@ -133,50 +133,51 @@ fn read_context(text: &ContextText) -> Result<Context, String> {
         return Err(format!("`context` needs words, and `within` from 1 to {MAX_WITHIN}"));
     }
     let words = text.words.iter().map(|word| literal("context", &word.to_ascii_lowercase(), MIN_CONTEXT));
-    let lines = if text.same_line { Lines::Same } else { Lines::Any };
+    let lines = if text.same_line { ContextLines::Same } else { ContextLines::Any };
     Ok(Context { words: words.collect::<Result<_, _>>()?, within: text.within, lines })
 }
 
 fn words(
     text: &RuleText,
     hir: &Hir,
-    case: Case,
+    case: KeywordCase,
     context: Option<&Context>,
-) -> Result<(Words, Place), String> {
+) -> Result<(Words, MatchPosition), String> {
     if text.reach > MAX_MATCH {
         return Err(format!("`reach` is more than {MAX_MATCH}"));
     }
     if !text.keywords.is_empty() {
         let words =
             text.keywords.iter().map(|word| literal("keywords", word, MIN_WORD)).collect::<Result<_, _>>()?;
-        let place = if text.reach == 0 { Place::Here } else { Place::Around { reach: text.reach } };
+        let place =
+            if text.reach == 0 { MatchPosition::Here } else { MatchPosition::Around { reach: text.reach } };
         return Ok((words, place));
     }
-    if case == Case::Exact
+    if case == KeywordCase::Exact
         && let Some(words) = prefixes(hir)
     {
-        return Ok((shortened(words), Place::Here));
+        return Ok((shortened(words), MatchPosition::Here));
     }
     let Some(context) = context else {
         return Err(
-            "`pattern` does not begin with three fixed characters; name `keywords` or a `context`".to_owned()
+            "`pattern` does not begin with three fixed characters; add `keywords` or a `context`".to_owned()
         );
     };
-    Ok((context.words.clone(), Place::After { within: context.within, lines: context.lines }))
+    Ok((context.words.clone(), MatchPosition::After { within: context.within, lines: context.lines }))
 }
 
-/// Where the secret contains the word: how it begins, which tells where to try.
-fn beginnings(text: &RuleText, hir: &Hir, place: Place) -> Result<Words, String> {
-    if !matches!(place, Place::Around { .. }) {
+/// Fixed beginnings of a secret that contains the keyword; the search starts there.
+fn beginnings(text: &RuleText, hir: &Hir, place: MatchPosition) -> Result<Words, String> {
+    if !matches!(place, MatchPosition::Around { .. }) {
         return Ok(Vec::new());
     }
     if text.check == Some(Check::Loose) {
         return Err(
-            "`loose` reaches as far as base64 does, and with `reach` begins anywhere; name a `context`"
+            "`loose` cannot be combined with `reach`, because it would match base64 from anywhere; add a `context`"
                 .to_owned(),
         );
     }
-    // Each is looked for at each hit: ever so many numbers are no beginning.
+    // Each beginning is searched at every hit, so many numbers do not qualify.
     let few = prefixes(hir).map(shortened).filter(|few| few.len() <= FEW_WORDS).unwrap_or_default();
     if text.reach > MAX_SEARCH && few.is_empty() {
         return Err(format!(
@@ -196,7 +197,7 @@ fn literal(field: &str, word: &str, least: usize) -> Result<Box<[u8]>, String> {
 
 type Words = Vec<Box<[u8]>>;
 
-/// The fixed beginnings that every match has one of.
+/// The fixed beginnings of all possible matches.
 fn prefixes(hir: &Hir) -> Option<Words> {
     let mut extractor = Extractor::new();
     extractor.limit_class(10).limit_literal_len(24).limit_total(MAX_PREFIXES).limit_repeat(4);
@@ -205,7 +206,7 @@ fn prefixes(hir: &Hir) -> Option<Words> {
     (!words.is_empty() && words.iter().all(|word| word.len() >= MIN_WORD)).then_some(words)
 }
 
-/// A rare byte that every match has, and has not in its first place: a URL with a password has an `@`.
+/// A rare byte that every match contains, but not at its start: a URL with a password has an `@`.
 fn needed(hir: &Hir) -> Option<u8> {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.iter().copied().find(|byte| RARE.contains(byte)),
@@ -216,8 +217,8 @@ fn needed(hir: &Hir) -> Option<u8> {
     }
 }
 
-/// The same beginnings cut short, where that leaves few of many: `xoxb-` for a thousand of `xoxb-000`. Each word costs, and
-/// a rule with many is not looked for in encodings.
+/// Shortens the beginnings if that leaves few of many: `xoxb-` for a thousand of `xoxb-000`. Each keyword costs time,
+/// and a rule with many is not searched in encodings.
 fn shortened(words: Words) -> Words {
     if words.len() <= FEW_WORDS {
         return words;
@@ -230,19 +231,19 @@ fn shortened(words: Words) -> Words {
     few.map(|few| few.into_iter().map(Into::into).collect()).unwrap_or(words)
 }
 
-/// In a pattern: what [`between_name_and_value`] matches.
+/// In a pattern: the text that [`between_name_and_value`] matches.
 const VALUE_MACRO: &str = "(?&value)";
-/// After a word of three a character of tokens has to follow, which is what the literal search looks for.
+/// The literal search extends a keyword of three by a token character.
 const MIN_WORD: usize = 3;
-/// Words are not cut shorter than this: shorter ones are everywhere.
+/// Shorter keywords would occur everywhere.
 const MIN_CUT: usize = 4;
 const FEW_WORDS: usize = 16;
-/// Few texts have many of these, and looking for one is far cheaper than asking a regex.
+/// Few texts contain many of these, and searching one is much cheaper than running a regex.
 const RARE: &[u8] = b"@?|~#$!";
 const MIN_CONTEXT: usize = 4;
 const MIN_MATCH: usize = 8;
 const MAX_MATCH: usize = 8 * 1024;
-/// How far a pattern is searched for from before a word, unless its beginning tells where to try.
+/// The longest search before a keyword, unless the beginning of the pattern is fixed.
 const MAX_SEARCH: usize = 256;
 const MAX_WITHIN: usize = 400;
 const MAX_PREFIXES: usize = 1500;

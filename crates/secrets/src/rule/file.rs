@@ -1,24 +1,24 @@
-//! What does a file of rules say, and is it sound?
+//! Appearance files of rules.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Rule, compile::compile};
+use super::{SecretRule, compile::compile};
 use crate::{check::Check, finding::Tier};
 
-/// A file of rules in JSON, and the name by which errors speak of it.
+/// A JSON file of rules, with its name for error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleFile<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
-/// Why rules could not be loaded. None are in force then.
+/// Why the rules could not be loaded. None of them apply then.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleError {
     pub file: String,
-    /// The id of the rule; empty where the file as a whole is wrong.
+    /// The id of the rule; empty if the whole file is invalid.
     pub rule: String,
     pub message: String,
 }
@@ -35,34 +35,34 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// A rule with the examples that it has to pass.
-pub(crate) struct Loaded {
+/// A rule with its examples.
+pub(crate) struct LoadedRule {
     pub file: String,
-    pub rule: Rule,
+    pub rule: SecretRule,
     pub hits: Vec<String>,
     pub misses: Vec<String>,
 }
 
-impl Loaded {
+impl LoadedRule {
     pub(crate) fn error(&self, message: impl Into<String>) -> RuleError {
         RuleError { file: self.file.clone(), rule: self.rule.id.to_string(), message: message.into() }
     }
 }
 
-pub(crate) fn read(file: RuleFile<'_>) -> Result<Vec<Loaded>, RuleError> {
+pub(crate) fn read(file: RuleFile<'_>) -> Result<Vec<LoadedRule>, RuleError> {
     let error =
         |rule: &str, message| RuleError { file: file.name.to_owned(), rule: rule.to_owned(), message };
     let parsed: FileText = serde_json::from_str(file.text)
         .map_err(|cause| error("", format!("not a file of rules: {cause}")))?;
     let loaded = parsed.rules.into_iter().map(|text| {
         let examples = [&text.examples.hit, &text.examples.miss]
-            .map(|list| list.iter().map(Example::text).collect::<Vec<_>>());
+            .map(|list| list.iter().map(RuleExample::text).collect::<Vec<_>>());
         let [hits, misses] = examples;
         let rule = compile(&text).map_err(|message| error(&text.id, message))?;
         if hits.is_empty() || misses.is_empty() {
-            return Err(error(&text.id, "give at least one example of a hit and one of a miss".to_owned()));
+            return Err(error(&text.id, "add at least one `hit` and one `miss` example".to_owned()));
         }
-        Ok(Loaded { file: file.name.to_owned(), rule, hits, misses })
+        Ok(LoadedRule { file: file.name.to_owned(), rule, hits, misses })
     });
     loaded.collect()
 }
@@ -105,19 +105,19 @@ pub(super) struct ContextText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Examples {
-    hit: Vec<Example>,
-    miss: Vec<Example>,
+    hit: Vec<RuleExample>,
+    miss: Vec<RuleExample>,
 }
 
-/// In pieces, so that a file of rules contains nothing that another scanner would take for a secret.
+/// In pieces, so other scanners do not report the rule file as a leak.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Example {
+enum RuleExample {
     Whole(String),
     Pieces(Vec<String>),
 }
 
-impl Example {
+impl RuleExample {
     fn text(&self) -> String {
         match self {
             Self::Whole(text) => text.clone(),

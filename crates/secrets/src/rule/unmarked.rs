@@ -1,7 +1,7 @@
-//! How does a text read behind a word, without the marks between the word and what it tells?
+//! The text after a keyword without the markers between keyword and value.
 //!
-//! `Bearer [REDACTED:token:github]…`: anybody can write a mark there. One that is a value by itself stays, for what follows it
-//! is not told by the word.
+//! `Bearer [REDACTED:token:github]…`: anyone can write a marker there. A marker that is the value itself stays, because
+//! the keyword does not refer to the text behind it.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use crate::marker::Marks;
 
 pub(super) struct Unmarked {
     pub text: Vec<u8>,
-    /// Where the word begins in it.
+    /// The start of the keyword in it.
     pub word: usize,
-    /// Where the text begins in the original.
+    /// The start of the text in the original.
     base: usize,
     left_out: Vec<LeftOut>,
 }
 
 struct LeftOut {
-    /// Where in the text it would stand.
+    /// Its position in the text.
     at: usize,
     length: usize,
 }
 
 impl Unmarked {
-    /// The text around `word` and up to `until`, unless there is nothing to leave out.
+    /// Copies the text around `word` up to `until`. Returns `None` if there is no marker to remove.
     pub(super) fn new(hay: &[u8], word: &Range<usize>, until: usize, marks: &Marks) -> Option<Self> {
         let near = marks_behind(word.end, marks);
         if near.is_empty() {
@@ -43,7 +43,7 @@ impl Unmarked {
         (length > 0).then_some(unmarked)
     }
 
-    /// Where a part stands in the original: behind a mark that touches its beginning, before one that touches its end.
+    /// Maps a part to the original: after a marker that touches its beginning, before one that touches its end.
     pub(super) fn original(&self, part: &Range<usize>) -> Range<usize> {
         let before = |holds: &dyn Fn(usize) -> bool| {
             self.left_out.iter().filter(|mark| holds(mark.at)).map(|mark| mark.length).sum::<usize>()
@@ -54,7 +54,7 @@ impl Unmarked {
     }
 }
 
-/// The marks near behind a word; those that touch are one.
+/// The markers shortly after a keyword; adjacent ones are merged.
 fn marks_behind(from: usize, marks: &Marks) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for mark in marks.behind(from, marks.reach_behind(from, NEAR)) {
@@ -66,7 +66,7 @@ fn marks_behind(from: usize, marks: &Marks) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a mark stands where a value would, and ends there: `token: [REDACTED:…] and so on`.
+/// Whether a marker is a complete value: `token: [REDACTED:…] and so on`.
 fn is_value(hay: &[u8], mark: &Range<usize>) -> bool {
     let before = mark.start.checked_sub(1).and_then(|at| hay.get(at));
     let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./+~%=:".contains(byte);
@@ -74,8 +74,8 @@ fn is_value(hay: &[u8], mark: &Range<usize>) -> bool {
     !touches_name && !hay.get(mark.end).is_some_and(goes_on)
 }
 
-/// No more stands between a word and its secret.
+/// The largest distance between a keyword and its secret.
 const NEAR: usize = 256;
-/// What checks read before a word and behind a match: a name, and a value.
+/// The context that checks read: a name before a keyword, and a value after a match.
 const BEFORE: usize = 96;
 const BEHIND: usize = 400;

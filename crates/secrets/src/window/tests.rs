@@ -1,10 +1,10 @@
-//! What overlaps, also at the border of a window, and where characters begin.
+//! Overlapping findings, also at window boundaries, and character boundaries.
 
 use super::*;
 use crate::detector::Detector;
 
-fn candidate(span: Range<usize>, tier: Tier, rule: usize) -> Candidate {
-    Candidate { rule, tier, span, encoding: Encoding::Plain, end: End::Closed }
+fn candidate(span: Range<usize>, tier: Tier, rule: usize) -> SecretCandidate {
+    SecretCandidate { rule, tier, span, encoding: Encoding::Plain, end: End::Closed }
 }
 
 #[track_caller]
@@ -17,7 +17,7 @@ fn check(candidates: &[(Range<usize>, Tier)], expect: &[(Range<usize>, Tier, usi
 }
 
 #[test]
-fn what_overlaps_becomes_one_under_the_surest_name() {
+fn overlapping_candidates_merge_under_the_most_certain() {
     check(&[(0..10, Tier::Possible), (5..15, Tier::Definite)], &[(0..15, Tier::Definite, 1)]);
     check(&[(0..10, Tier::Definite), (2..5, Tier::Probable)], &[(0..10, Tier::Definite, 0)]);
     check(
@@ -27,16 +27,16 @@ fn what_overlaps_becomes_one_under_the_surest_name() {
 }
 
 #[test]
-fn what_only_touches_stays_apart() {
+fn adjacent_candidates_stay_separate() {
     check(
         &[(0..5, Tier::Definite), (5..9, Tier::Definite)],
         &[(0..5, Tier::Definite, 0), (5..9, Tier::Definite, 1)],
     );
 }
 
-/// The token alone would begin in the next window, and what it is behind in this one: it is what it is all the same.
+/// The token alone would begin in the next window, and its context in this one: it must be found all the same.
 #[test]
-fn what_overlaps_at_the_border_of_a_window_is_the_surest_too() {
+fn overlap_at_a_window_boundary_keeps_the_most_certain() {
     let detector = Detector::shipped().unwrap();
     let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
     let command = format!("\ncurl -u a:{token} https://x.example/\n");

@@ -1,25 +1,25 @@
-//! One made-up secret of every form that a specification of tools names, and how sure of it one has to be.
+//! One made-up secret of every form that the reference specifications name, with its required tier.
 //!
-//! Put together when the tests run, so that no other scanner takes this file for a leak.
+//! Assembled at run time, so other scanners do not report this file as a leak.
 
 use toolgate_secrets::Tier;
 
-pub struct Known {
+pub struct KnownForm {
     pub name: &'static str,
     pub text: String,
     pub tier: Tier,
     pub provider: &'static str,
 }
 
-/// Every form, a row each.
-pub fn known() -> Vec<Known> {
+/// Every form, one per row.
+pub fn known() -> Vec<KnownForm> {
     [language_models(), clouds(), code(), chats_and_mails(), keys(), written_by_people()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn language_models() -> Vec<Known> {
+fn language_models() -> Vec<KnownForm> {
     let body = |length: usize| "aB3dE6gH9jK2mN5pQ8sT1uV4wX7yZ0".repeat(8).get(..length).unwrap().to_owned();
     let dashed = |length: usize| format!("{}-{}_{}", body(20), body(30), body(length - 52));
     vec![
@@ -46,7 +46,7 @@ fn language_models() -> Vec<Known> {
     ]
 }
 
-fn clouds() -> Vec<Known> {
+fn clouds() -> Vec<KnownForm> {
     let secret = ["cIrjXn8OvnYozQ5YDXWs", "JD5JNfIsuCMs0lHGpZV0"].concat();
     vec![
         one("AWS access key", &["AK", "IAQYLPMN5H", "HHFPZA22"], Tier::Definite, "aws"),
@@ -74,7 +74,7 @@ fn clouds() -> Vec<Known> {
     ]
 }
 
-fn code() -> Vec<Known> {
+fn code() -> Vec<KnownForm> {
     // Its last six characters are a checksum.
     let summed = ["zQWBuTSOoRi4A9spHcVY5n", "cnsDkxkJ0mLq17"].concat();
     let unsummed = ["zQWBuTSOoRi4A9spHcVY5n", "cnsDkxkJ0mLq99"].concat();
@@ -104,7 +104,7 @@ fn code() -> Vec<Known> {
     ]
 }
 
-fn chats_and_mails() -> Vec<Known> {
+fn chats_and_mails() -> Vec<KnownForm> {
     let hex = ["faeee297950af180", "5dab101a423c1873"].concat();
     let long = ["A6al0A5RcERak5kewmN51SUrVrMWyGrQQ20tCki", "hwgUV9KwfFb9rI5sorbrTaaaaaa88"].concat();
     vec![
@@ -151,7 +151,7 @@ fn chats_and_mails() -> Vec<Known> {
     ]
 }
 
-fn keys() -> Vec<Known> {
+fn keys() -> Vec<KnownForm> {
     let body = "MIIEvQIBADANBgkq".repeat(4);
     let block = |kind: &'static str, end: &str| {
         let lines = [&body[..], &body, &body].join("\n");
@@ -181,7 +181,7 @@ fn keys() -> Vec<Known> {
     ]
 }
 
-fn written_by_people() -> Vec<Known> {
+fn written_by_people() -> Vec<KnownForm> {
     let hex = ["d8dFAcabbEcc60b20592", "02398C50c67c65fAED6A"].concat();
     let base64 = ["j8nrn6lJM4z5rRYRA1qI3gCcY3zPaa", "14VqdlSlPVMrctaW6mBzjzdsuX1RR5ScBq"].concat();
     let row = |name, parts: &[&str], provider| one(name, parts, Tier::Probable, provider);
@@ -204,6 +204,6 @@ fn written_by_people() -> Vec<Known> {
     ]
 }
 
-fn one(name: &'static str, parts: &[&str], tier: Tier, provider: &'static str) -> Known {
-    Known { name, text: parts.concat(), tier, provider }
+fn one(name: &'static str, parts: &[&str], tier: Tier, provider: &'static str) -> KnownForm {
+    KnownForm { name, text: parts.concat(), tier, provider }
 }

@@ -29,7 +29,7 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &'static str) -> Response
 fn an_endpoint_that_cannot_work_is_refused_at_the_start() {
     check_refused("collector:4318", "", "endpoint cannot be used");
     check_refused("file:///etc/passwd", "", "use http or https");
-    check_refused("https://me:hunter2@collector.example", "", "carries no user or password");
+    check_refused("https://me:hunter2@collector.example", "", "must not contain a user or password");
     check_refused("https://collector.example/?key=hunter2", "", "send credentials as headers");
     check_refused("http://169.254.169.254", "", "metadata endpoint");
 }

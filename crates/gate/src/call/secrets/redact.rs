@@ -10,7 +10,7 @@ use std::{borrow::Cow, ops::Range};
 
 use serde_json::{Map, Value};
 use toolgate_policy::DistinctMembers;
-use toolgate_secrets::{Detector, Finding, KnownValues, Redacted, Tier};
+use toolgate_secrets::{Detector, KnownValues, Redacted, SecretFinding, Tier};
 
 use super::telling::{is_telling, without_texts};
 
@@ -29,7 +29,7 @@ pub enum Reader {
 pub struct Cleared {
     pub value: Value,
     /// What was taken out.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
     /// How much was seen that may only possibly be a secret.
     pub less_sure: usize,
     /// How much was taken out. Counted for approvers.
@@ -40,7 +40,7 @@ pub struct Cleared {
 pub struct ClearedText {
     pub text: String,
     /// What was taken out.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecretFinding>,
     /// How much was seen that may only possibly be a secret.
     pub less_sure: usize,
 }
@@ -106,7 +106,7 @@ impl Reader {
         }
     }
 
-    fn mark(self, finding: &Finding) -> String {
+    fn mark(self, finding: &SecretFinding) -> String {
         match self {
             Self::Caller | Self::Approver => finding.mark(),
             Self::Journal => BLOT.to_owned(),
@@ -119,12 +119,12 @@ struct Walk<'w> {
     reader: Reader,
     json: &'w str,
     /// In order, none overlapping another.
-    in_json: &'w [Finding],
+    in_json: &'w [SecretFinding],
     /// Where in the JSON we are.
     at: usize,
     /// Where the latest finding begins that began within a text.
     begun: Option<usize>,
-    found: Vec<Finding>,
+    found: Vec<SecretFinding>,
     less_sure: usize,
     /// A value that was found in one text is redacted in all of them.
     known: KnownValues,
@@ -134,14 +134,14 @@ struct Walk<'w> {
 /// A part of a text that is redacted.
 struct Spot {
     place: Range<usize>,
-    finding: Finding,
+    finding: SecretFinding,
     /// Is it, or is it in, a private key between its markers?
     is_key_block: bool,
 }
 
 impl Spot {
     /// `source` is the text that the finding's span is in.
-    fn new(place: Range<usize>, finding: &Finding, source: &str) -> Self {
+    fn new(place: Range<usize>, finding: &SecretFinding, source: &str) -> Self {
         let found = source.get(finding.span.clone()).unwrap_or_default();
         let is_key_block = &*finding.kind == "private-key" && found.contains("-----BEGIN");
         Self { place, finding: finding.clone(), is_key_block }
@@ -152,7 +152,7 @@ impl<'w> Walk<'w> {
     fn new(
         detector: &'w Detector,
         reader: Reader,
-        (json, in_json): (&'w str, &'w [Finding]),
+        (json, in_json): (&'w str, &'w [SecretFinding]),
         known: KnownValues,
     ) -> Self {
         let (found, hidden_bytes, less_sure) = (Vec::new(), 0, 0);
@@ -242,7 +242,7 @@ impl<'w> Walk<'w> {
             if self.begun == Some(one.span.start) && one.span.start < range.start && range.end < one.span.end)
     }
 
-    fn touching(&self, range: &Range<usize>) -> &'w [Finding] {
+    fn touching(&self, range: &Range<usize>) -> &'w [SecretFinding] {
         let first = self.in_json.partition_point(|finding| finding.span.end <= range.start);
         let last = self.in_json.partition_point(|finding| finding.span.start < range.end);
         self.in_json.get(first..last).unwrap_or_default()
@@ -257,7 +257,7 @@ fn is_a_name(key: &str) -> bool {
 }
 
 /// The parts of a text that findings in the JSON cover. The text begins there at `start`.
-fn spots_in(text: &str, start: usize, (findings, json): (&[Finding], &str)) -> Vec<Spot> {
+fn spots_in(text: &str, start: usize, (findings, json): (&[SecretFinding], &str)) -> Vec<Spot> {
     let mut spots: Vec<Spot> = Vec::new();
     let mut findings = findings.iter().peekable();
     let mut goes_on = false;

@@ -1,42 +1,42 @@
-//! Does the text read differently once its secrets are taken out, so that there are more?
+//! Searches the redacted text again, until redaction reveals no further secrets.
 //!
-//! A mark brings together what the secret kept apart. Whatever would be found in the redacted text is taken out at once, so that
-//! nobody finds more by looking again.
+//! A marker brings text together that the secret kept apart. Secrets that appear in the redacted text are redacted at
+//! once, so a second scan finds nothing new.
 
 use std::ops::Range;
 
 use crate::{
     finding::{Encoding, Tier},
-    look::{Candidate, Looker, Scratch},
     marker::{line_ends, marker},
     rule::End,
-    view::View,
+    searcher::{Scratch, Searcher, SecretCandidate},
+    view::TextView,
     window::merged,
 };
 
-/// Adds what is found around the marks of what was decided. New findings begin within `scope`; what was decided before it is there
-/// for what its marks bring together.
+/// Adds findings around the markers of `decided`. New findings begin within `scope`; earlier decided ones serve as
+/// context.
 pub(crate) fn settle(
-    looker: &Looker,
+    searcher: &Searcher,
     hay: &[u8],
-    decided: Vec<Candidate>,
+    decided: Vec<SecretCandidate>,
     scope: &Range<usize>,
     at_least: Tier,
     scratch: &mut Scratch,
-) -> Vec<Candidate> {
+) -> Vec<SecretCandidate> {
     let mut newest: Vec<Range<usize>> = decided.iter().map(|one| one.span.clone()).collect();
-    let mut text = Settling { looker, hay, scope, at_least, decided, spent: 0 };
-    // Where those begin that nothing but what touches them was looked at for.
+    let mut text = Settling { searcher, hay, scope, at_least, decided, searched: 0 };
+    // Starts of findings for which only the adjacent text was searched.
     let mut since = Vec::new();
     let mut near = NEAR;
     loop {
-        let more = text.look_again(&newest, near, scratch);
+        let more = text.search_again(&newest, near, scratch);
         if more.is_empty() && near == NEAR {
             return text.decided;
         }
-        // One that lays the next one open and so on, as nobody writes who means well.
-        if text.spent > MOST_LOOKS * hay.len() + FREE_LOOKS {
-            return given_up(hay, text.decided, scope);
+        // An endless chain of findings that reveal each other occurs only in attacks.
+        if text.searched > MAX_SEARCHES * hay.len() + FREE_SEARCH_BYTES {
+            return redact_rest(hay, text.decided, scope);
         }
         if more.is_empty() {
             newest = text.having(std::mem::take(&mut since));
@@ -47,31 +47,36 @@ pub(crate) fn settle(
         since.extend_from_slice(&starts);
         text.add(more);
         newest = text.having(starts);
-        // The next of many stands right beside it; what is farther away is looked at once for all of them.
+        // The next of many is usually adjacent. Text farther away is searched once for all of them.
         near = BESIDE;
     }
 }
 
 struct Settling<'t> {
-    looker: &'t Looker,
+    searcher: &'t Searcher,
     hay: &'t [u8],
     scope: &'t Range<usize>,
     at_least: Tier,
-    decided: Vec<Candidate>,
-    /// How much was gone through so far.
-    spent: usize,
+    decided: Vec<SecretCandidate>,
+    /// The number of bytes searched so far.
+    searched: usize,
 }
 
 impl Settling<'_> {
-    fn look_again(&mut self, newest: &[Range<usize>], near: usize, scratch: &mut Scratch) -> Vec<Candidate> {
+    fn search_again(
+        &mut self,
+        newest: &[Range<usize>],
+        near: usize,
+        scratch: &mut Scratch,
+    ) -> Vec<SecretCandidate> {
         let mut more = Vec::new();
-        let mut view = View::default();
+        let mut view = TextView::default();
         for region in neighbourhoods(self.hay, &self.decided, newest, near) {
-            render(self.looker, self.hay, &region, &self.decided, &mut view);
-            self.spent += view.text.len();
-            for mut found in self.looker.look(&view.text, scratch) {
+            render(self.searcher, self.hay, &region, &self.decided, &mut view);
+            self.searched += view.text.len();
+            for mut found in self.searcher.search(&view.text, scratch) {
                 let Some(span) = view.origin(&found.span) else { continue };
-                // At an edge that we cut ourselves words have borders that they do not have.
+                // Cutting the region creates false word boundaries at its edges.
                 let is_cut = (span.start == region.start && region.start > 0)
                     || (span.end == region.end && region.end < self.hay.len());
                 let span = span.start.max(self.scope.start)..span.end;
@@ -90,16 +95,16 @@ impl Settling<'_> {
         before.last().is_some_and(|one| span.end <= one.span.end)
     }
 
-    fn add(&mut self, more: Vec<Candidate>) {
+    fn add(&mut self, more: Vec<SecretCandidate>) {
         let first = more.iter().map(|one| one.span.start).min().unwrap_or(0);
-        // What ends before that stays as it is: there may be very many, and few that are new each time.
+        // Findings that end before that stay: there may be very many of them, and few new ones each time.
         let mut rest = self.decided.split_off(self.decided.partition_point(|one| one.span.end <= first));
-        self.spent += rest.len();
+        self.searched += rest.len();
         rest.extend(more);
         self.decided.extend(merged(rest));
     }
 
-    /// Those of the decided that have something at one of `starts`.
+    /// The decided findings that contain one of `starts`.
     fn having(&self, mut starts: Vec<usize>) -> Vec<Range<usize>> {
         starts.sort_unstable();
         let spans = starts.iter().filter_map(|start| split(&self.decided, start + 1).0.last());
@@ -109,20 +114,24 @@ impl Settling<'_> {
     }
 }
 
-/// Covers the rest of the text. Used when searching again would take too long.
-pub(crate) fn given_up(hay: &[u8], mut decided: Vec<Candidate>, scope: &Range<usize>) -> Vec<Candidate> {
+/// Redacts the rest of the text. Used if searching again would take too long.
+pub(crate) fn redact_rest(
+    hay: &[u8],
+    mut decided: Vec<SecretCandidate>,
+    scope: &Range<usize>,
+) -> Vec<SecretCandidate> {
     let span = scope.start..hay.len();
     let surest = decided.iter().filter(|one| one.span.end > span.start).max_by_key(|one| one.tier);
     let Some(surest) = surest.cloned() else { return decided };
     decided.retain(|one| one.span.end <= span.start);
-    decided.push(Candidate { span, end: End::Never, ..surest });
+    decided.push(SecretCandidate { span, end: End::Never, ..surest });
     decided
 }
 
-/// What is near to the newest once marks stand in place of what was decided.
+/// The text near the newest findings, with markers in place of decided ones.
 fn neighbourhoods(
     hay: &[u8],
-    decided: &[Candidate],
+    decided: &[SecretCandidate],
     newest: &[Range<usize>],
     near: usize,
 ) -> Vec<Range<usize>> {
@@ -142,7 +151,7 @@ fn neighbourhoods(
     regions
 }
 
-/// How far it is to what is `near`, where `decided` stand at such distances. None of them is cut.
+/// The distance that covers `near` bytes of text, given the positions of `decided`. Never cuts through one.
 fn reach(decided: impl Iterator<Item = Range<usize>>, near: usize) -> usize {
     let (mut room, mut reached) = (near, 0);
     for one in decided {
@@ -156,13 +165,19 @@ fn reach(decided: impl Iterator<Item = Range<usize>>, near: usize) -> usize {
     reached + room
 }
 
-fn render(looker: &Looker, hay: &[u8], region: &Range<usize>, decided: &[Candidate], view: &mut View) {
+fn render(
+    searcher: &Searcher,
+    hay: &[u8],
+    region: &Range<usize>,
+    decided: &[SecretCandidate],
+    view: &mut TextView,
+) {
     view.clear();
     let mut at = region.start;
     let (_, rest) = split(decided, region.start);
     let (inside, _) = split(rest, region.end);
     for one in inside {
-        let Some(rule) = looker.rules.get(one.rule) else { continue };
+        let Some(rule) = searcher.rules.get(one.rule) else { continue };
         view.keep(hay.get(at..one.span.start).unwrap_or_default(), at);
         let mut mark = marker(&rule.kind, &rule.provider);
         mark.extend(line_ends(hay.get(one.span.clone()).unwrap_or_default()));
@@ -172,19 +187,19 @@ fn render(looker: &Looker, hay: &[u8], region: &Range<usize>, decided: &[Candida
     view.keep(hay.get(at..region.end).unwrap_or_default(), at);
 }
 
-/// Those that begin before `at`, and those that do not.
-fn split(decided: &[Candidate], at: usize) -> (&[Candidate], &[Candidate]) {
+/// Those that begin before `at`, and the others.
+fn split(decided: &[SecretCandidate], at: usize) -> (&[SecretCandidate], &[SecretCandidate]) {
     let count = decided.partition_point(|one| one.span.start < at);
     decided.split_at_checked(count).unwrap_or_default()
 }
 
-/// As far as a mark can change what is found: context, tokens that go on, words that are near.
+/// The range in which a marker can change findings: context, continued tokens, nearby keywords.
 const NEAR: usize = 4096;
-/// `[REDACTED:a:b]`, and a little less.
+/// `[REDACTED:a:b]`, minus a margin.
 const SHORTEST_MARK: usize = 12;
-/// As far as the next one is that a mark lays open, nearly always.
+/// The usual distance to the next secret that a marker reveals.
 const BESIDE: usize = 256;
-/// How often a text is gone through at most, with a little for short ones. A mark brings what is behind it nearer to a word before
-/// it, a few of them in turn.
-const MOST_LOOKS: usize = 32;
-const FREE_LOOKS: usize = 64 * 1024;
+/// How often a text is searched at most, plus an allowance for short texts. A few markers in a row bring text nearer to
+/// a keyword before them.
+const MAX_SEARCHES: usize = 32;
+const FREE_SEARCH_BYTES: usize = 64 * 1024;

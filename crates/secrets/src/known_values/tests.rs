@@ -18,17 +18,17 @@ fn check_gone(text: &str, secret: &str) {
 }
 
 #[test]
-fn a_redacted_value_is_redacted_in_the_rest_of_the_text() {
+fn value_is_redacted_in_the_rest_of_the_text() {
     check_gone(&format!("DB_PASSWORD={PASSWORD}\nconnecting with {PASSWORD} to db\n"), PASSWORD);
 }
 
 #[test]
-fn also_before_the_place_where_it_is_named() {
+fn value_is_redacted_before_its_name() {
     check_gone(&format!("connecting with {PASSWORD} to db\nDB_PASSWORD={PASSWORD}\n"), PASSWORD);
 }
 
 #[test]
-fn passwords_of_addresses_too_also_decoded() {
+fn url_password_is_redacted_in_decoded_form() {
     check_gone(&format!("acme://app:{PASSWORD}@db/x\nlogin as app / {PASSWORD}\n"), PASSWORD);
     let text = "acme://app:q7Zk%402mVx9T@db/x\nlogin as app / q7Zk@2mVx9T\n";
     check_gone(text, "q7Zk@2mVx9T");
@@ -43,7 +43,7 @@ fn many_values_are_searched_at_once() {
 }
 
 #[test]
-fn short_and_common_values_are_left_elsewhere() {
+fn short_and_common_values_are_not_repeated() {
     let detector = Detector::shipped().unwrap();
     for (value, rest) in [
         ("testword", "a testword in a sentence"),
@@ -59,7 +59,7 @@ fn short_and_common_values_are_left_elsewhere() {
 }
 
 #[test]
-fn a_stream_knows_what_earlier_windows_held() {
+fn stream_knows_values_of_earlier_windows() {
     let detector = Detector::shipped().unwrap();
     let filler = "nothing to see here\n".repeat(60_000);
     let text = format!("DB_PASSWORD={PASSWORD}\n{filler}connecting with {PASSWORD}\n");
@@ -73,7 +73,7 @@ fn a_stream_knows_what_earlier_windows_held() {
 }
 
 #[test]
-fn a_text_in_memory_is_redacted_before_a_later_window_too() {
+fn repeats_before_a_later_window_are_redacted() {
     let detector = Detector::shipped().unwrap();
     let filler = "nothing to see here\n".repeat(60_000);
     let text = format!("connecting with {PASSWORD}\n{filler}DB_PASSWORD={PASSWORD}\n");
@@ -81,7 +81,7 @@ fn a_text_in_memory_is_redacted_before_a_later_window_too() {
 }
 
 #[test]
-fn values_pass_from_one_text_to_the_next() {
+fn values_are_shared_between_texts() {
     let detector: Arc<Detector> = Detector::shipped().unwrap();
     let mut known = KnownValues::default();
     detector.redact_knowing(&format!("DB_PASSWORD={PASSWORD}"), Tier::Probable, &mut known);
@@ -93,9 +93,10 @@ fn values_pass_from_one_text_to_the_next() {
     assert_eq!((known.len(), format!("{known:?}").contains(PASSWORD)), (1, false));
 }
 
-/// A caller's text is echoed beside a secret. It declares a guessed end of the secret and the text behind it as a password.
+/// An attacker's text is echoed next to a secret. It declares a guessed end of the secret plus the following text as a
+/// password.
 #[test]
-fn guess_of_a_part_of_a_secret_gets_the_same_answer_whether_it_is_right() {
+fn echoed_guess_does_not_reveal_a_part_of_a_secret() {
     let detector = Detector::shipped().unwrap();
     let secret = "s3cr3tPw9kQ";
     let hosts = "@db1.internal.example:5432/shop";
@@ -121,7 +122,7 @@ fn guess_of_a_part_of_a_secret_gets_the_same_answer_whether_it_is_right() {
 }
 
 #[test]
-fn more_values_than_can_be_kept_hide_the_rest() {
+fn too_many_values_redact_the_rest() {
     let detector = Detector::shipped().unwrap();
     let flood: Vec<String> = (0..30_000).map(|at| format!("DB_PASSWORD=q7Zk2mVx9T{at:05}")).collect();
     let text = format!("{}\nDB_PASSWORD={PASSWORD}\nconnecting with {PASSWORD}\n", flood.join("\n"));

@@ -1,4 +1,4 @@
-//! Which characters are gathered, and how they read then.
+//! Reassembling tokens of single characters.
 
 use super::*;
 
@@ -17,13 +17,13 @@ fn single_characters_are_gathered() {
 }
 
 #[test]
-fn characters_that_touch_a_word_are_tried_both_ways() {
+fn characters_next_to_a_word_are_tried_both_ways() {
     check("word0 1 2 3 4 5 6 7 8 9 a b c d e f gword", &["0123456789abcdefg"]);
     check("word0 1 2 3 4 5 6 7 8 9 a b c d e f g hword", &["123456789abcdefg", "0123456789abcdefgh"]);
 }
 
 #[test]
-fn wherever_they_stand_and_however_wide_the_gaps_are() {
+fn characters_are_gathered_at_every_position_and_gap() {
     for gaps in [[1, 1, 1, 1], [4, 4, 4, 4], [1, 4, 2, 3], [4, 1, 1, 4]] {
         let mut set_apart = String::from("x");
         for gap in gaps.iter().cycle().take(15) {
@@ -41,7 +41,7 @@ fn wherever_they_stand_and_however_wide_the_gaps_are() {
 }
 
 #[test]
-fn words_and_wide_gaps_are_not() {
+fn words_and_wide_gaps_are_not_gathered() {
     check("some words of a text and a few more of them", &[]);
     check(&"a      ".repeat(40), &[]);
     check(&" ".repeat(400), &[]);

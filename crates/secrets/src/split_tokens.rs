@@ -1,14 +1,14 @@
-//! How does a token read that was broken by line ends, also as JSON writes them, or glued from string literals?
+//! Joins tokens that were split by line ends (raw or escaped as in JSON) or by concatenated string literals.
 //!
-//! Only tokens that touch the joint on both sides are joined: words of a sentence are never put together.
+//! Both tokens must touch the joint; words of a sentence are never joined.
 
 use std::ops::Range;
 
-use crate::{finding::Encoding, view::View};
+use crate::{finding::Encoding, view::TextView};
 
 /// Calls `each` with every chain of joined tokens.
-pub(crate) fn join(hay: &[u8], mut each: impl FnMut(&View)) {
-    let mut chain = Chain::default();
+pub(crate) fn join(hay: &[u8], mut each: impl FnMut(&TextView)) {
+    let mut chain = TokenChain::default();
     for at in memchr::memchr3_iter(b'\n', b'+', b'\\', hay) {
         if at < chain.end {
             continue;
@@ -25,14 +25,14 @@ pub(crate) fn join(hay: &[u8], mut each: impl FnMut(&View)) {
 }
 
 #[derive(Default)]
-struct Chain {
-    view: View,
+struct TokenChain {
+    view: TextView,
     pieces: usize,
-    /// Where in the text the last piece ends.
+    /// The end of the last piece in the text.
     end: usize,
 }
 
-impl Chain {
+impl TokenChain {
     fn begin(&mut self, hay: &[u8], joint: &Range<usize>) {
         let before = hay.get(self.end.min(joint.start)..joint.start).unwrap_or_default();
         let first = before.iter().rev().take(MAX_FIRST).take_while(|byte| is_token(**byte)).count();
@@ -58,7 +58,7 @@ impl Chain {
         self.end = joint.end + piece;
     }
 
-    fn tell(&mut self, each: &mut impl FnMut(&View)) {
+    fn tell(&mut self, each: &mut impl FnMut(&TextView)) {
         if self.pieces > 0 && self.view.text.len() >= SHORTEST {
             each(&self.view);
         }
@@ -67,7 +67,7 @@ impl Chain {
     }
 }
 
-/// What lies between two pieces of a token, around the line end or plus sign at `at`.
+/// Returns the span between two pieces of a token, around the line end or plus sign at `at`.
 fn joint(hay: &[u8], at: usize) -> Option<Range<usize>> {
     let length = match hay.get(at..)? {
         [b'\\', b'n', ..] => 2,
@@ -104,7 +104,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// A table, because every byte before and after a line end is asked for.
+/// A table, because every byte around a line end is looked up.
 #[expect(clippy::indexing_slicing, reason = "a byte is below 256, and this runs when it is compiled")]
 const TOKEN: [bool; 256] = {
     let mut table = [false; 256];
@@ -117,7 +117,7 @@ const TOKEN: [bool; 256] = {
 };
 const MAX_JOINT: usize = 64;
 const MAX_FIRST: usize = 4096;
-/// No token that stands for itself is shorter.
+/// Self-contained tokens are never shorter.
 const SHORTEST: usize = 16;
 
 #[cfg(test)]

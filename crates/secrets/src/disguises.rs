@@ -1,41 +1,41 @@
-//! Escapes, entities, percent signs, look-alikes and controls: how does the text read once they are undone?
+//! Undoes disguises: escapes, entities, percent-encoding, look-alikes and control characters.
 //!
-//! Only the neighbourhood of such a thing is undone. Text without any is passed over in blocks.
+//! Only the text around a disguise is decoded. Text without any is skipped in blocks.
 
 use std::ops::Range;
 
-use self::odd::{Odd, odd_places};
+use self::positions::{DisguiseKind, disguise_positions};
 use crate::{
-    coded::byte_of_hex,
+    encoded::byte_of_hex,
     finding::Encoding,
-    fold::{Reads, reads},
-    join::is_token,
-    view::{View, short},
+    look_alikes::{Appearance, appearance},
+    split_tokens::is_token,
+    view::{TextView, short},
 };
 
-mod odd;
+mod positions;
 
-/// Room to work in, kept from one text to the next: for a text full of percent signs it is large.
+/// Buffers that are reused between texts. A text full of percent signs needs large ones.
 #[derive(Default)]
-pub(crate) struct Room {
-    places: Vec<Place>,
-    view: View,
+pub(crate) struct UnfoldBuffers {
+    places: Vec<DisguisePlace>,
+    view: TextView,
 }
 
-/// Calls `each` with every neighbourhood that reads otherwise than it is written.
-pub(crate) fn unfold(hay: &[u8], room: &mut Room, mut each: impl FnMut(&View)) {
-    let Room { places, view } = room;
+/// Calls `each` with the decoded form of every region that contains a disguise.
+pub(crate) fn unfold(hay: &[u8], room: &mut UnfoldBuffers, mut each: impl FnMut(&TextView)) {
+    let UnfoldBuffers { places, view } = room;
     places.clear();
-    odd_places(hay, |at, odd| {
+    disguise_positions(hay, |at, odd| {
         let undone = match odd {
-            Odd::Escape => undo_escape(hay, at),
-            Odd::Control => undo_control(hay, at),
-            Odd::Character => undo_character(hay, at),
+            DisguiseKind::Escape => undo_escape(hay, at),
+            DisguiseKind::Control => undo_control(hay, at),
+            DisguiseKind::Character => undo_character(hay, at),
         };
-        places.extend(undone.map(|Undone { length, reads, encoding }| Place {
+        places.extend(undone.map(|Undone { length, appearance, encoding }| DisguisePlace {
             at: short(at),
             length: short(length),
-            reads,
+            appearance,
             encoding,
         }));
     });
@@ -47,37 +47,42 @@ pub(crate) fn unfold(hay: &[u8], room: &mut Room, mut each: impl FnMut(&View)) {
     }
 }
 
-/// Something that reads otherwise than it is written, and where. Small, for there may be very many.
+/// A disguised character and its position. Small, because there may be very many.
 #[derive(Clone, Copy)]
-struct Place {
+struct DisguisePlace {
     at: u32,
     length: u32,
-    reads: Reads,
+    appearance: Appearance,
     encoding: Encoding,
 }
 
 #[derive(Clone, Copy)]
 struct Undone {
     length: usize,
-    reads: Reads,
+    appearance: Appearance,
     encoding: Encoding,
 }
 
-impl Place {
-    /// A space is part of no token, and `%20` is everywhere, as `\"` is in JSON. They are undone where something else is, too,
-    /// or where something begins behind the space whose border they would hide.
+impl DisguisePlace {
+    /// Spaces are not part of tokens, and `%20` is common, like `\"` in JSON. They are decoded only next to another
+    /// disguise, or if they hide the boundary of a token behind them.
     fn is_disguise(&self, hay: &[u8]) -> bool {
-        match self.reads {
+        match self.appearance {
             _ if self.encoding == Encoding::LookAlike => true,
-            Reads::As(b' ') => begins_something(hay, self.at as usize + self.length as usize),
-            Reads::As(b'"') => hay.get(self.at as usize + 1) != Some(&b'"'),
+            Appearance::Ascii(b' ') => begins_something(hay, self.at as usize + self.length as usize),
+            Appearance::Ascii(b'"') => hay.get(self.at as usize + 1) != Some(&b'"'),
             _ => true,
         }
     }
 }
 
-/// Writes how a region reads. Gives back the places behind it.
-fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut View) -> &'p [Place] {
+/// Writes the decoded region. Returns the places behind it.
+fn render<'p>(
+    hay: &[u8],
+    region: &Range<usize>,
+    places: &'p [DisguisePlace],
+    view: &mut TextView,
+) -> &'p [DisguisePlace] {
     let mut at = region.start;
     let mut rest = places;
     while let [place, others @ ..] = rest {
@@ -86,7 +91,7 @@ fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut
             break;
         }
         rest = others;
-        // What lies within another one was undone with it.
+        // A place inside another one was decoded with it.
         if from < at {
             continue;
         }
@@ -94,9 +99,9 @@ fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut
             view.keep(hay.get(at..from).unwrap_or_default(), at);
         }
         let original = from..from + place.length as usize;
-        match place.reads {
-            Reads::As(byte) => view.replace(&original, &[byte], place.encoding),
-            Reads::AsNothing => view.replace(&original, &[], place.encoding),
+        match place.appearance {
+            Appearance::Ascii(byte) => view.replace(&original, &[byte], place.encoding),
+            Appearance::Invisible => view.replace(&original, &[], place.encoding),
         }
         at = original.end;
     }
@@ -106,7 +111,7 @@ fn render<'p>(hay: &[u8], region: &Range<usize>, places: &'p [Place], view: &mut
     rest
 }
 
-/// A control, and what belongs to it where it begins a sequence: colours, an alphabet, a link or a title.
+/// Matches a control character and the sequence that it begins: colours, a character set, a link or a title.
 fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
     let sequence = match hay.get(at..hay.len().min(at + MAX_SEQUENCE))? {
         [ESCAPE, b'[', rest @ ..] => colours_end(rest).map(|end| end + 2),
@@ -114,16 +119,20 @@ fn undo_control(hay: &[u8], at: usize) -> Option<Undone> {
         [ESCAPE, b'(' | b')', b'0' | b'A' | b'B', ..] => Some(3),
         _ => None,
     };
-    Some(Undone { length: sequence.unwrap_or(1), reads: Reads::AsNothing, encoding: Encoding::LookAlike })
+    Some(Undone {
+        length: sequence.unwrap_or(1),
+        appearance: Appearance::Invisible,
+        encoding: Encoding::LookAlike,
+    })
 }
 
-/// How long the rest of a sequence is that has any number of digits and signs, and then one letter.
+/// The rest of a sequence of digits and signs, followed by one letter.
 fn colours_end(rest: &[u8]) -> Option<usize> {
     let inner = rest.iter().take_while(|byte| (b'0'..=b'?').contains(*byte)).count();
     rest.get(inner).filter(|byte| (b'@'..=b'~').contains(*byte)).map(|_| inner + 1)
 }
 
-/// How long the rest of a sequence is that goes on up to a bell or a terminator.
+/// The rest of a sequence that ends with a bell or a terminator.
 fn command_end(rest: &[u8]) -> Option<usize> {
     let end = memchr::memchr2(BELL, ESCAPE, rest)?;
     match rest.get(end..)? {
@@ -138,47 +147,49 @@ fn undo_escape(hay: &[u8], at: usize) -> Option<Undone> {
     match *rest {
         [b'%', high, low, ..] => {
             let byte = byte_of_hex([high, low])?;
-            Some(Undone { length: 3, reads: Reads::As(byte), encoding: Encoding::Url })
+            Some(Undone { length: 3, appearance: Appearance::Ascii(byte), encoding: Encoding::Url })
         }
-        [b'\\', b'/', ..] => Some(Undone { length: 2, reads: Reads::As(b'/'), encoding: Encoding::Escape }),
+        [b'\\', b'/', ..] => {
+            Some(Undone { length: 2, appearance: Appearance::Ascii(b'/'), encoding: Encoding::Escape })
+        }
         [b'\\', b'x', high, low, ..] => {
             let byte = byte_of_hex([high, low])?;
-            Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
+            Some(Undone { length: 4, appearance: Appearance::Ascii(byte), encoding: Encoding::Escape })
         }
         [b'\\', b'u' | b'U', ..] => undo_unicode(rest),
         [b'\\', a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
             let byte = (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0');
-            Some(Undone { length: 4, reads: Reads::As(byte), encoding: Encoding::Escape })
+            Some(Undone { length: 4, appearance: Appearance::Ascii(byte), encoding: Encoding::Escape })
         }
-        // In JSON within JSON only: a rule that knows of quotes knows of one escaped once, and those are everywhere.
+        // In JSON within JSON only: rules handle quotes that are escaped once, and those are common.
         [b'\\', b'"', ..] if at.checked_sub(1).and_then(|at| hay.get(at)) == Some(&b'\\') => {
-            Some(Undone { length: 2, reads: Reads::As(b'"'), encoding: Encoding::Escape })
+            Some(Undone { length: 2, appearance: Appearance::Ascii(b'"'), encoding: Encoding::Escape })
         }
         [b'\\', letter @ (b'n' | b'r' | b't'), ..]
             if breaks_token(hay, at) || begins_something(hay, at + 2) =>
         {
             let byte = if letter == b't' { b'\t' } else { b'\n' };
-            Some(Undone { length: 2, reads: Reads::As(byte), encoding: Encoding::Escape })
+            Some(Undone { length: 2, appearance: Appearance::Ascii(byte), encoding: Encoding::Escape })
         }
-        // An escape that was escaped once more, as in JSON within JSON.
+        // An escape that is escaped again, as in JSON within JSON.
         [b'\\', b'\\', b'\\' | b'/' | b'x' | b'u' | b'U' | b'n' | b'r' | b't' | b'0'..=b'1', ..] => {
-            Some(Undone { length: 2, reads: Reads::As(b'\\'), encoding: Encoding::Escape })
+            Some(Undone { length: 2, appearance: Appearance::Ascii(b'\\'), encoding: Encoding::Escape })
         }
         [b'&', b'#', ..] => undo_entity(rest),
         [b'&', b'q', b'u', b'o', b't', b';', ..] => {
-            Some(Undone { length: 6, reads: Reads::As(b'"'), encoding: Encoding::Entity })
+            Some(Undone { length: 6, appearance: Appearance::Ascii(b'"'), encoding: Encoding::Entity })
         }
         _ => None,
     }
 }
 
-/// Whether a line end that is written as an escape of two characters stands within a token. Most stand in sentences.
+/// Whether an escaped line end is inside a token. Most are in sentences.
 fn breaks_token(hay: &[u8], at: usize) -> bool {
     let touches = |at: Option<usize>| at.and_then(|at| hay.get(at)).is_some_and(|byte| is_token(*byte));
     touches(at.checked_sub(1)) && touches(at.checked_add(2))
 }
 
-/// Whether something begins here that may ask for a border before it: a token, or a name and its value. Most words do not.
+/// Whether a token, or a name with a value, begins here and may need a boundary before it. Most words do not.
 fn begins_something(hay: &[u8], at: usize) -> bool {
     let rest = hay.get(at..).unwrap_or_default();
     let length = rest.iter().take(SHORTEST).take_while(|byte| is_token(**byte)).count();
@@ -186,7 +197,7 @@ fn begins_something(hay: &[u8], at: usize) -> bool {
     length == SHORTEST || run.contains(&b'=') || (length > 0 && behind.first() == Some(&b':'))
 }
 
-/// `\u002d`, `\u{2d}`, `\U0000002d`, and two of the first kind that make one character.
+/// `\u002d`, `\u{2d}`, `\U0000002d`, and surrogate pairs of the first kind.
 fn undo_unicode(rest: &[u8]) -> Option<Undone> {
     let digits = |from: usize, count: usize| {
         let digits = rest.get(from..from + count)?;
@@ -206,7 +217,7 @@ fn undo_unicode(rest: &[u8]) -> Option<Undone> {
         }
         _ => (code, length),
     };
-    stands_for(code).map(|reads| Undone { length, reads, encoding: Encoding::Escape })
+    stands_for(code).map(|appearance| Undone { length, appearance, encoding: Encoding::Escape })
 }
 
 fn undo_entity(rest: &[u8]) -> Option<Undone> {
@@ -214,9 +225,9 @@ fn undo_entity(rest: &[u8]) -> Option<Undone> {
     let number = rest.get(from..rest.len().min(from + 7))?;
     let count = number.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
     let text = std::str::from_utf8(number.get(..count)?).ok()?;
-    let reads = stands_for(u32::from_str_radix(text, radix).ok()?)?;
+    let appearance = stands_for(u32::from_str_radix(text, radix).ok()?)?;
     let closing = usize::from(rest.get(from + count) == Some(&b';'));
-    Some(Undone { length: from + count + closing, reads, encoding: Encoding::Entity })
+    Some(Undone { length: from + count + closing, appearance, encoding: Encoding::Entity })
 }
 
 fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
@@ -228,7 +239,7 @@ fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
         _ => return None,
     };
     let character = std::str::from_utf8(hay.get(at..at + length)?).ok()?.chars().next()?;
-    // Two controls of one character begin what `ESC [` and `ESC ]` begin.
+    // Two single-character controls begin the same sequences as `ESC [` and `ESC ]`.
     let rest = hay.get(at + length..hay.len().min(at + MAX_SEQUENCE)).unwrap_or_default();
     let sequence = match character {
         '\u{9b}' => colours_end(rest),
@@ -236,22 +247,22 @@ fn undo_character(hay: &[u8], at: usize) -> Option<Undone> {
         _ => None,
     };
     let length = length + sequence.unwrap_or(0);
-    Some(Undone { length, reads: reads(character)?, encoding: Encoding::LookAlike })
+    Some(Undone { length, appearance: appearance(character)?, encoding: Encoding::LookAlike })
 }
 
-/// How a code point reads; nothing for those that are neither ASCII nor pretend to be.
-fn stands_for(code: u32) -> Option<Reads> {
+/// The reading of a code point; `None` if it is neither ASCII nor imitates it.
+fn stands_for(code: u32) -> Option<Appearance> {
     let character = char::from_u32(code)?;
     let ascii = u8::try_from(character).ok().filter(u8::is_ascii);
-    ascii.map(Reads::As).or_else(|| reads(character))
+    ascii.map(Appearance::Ascii).or_else(|| appearance(character))
 }
 
-/// The neighbourhoods of the places, put together where they touch.
-fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
+/// The regions around the places, merged if they touch.
+fn regions(hay: &[u8], places: &[DisguisePlace]) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
     for at in places.iter().filter(|place| place.is_disguise(hay)).map(|place| place.at as usize) {
         let floor = regions.last().map_or(0, |last| last.end);
-        // What is near it was taken in with the place before.
+        // The region of the previous place already covers it.
         if at + NEAR <= floor {
             continue;
         }
@@ -264,8 +275,8 @@ fn regions(hay: &[u8], places: &[Place]) -> Vec<Range<usize>> {
     regions
 }
 
-/// Some context, and then as far as there is no white space, but not before `floor`. Begins with that white space, for
-/// where a text begins a line does.
+/// Some context, then back to the previous white space, but not before `floor`. Includes that white space; otherwise
+/// the region would appear to begin a line.
 fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
     let from = at.saturating_sub(NEAR).max(floor);
     let far = hay.get(from.saturating_sub(FAR).max(floor)..from).unwrap_or_default();
@@ -273,7 +284,7 @@ fn token_start(hay: &[u8], at: usize, floor: usize) -> usize {
     from - far.len().min(dense + 1)
 }
 
-/// How many bytes there are before white space. Whole blocks without any are passed over at once.
+/// The number of bytes before the next white space. Blocks without any are skipped at once.
 fn until_space(bytes: &[u8]) -> usize {
     let is_dense = |block: &&[u8]| block.iter().copied().fold(u8::MAX, u8::min) > b' ';
     let dense = bytes.chunks_exact(BLOCK).take_while(is_dense).count() * BLOCK;
@@ -290,9 +301,9 @@ fn token_end(hay: &[u8], at: usize) -> usize {
 const BLOCK: usize = 128;
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
-/// As long as the address of a link.
+/// Long enough for the URL of a link.
 const MAX_SEQUENCE: usize = 2048;
-/// No token that asks for a border is shorter.
+/// Tokens that need a boundary are never shorter.
 const SHORTEST: usize = 12;
 const NEAR: usize = 160;
 const FAR: usize = 4096;

@@ -1,4 +1,4 @@
-//! Where is a text in base64 or hex, and what does it say?
+//! Finds and decodes keywords that are encoded in base64 or hex.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -9,74 +9,77 @@ use base64::{
 };
 
 use crate::{
-    literals::{Coding, Meaning, Needle},
-    rule::Case,
+    literals::{LiteralCoding, Needle, NeedleMeaning},
+    rule::KeywordCase,
 };
 
-/// What an encoded word decodes to.
+/// The keyword that an encoded needle decodes to.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Keyword {
     pub text: Box<[u8]>,
-    pub case: Case,
+    pub case: KeywordCase,
 }
 
-/// A run of encoded text and how it is cut into groups.
+/// A run of encoded text and the alignment of its groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct EncodedRun {
     pub span: Range<usize>,
-    /// Where the first whole group begins.
+    /// The start of the first whole group.
     pub from: usize,
-    pub coding: Group,
+    pub coding: EncodedGroup,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Group {
+pub(crate) enum EncodedGroup {
     Base64,
     Hex,
 }
 
 impl Keyword {
-    /// How it may begin. An encoding hides that two letters differ in nothing but case, so that a word in any case is
-    /// searched for by its first letters, in every spelling that those may have.
+    /// The possible beginnings of the keyword. Encodings do not preserve case-insensitivity, so a case-insensitive
+    /// keyword is searched by its first letters in every case combination.
     pub(crate) fn beginnings(&self) -> Vec<Vec<u8>> {
         match self.case {
-            Case::Exact => vec![self.text.to_vec()],
-            Case::Ignored => self.text.iter().take(SPELLED).fold(vec![Vec::new()], |beginnings, letter| {
-                let cases = BTreeSet::from([letter.to_ascii_lowercase(), letter.to_ascii_uppercase()]);
-                let longer = |beginning: &Vec<u8>, case| beginning.iter().copied().chain([case]).collect();
-                cases.iter().flat_map(|case| beginnings.iter().map(|one| longer(one, *case))).collect()
-            }),
+            KeywordCase::Exact => vec![self.text.to_vec()],
+            KeywordCase::Ignored => {
+                self.text.iter().take(SPELLED).fold(vec![Vec::new()], |beginnings, letter| {
+                    let cases = BTreeSet::from([letter.to_ascii_lowercase(), letter.to_ascii_uppercase()]);
+                    let longer =
+                        |beginning: &Vec<u8>, case| beginning.iter().copied().chain([case]).collect();
+                    cases.iter().flat_map(|case| beginnings.iter().map(|one| longer(one, *case))).collect()
+                })
+            }
         }
     }
 
-    /// What follows it in a text that begins with it.
+    /// Returns the rest of a text that begins with the keyword.
     fn strip<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         let (beginning, rest) = text.split_at_checked(self.text.len())?;
         let is_it = match self.case {
-            Case::Exact => *beginning == *self.text,
-            Case::Ignored => beginning.eq_ignore_ascii_case(&self.text),
+            KeywordCase::Exact => *beginning == *self.text,
+            KeywordCase::Ignored => beginning.eq_ignore_ascii_case(&self.text),
         };
         is_it.then_some(rest)
     }
 }
 
-/// What to look for so that the keyword with this index, which begins so, is found in hex.
+/// The needle that finds this keyword (by index and beginning) in hex.
 pub(crate) fn hex_needle(beginning: &[u8], at: usize) -> Needle {
-    let meaning = Meaning::Coded { coding: Coding::Hex, keyword: at };
+    let meaning = NeedleMeaning::Coded { coding: LiteralCoding::Hex, keyword: at };
     Needle { text: hex(beginning).into(), folds_case: true, meaning }
 }
 
-/// What to look for so that the keyword with this index, which begins so, is found in base64, whatever stands before it.
+/// The needles that find this keyword (by index and beginning) in base64, whatever precedes it.
 pub(crate) fn base64_needles(beginning: &[u8], at: usize) -> Vec<Needle> {
     let needle = |offset, text: Vec<u8>| {
-        let meaning = Meaning::Coded { coding: Coding::Base64 { offset }, keyword: at };
+        let meaning = NeedleMeaning::Coded { coding: LiteralCoding::Base64 { offset }, keyword: at };
         Needle { text: text.into(), folds_case: false, meaning }
     };
     let texts = |offset| fixed_base64(beginning, offset).into_iter().map(move |text| needle(offset, text));
     (0..3).flat_map(texts).collect()
 }
 
-/// The characters of base64 that `keyword` alone decides, `offset` bytes into a group, in each alphabet.
+/// The base64 characters that depend on `keyword` alone, `offset` bytes into a group, in each alphabet.
 pub(crate) fn fixed_base64(keyword: &[u8], offset: usize) -> Vec<Vec<u8>> {
     let mut padded = vec![0; offset];
     padded.extend_from_slice(keyword);
@@ -91,39 +94,42 @@ pub(crate) fn fixed_base64(keyword: &[u8], offset: usize) -> Vec<Vec<u8>> {
     texts
 }
 
-/// The run around a hit, if the whole keyword is in it.
-pub(crate) fn run(hay: &[u8], at: usize, coding: Coding, keyword: &Keyword) -> Option<Run> {
+/// Returns the run around a hit, if it contains the whole keyword.
+pub(crate) fn run(hay: &[u8], at: usize, coding: LiteralCoding, keyword: &Keyword) -> Option<EncodedRun> {
     let (group, width, from, skip) = match coding {
-        Coding::Base64 { offset } => (Group::Base64, 4, at.checked_sub((offset * 8).div_ceil(6))?, offset),
-        Coding::Hex => (Group::Hex, 2, at, 0),
+        LiteralCoding::Base64 { offset } => {
+            (EncodedGroup::Base64, 4, at.checked_sub((offset * 8).div_ceil(6))?, offset)
+        }
+        LiteralCoding::Hex => (EncodedGroup::Hex, 2, at, 0),
     };
     let groups = match group {
-        Group::Base64 => (skip + keyword.text.len() + MIN_TEXT).div_ceil(3),
-        Group::Hex => keyword.text.len() + MIN_TEXT,
+        EncodedGroup::Base64 => (skip + keyword.text.len() + MIN_TEXT).div_ceil(3),
+        EncodedGroup::Hex => keyword.text.len() + MIN_TEXT,
     };
     let beginning = decode(hay.get(from..from + groups * width)?, group);
     let follows = keyword.strip(beginning.get(skip..)?)?;
-    // In the bytes of an image three or four of a keyword turn up by chance; text after them does not.
+    // Three or four bytes of a keyword occur in images by chance; text after them does not.
     if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
     {
         return None;
     }
     let belongs = |byte: &u8| match group {
-        Group::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_'),
-        Group::Hex => byte.is_ascii_hexdigit(),
+        EncodedGroup::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_'),
+        EncodedGroup::Hex => byte.is_ascii_hexdigit(),
     };
     let before = hay.get(..from)?.iter().rev().take_while(|byte| belongs(byte)).count();
     let after = hay.get(from..)?.iter().take_while(|byte| belongs(byte)).count();
     let span = from - before..from + after;
-    Some(Run { from: span.start + before % width, span, coding: group })
+    Some(EncodedRun { from: span.start + before % width, span, coding: group })
 }
 
-impl Run {
+impl EncodedRun {
     pub(crate) fn decoded(&self, hay: &[u8]) -> Vec<u8> {
         decode(hay.get(self.from..self.span.end).unwrap_or_default(), self.coding)
     }
 
-    /// What to cover for a secret at `decoded`: a short run as a whole, of a long one the groups that spell it.
+    /// The span to redact for a secret at `decoded`: the whole run if it is short, otherwise the groups that encode the
+    /// secret.
     pub(crate) fn covering(&self, hay: &[u8], decoded: &Range<usize>) -> Range<usize> {
         let padding =
             hay.get(self.span.end..).unwrap_or_default().iter().take(2).take_while(|byte| **byte == b'=');
@@ -132,8 +138,8 @@ impl Run {
             return self.span.start..end;
         }
         let (bytes, characters) = match self.coding {
-            Group::Base64 => (3, 4),
-            Group::Hex => (1, 2),
+            EncodedGroup::Base64 => (3, 4),
+            EncodedGroup::Hex => (1, 2),
         };
         let from = self.from + decoded.start / bytes * characters;
         let until = self.from + decoded.end.div_ceil(bytes) * characters;
@@ -141,11 +147,11 @@ impl Run {
     }
 }
 
-/// As much as can be decoded; what cannot is left out at the end.
-fn decode(text: &[u8], group: Group) -> Vec<u8> {
+/// Decodes as much as possible; an invalid end is dropped.
+fn decode(text: &[u8], group: EncodedGroup) -> Vec<u8> {
     match group {
-        Group::Hex => text.as_chunks::<2>().0.iter().map_while(|pair| byte_of_hex(*pair)).collect(),
-        Group::Base64 => {
+        EncodedGroup::Hex => text.as_chunks::<2>().0.iter().map_while(|pair| byte_of_hex(*pair)).collect(),
+        EncodedGroup::Base64 => {
             let text = text.get(..text.len() - usize::from(text.len() % 4 == 1)).unwrap_or_default();
             let mut standard = text.to_vec();
             for byte in &mut standard {
@@ -174,11 +180,11 @@ fn hex(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }
 
-/// So much of what follows a keyword must be text. No secret is shorter.
+/// This many bytes after a keyword must be text. All secrets are longer.
 const MIN_TEXT: usize = 8;
-/// So many letters of a word in any case are spelled out: what base64 makes of three is too little to search for.
+/// The first letters of a case-insensitive keyword that are searched in every case: three are too short for base64.
 const SPELLED: usize = 4;
-/// A run that is longer is an attachment, and is not taken out as a whole.
+/// A longer run is an attachment and is redacted only in part.
 const WHOLE_RUN: usize = 4096;
 const STANDARD_ENGINE: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));

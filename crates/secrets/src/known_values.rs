@@ -1,11 +1,12 @@
-//! Redacts a value wherever it is repeated, once it was found.
+//! Redacts all further occurrences of a value that was found once.
 //!
-//! `DB_PASSWORD=x` tells what `x` is; `connecting with x` does not. Short and common values are left alone, because they occur
-//! for other reasons.
+//! `DB_PASSWORD=x` reveals what `x` is; `connecting with x` does not. Short and common values are skipped, because they
+//! also occur for other reasons.
 //!
-//! Callers can have a text of theirs echoed beside a secret. A value of theirs must therefore never match a part of a secret together
-//! with the text around it: it would show by what disappears whether that part was guessed. So a value has no character that usually
-//! separates words, it must not touch letters or digits, and `Carry::repeated` drops it where it overlaps a finding of a rule.
+//! An attacker may get text echoed next to a secret. A value from that text must never match a part of a secret
+//! together with the text around it: the redaction would reveal whether that part was guessed. A value therefore
+//! contains no separator, must not touch letters or digits, and `Carry::repeated` drops it if it overlaps a finding of
+//! a rule.
 
 use std::{collections::HashSet, fmt, ops::Range};
 
@@ -14,24 +15,24 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use crate::{
     check::{decoded_percent, noise},
     finding::{Encoding, Tier},
-    look::Candidate,
     rule::End,
+    searcher::SecretCandidate,
 };
 
 /// The values that were redacted so far in the texts of one result.
 #[derive(Default)]
 pub struct KnownValues {
-    values: Vec<Value>,
+    values: Vec<KnownValue>,
     texts: HashSet<Box<[u8]>>,
-    /// Their lengths together.
+    /// Their total length.
     bytes: usize,
-    /// Were there more than are kept? Then repeats of the others would be missed.
+    /// Whether values were dropped at the limit. Repeats of those would be missed.
     is_full: bool,
-    /// Built when there are many; a search for each of a few is cheaper.
+    /// Built for many values; a separate search is cheaper for a few.
     search: Option<AhoCorasick>,
 }
 
-struct Value {
+struct KnownValue {
     text: Box<[u8]>,
     /// The index of the rule that found it first.
     rule: usize,
@@ -39,7 +40,7 @@ struct Value {
 }
 
 impl KnownValues {
-    /// How many there are. A text that was redacted before the number grew may hold one of the new ones.
+    /// The number of values. A text that was redacted before the number grew may contain one of the new values.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -48,8 +49,8 @@ impl KnownValues {
         self.values.is_empty()
     }
 
-    /// Adds the values of what was found, as far as they are long and unusual enough.
-    pub(crate) fn learn<'c>(&mut self, hay: &[u8], found: impl Iterator<Item = &'c Candidate>) {
+    /// Adds the found values that are long and unusual enough.
+    pub(crate) fn learn<'c>(&mut self, hay: &[u8], found: impl Iterator<Item = &'c SecretCandidate>) {
         let before = self.values.len();
         for one in found {
             let text = hay.get(one.span.clone()).unwrap_or_default();
@@ -63,26 +64,32 @@ impl KnownValues {
         }
     }
 
-    fn add(&mut self, text: &[u8], found: &Candidate) {
+    fn add(&mut self, text: &[u8], found: &SecretCandidate) {
         if !is_unusual(text) || self.texts.contains(text) {
             return;
         }
-        if self.bytes + text.len() > MOST_BYTES {
+        if self.bytes + text.len() > MAX_BYTES {
             self.is_full = true;
             return;
         }
         self.bytes += text.len();
         self.texts.insert(text.into());
-        self.values.push(Value { text: text.into(), rule: found.rule, tier: found.tier });
+        self.values.push(KnownValue { text: text.into(), rule: found.rule, tier: found.tier });
     }
 
-    /// Every place within `scope` where one of the values stands alone. `false` if there are too many values or places to find all.
+    /// Finds every separate occurrence of a value within `scope`. Returns `false` if there are too many values or
+    /// matches to find all.
     #[must_use]
-    pub(crate) fn find(&mut self, hay: &[u8], scope: &Range<usize>, mut each: impl FnMut(Candidate)) -> bool {
-        let mut found = |at: usize, value: &Value| {
+    pub(crate) fn find(
+        &mut self,
+        hay: &[u8],
+        scope: &Range<usize>,
+        mut each: impl FnMut(SecretCandidate),
+    ) -> bool {
+        let mut found = |at: usize, value: &KnownValue| {
             let span = at..at + value.text.len();
             if scope.contains(&at) && stands_alone(hay, &span) {
-                each(Candidate {
+                each(SecretCandidate {
                     rule: value.rule,
                     tier: value.tier,
                     span,
@@ -105,30 +112,30 @@ impl KnownValues {
             self.search = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(texts).ok();
         }
         let Some(search) = &self.search else { return false };
-        // Overlapping ones, too: the first of two must not keep the second from being found.
-        let most = MOST_PLACES + hay.len() / PLACES_SHARE;
-        let mut places = 0;
-        for place in search.find_overlapping_iter(hay) {
-            places += 1;
-            if places > most {
+        // Overlapping matches, too: the first of two must not hide the second.
+        let most = MAX_MATCHES + hay.len() / BYTES_PER_MATCH;
+        let mut matches = 0;
+        for matched in search.find_overlapping_iter(hay) {
+            matches += 1;
+            if matches > most {
                 return false;
             }
-            if let Some(value) = self.values.get(place.pattern().as_usize()) {
-                found(place.start(), value);
+            if let Some(value) = self.values.get(matched.pattern().as_usize()) {
+                found(matched.start(), value);
             }
         }
         true
     }
 }
 
-/// Shows how many there are, never what they are.
+/// Shows the number of values, never the values.
 impl fmt::Debug for KnownValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KnownValues").field("values", &self.values.len()).finish_non_exhaustive()
     }
 }
 
-/// Whether a text would hardly occur but as this secret. Names such as `access-1` would.
+/// Whether a text hardly occurs except as this secret. Names such as `access-1` do.
 fn is_unusual(text: &[u8]) -> bool {
     let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
     let is_word = text.iter().all(|byte| *byte > b' ' && *byte != 0x7f && !SEPARATORS.contains(byte));
@@ -156,20 +163,20 @@ fn stands_alone(hay: &[u8], span: &Range<usize>) -> bool {
     !touches(span.start.checked_sub(1)) && !touches(Some(span.end))
 }
 
-/// Characters that belong to no word and no number.
+/// Characters that are not part of a word or number.
 const MIN_NOISE: usize = 4;
 const MIN_RANDOM: usize = 8;
 const MIN_MIXED: usize = 10;
-/// Of letters or of digits alone.
+/// For letters or digits only.
 const MIN_LETTERS: usize = 16;
 const MIN_KINDS: usize = 4;
 const MAX_LENGTH: usize = 400;
 /// Characters that separate a secret from the text around it.
 const SEPARATORS: &[u8] = b"\"'`,;:&?()<>[]{}|\\";
-const MOST_BYTES: usize = 256 * 1024;
-/// Values may overlap; so many places are looked at, and one more for every so many bytes of text.
-const MOST_PLACES: usize = 10_000;
-const PLACES_SHARE: usize = 4;
+const MAX_BYTES: usize = 256 * 1024;
+/// Values may overlap; at most this many matches are examined, plus one per `BYTES_PER_MATCH` bytes of text.
+const MAX_MATCHES: usize = 10_000;
+const BYTES_PER_MATCH: usize = 4;
 const FEW: usize = 8;
 
 #[cfg(test)]

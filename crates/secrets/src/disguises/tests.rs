@@ -1,11 +1,11 @@
-//! How texts read once what disguises them is undone.
+//! Decoding disguised texts.
 
 use super::*;
 
 #[track_caller]
 fn check(text: &str, expect: &[&str]) {
     let mut views = Vec::new();
-    unfold(text.as_bytes(), &mut Room::default(), |view| {
+    unfold(text.as_bytes(), &mut UnfoldBuffers::default(), |view| {
         views.push(String::from_utf8_lossy(&view.text).into_owned());
     });
     assert_eq!(views, expect);
@@ -35,27 +35,27 @@ fn line_ends_within_tokens_and_escaped_escapes_are_undone() {
     check(r#"said \"yes\".\n then\n"#, &[]);
     check(r"ghp\\u005f16C7", &[r"ghp\u005f16C7"]);
     check(r"C:\\dir\\file", &[]);
-    // Any number of them, without a step deeper for each.
+    // Any number of them, without an extra level for each.
     let many = "\\".repeat(100_000);
     check(&format!("{many}u005f"), &[&format!("{}u005f", "\\".repeat(50_000))]);
 }
 
-/// Only what a terminal takes for one sequence is passed over, not text behind it.
+/// Only a complete terminal sequence is skipped, not the text behind it.
 #[test]
-fn a_sequence_without_an_end_is_one_character() {
+fn unterminated_sequence_is_one_character() {
     check("a\u{1b}[0;1 b\u{1b}]c\u{1b}", &["a[0;1 b]c"]);
     check("a\u{9b}31mb\u{9b}31 c\u{9d}0;x\u{7}d\u{1b}]8;;x\u{1b}\\e", &["ab31 cde"]);
 }
 
 #[test]
-fn what_is_cut_off_stays() {
+fn truncated_escape_stays() {
     check(r"%5 %5G \u00 \u{} \x4 &#; &#x; \ud835 %", &[]);
     check("a%5F%5", &["a_%5"]);
 }
 
-/// A line end before a word of a sentence is none.
+/// An escaped line end before a word of a sentence is ignored.
 #[test]
-fn a_line_end_before_a_token_or_a_name_is_undone() {
+fn line_end_before_a_token_or_name_is_decoded() {
     check(r"x: \ndapi0123456789", &["x: \ndapi0123456789"]);
     check(r"x: \tpwd=1 \npass: x", &["x: \tpwd=1 \npass: x"]);
     check("Hello%20dapi0123456789", &["Hello dapi0123456789"]);
@@ -64,21 +64,21 @@ fn a_line_end_before_a_token_or_a_name_is_undone() {
 }
 
 #[test]
-fn places_are_told_in_the_original() {
+fn spans_refer_to_the_original() {
     let text = "x ab%5Fcd y";
     let mut seen = None;
-    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..7)));
+    unfold(text.as_bytes(), &mut UnfoldBuffers::default(), |view| seen = view.original(&(2..7)));
     assert_eq!(seen, Some((2..9, Encoding::Url)));
-    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original(&(2..4)));
+    unfold(text.as_bytes(), &mut UnfoldBuffers::default(), |view| seen = view.original(&(2..4)));
     assert_eq!(seen, None, "nothing was undone there");
-    unfold(text.as_bytes(), &mut Room::default(), |view| seen = view.original_or_beside(&(2..4)));
+    unfold(text.as_bytes(), &mut UnfoldBuffers::default(), |view| seen = view.original_or_beside(&(2..4)));
     assert_eq!(seen, Some((2..4, Encoding::Url)), "but beside it");
 }
 
 #[test]
-fn distant_places_have_views_of_their_own() {
+fn distant_places_have_separate_views() {
     let text = format!("a%5Fb{}c%5Fd", " word".repeat(200));
     let mut views = 0;
-    unfold(text.as_bytes(), &mut Room::default(), |_| views += 1);
+    unfold(text.as_bytes(), &mut UnfoldBuffers::default(), |_| views += 1);
     assert_eq!(views, 2);
 }

@@ -1,11 +1,11 @@
-//! What is encoded is found at every alignment, in each alphabet, and covered as a whole.
+//! Encoded keywords are found at every alignment, in each alphabet, and covered completely.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use super::*;
 
 #[test]
-fn fixed_characters_stand_in_every_encoding() {
+fn fixed_characters_occur_in_every_encoding() {
     for prefix in ["", "a", "ab", "abc", "abcd"] {
         for (before, after) in [(b'0', b'9'), (0xff, 0xff), (0, 0)] {
             let mut bytes = vec![before; prefix.len()];
@@ -22,19 +22,19 @@ fn fixed_characters_stand_in_every_encoding() {
 }
 
 #[test]
-fn alphabets_differ_only_where_they_differ() {
+fn equal_alphabets_give_one_needle() {
     assert_eq!(fixed_base64(b"ghp_", 0).len(), 1);
     assert_eq!(fixed_base64(b"??>>", 0).len(), 2);
 }
 
 fn exact(text: &[u8]) -> Keyword {
-    Keyword { text: text.into(), case: Case::Exact }
+    Keyword { text: text.into(), case: KeywordCase::Exact }
 }
 
-/// No spelling is left out, and none is there twice.
+/// Every spelling occurs exactly once.
 #[test]
-fn a_word_in_any_case_begins_in_every_spelling() {
-    let folded = |text: &[u8]| Keyword { text: text.into(), case: Case::Ignored }.beginnings();
+fn case_insensitive_keyword_has_every_spelling() {
+    let folded = |text: &[u8]| Keyword { text: text.into(), case: KeywordCase::Ignored }.beginnings();
     let mut spelled = folded(b"a-bcde");
     spelled.sort_unstable();
     let told: Vec<String> = spelled.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect();
@@ -45,7 +45,7 @@ fn a_word_in_any_case_begins_in_every_spelling() {
 
 #[track_caller]
 fn check_run(hay: &str, at: usize, offset: usize, expect: Option<(&str, &str)>) {
-    let run = run(hay.as_bytes(), at, Coding::Base64 { offset }, &exact(b"ghp_"));
+    let run = run(hay.as_bytes(), at, LiteralCoding::Base64 { offset }, &exact(b"ghp_"));
     let told = run.map(|run| {
         (hay[run.span.clone()].to_owned(), String::from_utf8_lossy(&run.decoded(hay.as_bytes())).into_owned())
     });
@@ -53,14 +53,14 @@ fn check_run(hay: &str, at: usize, offset: usize, expect: Option<(&str, &str)>) 
 }
 
 #[test]
-fn a_run_reaches_as_far_as_its_alphabet() {
+fn run_extends_as_far_as_its_alphabet() {
     let text = BASE64_STANDARD.encode("ghp_0123456789abcdef");
     let bare = text.trim_end_matches('=');
     check_run(&format!("<{text}>"), 1, 0, Some((bare, "ghp_0123456789abcdef")));
 }
 
 #[test]
-fn what_only_begins_like_it_is_no_run() {
+fn partial_keyword_is_not_a_run() {
     let binary = BASE64_STANDARD.encode(b"ghp_\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09");
     check_run(&binary, 0, 0, None);
     check_run("Z2hwX", 0, 0, None);
@@ -70,9 +70,9 @@ fn what_only_begins_like_it_is_no_run() {
 #[test]
 fn padding_is_covered_and_long_runs_are_covered_in_part() {
     let text = BASE64_STANDARD.encode("ghp_0123456789abcdef");
-    let short = run(text.as_bytes(), 0, Coding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
+    let short = run(text.as_bytes(), 0, LiteralCoding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
     assert_eq!(short.covering(text.as_bytes(), &(0..4)), 0..text.len());
     let long = BASE64_STANDARD.encode(format!("{}ghp_0123456789abcdef", "x".repeat(6000)));
-    let long_run = run(long.as_bytes(), 8000, Coding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
+    let long_run = run(long.as_bytes(), 8000, LiteralCoding::Base64 { offset: 0 }, &exact(b"ghp_")).unwrap();
     assert_eq!(long_run.covering(long.as_bytes(), &(6000..6004)), 8000..8008);
 }

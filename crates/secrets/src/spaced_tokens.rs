@@ -1,15 +1,15 @@
-//! How does a token read whose characters were set apart, `g h p _`?
+//! Reassembles tokens whose characters are separated by white space: `g h p _`.
 
 use std::ops::Range;
 
-use crate::{finding::Encoding, view::View};
+use crate::{finding::Encoding, view::TextView};
 
-/// Calls `each` with every run of single characters that white space separates: once as it is, and once with the
-/// characters at its ends that touch a word and may belong to either.
-pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
+/// Calls `each` with every run of single characters separated by white space: once as it is, and once with adjacent
+/// characters that touch a word and may belong to either.
+pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&TextView)) {
     let mut done = 0;
-    let mut view = View::default();
-    // What is long enough to be a token holds one of these blocks, wherever it lies.
+    let mut view = TextView::default();
+    // Every run that is long enough to be a token contains one of these blocks.
     for (index, block) in hay.as_chunks::<BLOCK>().0.iter().enumerate() {
         if !is_spread(block) {
             continue;
@@ -35,9 +35,9 @@ pub(crate) fn spread(hay: &[u8], mut each: impl FnMut(&View)) {
     }
 }
 
-/// Whether no two bytes that touch are both visible, and some are. May say yes too often.
+/// Whether no two adjacent bytes are both visible, and some are. May have false positives.
 fn is_spread(block: &[u8; BLOCK]) -> bool {
-    // Most blocks are ruled out by their first half.
+    // The first half rules out most blocks.
     let are_apart = |eight: &[u8; 8]| {
         let visible = visible(*eight);
         visible & visible >> 8 == 0
@@ -46,14 +46,14 @@ fn is_spread(block: &[u8; BLOCK]) -> bool {
     halves.iter().all(are_apart) && halves.iter().any(|eight| visible(*eight) != 0)
 }
 
-/// The high bit of every byte that is visible.
+/// The high bit of every visible byte.
 fn visible(eight: [u8; 8]) -> u64 {
     let bytes = u64::from_le_bytes(eight);
     let white = bytes.wrapping_sub(0x2121_2121_2121_2121) & !bytes & HIGH_BITS;
     !white & HIGH_BITS
 }
 
-/// The run of single characters around `at`, not before `floor`. Begins and ends with white space, or where the text does.
+/// The run of single characters around `at`, not before `floor`. Begins and ends with white space or with the text.
 fn run(hay: &[u8], at: usize, floor: usize) -> Range<usize> {
     let before = hay.get(floor..at).unwrap_or_default();
     let after = hay.get(at..).unwrap_or_default();
@@ -62,7 +62,7 @@ fn run(hay: &[u8], at: usize, floor: usize) -> Range<usize> {
     at - singles(before.iter().rev().skip(skip))..at + skip + singles(after.iter().skip(skip))
 }
 
-/// How many bytes from here are single characters and white space between them.
+/// The number of bytes from here that are single characters and white space between them.
 fn singles<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
     let (mut gap, mut length, mut last) = (0, 0, b' ');
     for byte in bytes {
@@ -72,7 +72,7 @@ fn singles<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
             break;
         }
         if is_visible(*byte) && follows_visible {
-            // The one before begins a word.
+            // The previous character begins a word.
             return length - 1;
         }
         length += 1;
@@ -81,7 +81,7 @@ fn singles<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
     length
 }
 
-fn render(hay: &[u8], range: &Range<usize>, view: &mut View) {
+fn render(hay: &[u8], range: &Range<usize>, view: &mut TextView) {
     view.clear();
     for at in range.clone() {
         if let Some(byte) = hay.get(at).filter(|byte| is_visible(**byte)) {
@@ -97,7 +97,7 @@ fn is_visible(byte: u8) -> bool {
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 const MAX_GAP: usize = 4;
 const SHORTEST: usize = 16;
-/// INVARIANT: sixteen characters with white space between them are 31 bytes, and hold a whole block that begins at a multiple of it.
+/// INVARIANT: sixteen characters with white space between them are 31 bytes, and contain a whole aligned block.
 const BLOCK: usize = 16;
 
 #[cfg(test)]

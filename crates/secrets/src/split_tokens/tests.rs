@@ -1,4 +1,4 @@
-//! Which tokens are joined, and how they read then.
+//! Joining split tokens.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn string_literals_are_joined() {
 }
 
 #[test]
-fn sums_and_short_words_are_not() {
+fn sums_and_short_words_are_not_joined() {
     check("0123456789 + abcdefghij", &[]);
     check("the words\nof a text", &[]);
     check("0123456789,\nabcdefghij", &[]);

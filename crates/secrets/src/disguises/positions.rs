@@ -1,21 +1,21 @@
-//! Where may something stand that reads otherwise than it is written?
+//! Finds the positions where a disguise may begin.
 //!
-//! One pass for everything, a block at a time and without leaving early, so that the compiler looks at many bytes at once. Most
-//! blocks are passed over without a look at their single bytes.
+//! One pass, block by block without early exit, so the compiler can vectorise it. Most blocks are skipped without
+//! examining single bytes.
 
-/// What may begin with a byte.
+/// The kind of disguise that may begin with a byte.
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Odd {
-    /// An escape, a byte in percent signs, an entity.
+pub(super) enum DisguiseKind {
+    /// An escape, percent-encoding or an entity.
     Escape,
-    /// A control that does not lay out text: a terminal shows nothing for it.
+    /// A control character without layout effect: a terminal shows nothing for it.
     Control,
-    /// A character of the table of those that pretend to be others.
+    /// A character of the look-alike table.
     Character,
 }
 
-/// Calls `each` with every such place, in order.
-pub(super) fn odd_places(hay: &[u8], mut each: impl FnMut(usize, Odd)) {
+/// Calls `each` with every such position, in order.
+pub(super) fn disguise_positions(hay: &[u8], mut each: impl FnMut(usize, DisguiseKind)) {
     let mut tell = |from: usize, mut odd: u64| {
         while odd != 0 {
             let at = from + odd.trailing_zeros() as usize;
@@ -25,7 +25,7 @@ pub(super) fn odd_places(hay: &[u8], mut each: impl FnMut(usize, Odd)) {
             }
         }
     };
-    // The last block has nothing to look one byte further into.
+    // The last block has no following byte.
     let blocks = hay.len().saturating_sub(1) / BLOCK;
     let next = hay.get(1..).unwrap_or_default().as_chunks().0;
     for (index, (block, next)) in hay.as_chunks().0.iter().zip(next).enumerate() {
@@ -36,8 +36,8 @@ pub(super) fn odd_places(hay: &[u8], mut each: impl FnMut(usize, Odd)) {
     tell(blocks * BLOCK, bits(&odd_bytes(&block, &next)));
 }
 
-/// One for each byte that is odd. `next` is the same block one byte further: an `&` is in every second line of some languages,
-/// and begins an entity only before two bytes.
+/// One for each odd byte. `next` is the same block shifted by one byte: `&` is frequent in some languages and begins an
+/// entity only before two bytes.
 fn odd_bytes(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> [u8; BLOCK] {
     let mut odd = [0; BLOCK];
     for ((odd, byte), next) in odd.iter_mut().zip(block).zip(next) {
@@ -54,16 +54,16 @@ fn odd_bytes(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> [u8; BLOCK] {
     odd
 }
 
-/// One or zero, in numbers: a condition that may leave early would be asked for each byte.
+/// Returns one or zero without branches: an early exit would prevent vectorisation.
 fn is_one_of<const N: usize>(byte: u8, of: [u8; N]) -> u8 {
     of.iter().fold(0, |any, one| any | u8::from(byte == *one))
 }
 
-fn odd_byte(byte: u8) -> Odd {
+fn odd_byte(byte: u8) -> DisguiseKind {
     match byte {
-        b'%' | b'\\' | b'&' => Odd::Escape,
-        _ if byte.is_ascii() => Odd::Control,
-        _ => Odd::Character,
+        b'%' | b'\\' | b'&' => DisguiseKind::Escape,
+        _ if byte.is_ascii() => DisguiseKind::Control,
+        _ => DisguiseKind::Character,
     }
 }
 
@@ -71,7 +71,7 @@ fn odd_byte(byte: u8) -> Odd {
 fn bits(bytes: &[u8; BLOCK]) -> u64 {
     let eights = bytes.as_chunks::<8>().0;
     eights.iter().rev().fold(0, |bits, eight| {
-        // Multiplied, every byte ends up in its own bit of the highest byte.
+        // The multiplication moves every byte to its own bit of the highest byte.
         bits << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
     })
 }
@@ -82,7 +82,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     block
 }
 
-/// With these bytes begin the characters of the table; those of most of the world's scripts begin with others.
+/// The lead bytes of all characters in the table; most scripts use other ones.
 const LEADS: [u8; 11] = [0xc2, 0xcc, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xea, 0xef, 0xf0, 0xf3];
 const BLOCK: usize = 64;
 
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// The same, a byte at a time.
+    /// The same, byte by byte.
     fn one_by_one(hay: &[u8]) -> Vec<usize> {
         let is_odd = |at: &usize| match hay.get(*at..).unwrap_or_default() {
             [b'%' | b'\\', ..] | [b'&', b'#' | b'q', ..] => true,
@@ -105,12 +105,12 @@ mod tests {
     #[track_caller]
     fn check(hay: &[u8]) {
         let mut places = Vec::new();
-        odd_places(hay, |at, _| places.push(at));
+        disguise_positions(hay, |at, _| places.push(at));
         assert_eq!(places, one_by_one(hay), "{hay:?}");
     }
 
     #[test]
-    fn every_byte_is_seen_wherever_it_stands() {
+    fn every_byte_is_found_at_every_position() {
         for byte in 0..=u8::MAX {
             for length in [1, 63, 64, 65, 128, 129] {
                 for at in [0, 1, 62, 63, 64, 127, 128].into_iter().filter(|at| *at < length) {
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_mixture_is_seen(hay in prop::collection::vec(prop::sample::select(&b"%\\&#qa \n\r\t\x0b\x7f\0\xc2\xe2\xbf"[..]), 0..300)) {
+        fn any_mixture_is_found(hay in prop::collection::vec(prop::sample::select(&b"%\\&#qa \n\r\t\x0b\x7f\0\xc2\xe2\xbf"[..]), 0..300)) {
             check(&hay);
         }
     }
