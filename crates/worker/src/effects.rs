@@ -86,7 +86,7 @@ fn fetched(call: &CallState, op: Op, id: &str) -> Result<HelperAnswer, HelperErr
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FetchWish {
+struct FetchParameters {
     method: String,
     url: String,
     headers: Vec<(String, String)>,
@@ -98,9 +98,9 @@ struct FetchWish {
 }
 
 fn fetch_call(text: &str, body: Vec<u8>) -> Result<FetchCall, HelperError> {
-    let wish: FetchWish = serde_json::from_str(text)
+    let parameters: FetchParameters = serde_json::from_str(text)
         .map_err(|error| HelperError::invalid("fetch", "invalid-request", error.to_string()))?;
-    let redirect = match wish.redirect.as_str() {
+    let redirect = match parameters.redirect.as_str() {
         "follow" => Redirect::Follow,
         "error" => Redirect::Error,
         "manual" => Redirect::Manual,
@@ -110,29 +110,33 @@ fn fetch_call(text: &str, body: Vec<u8>) -> Result<FetchCall, HelperError> {
         }
     };
     Ok(FetchCall {
-        method: wish.method,
-        url: wish.url,
-        headers: wish.headers,
-        body: wish.has_body.then_some(body),
+        method: parameters.method,
+        url: parameters.url,
+        headers: parameters.headers,
+        body: parameters.has_body.then_some(body),
         redirect,
-        timeout_ms: wish.timeout_ms,
-        start_index: wish.start_index,
-        max_length: wish.max_length,
+        timeout_ms: parameters.timeout_ms,
+        start_index: parameters.start_index,
+        max_length: parameters.max_length,
     })
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileWish {
+struct FileParameters {
     function: String,
     arguments: Vec<String>,
     options: Vec<(String, String)>,
 }
 
 fn file_call(text: &str) -> Result<FileCall, HelperError> {
-    let wish: FileWish = serde_json::from_str(text)
+    let parameters: FileParameters = serde_json::from_str(text)
         .map_err(|error| HelperError::invalid("safety.fs", "invalid-request", error.to_string()))?;
-    Ok(FileCall { function: wish.function, arguments: wish.arguments, options: wish.options })
+    Ok(FileCall {
+        function: parameters.function,
+        arguments: parameters.arguments,
+        options: parameters.options,
+    })
 }
 
 const BYTE_ORDER_MARK: char = '\u{feff}';

@@ -25,7 +25,7 @@ pub struct ScriptMachine {
 }
 
 /// A fresh instance that has not run anything. Good for one call.
-pub struct Fresh {
+pub struct FreshInstance {
     store: Store<CallState>,
     instance: Instance,
     memory: Memory,
@@ -59,7 +59,7 @@ impl ScriptMachine {
     }
 
     /// Creates an instance before the request arrives, so requests do not wait for it.
-    pub fn fresh(&self) -> Result<Fresh, MachineError> {
+    pub fn fresh(&self) -> Result<FreshInstance, MachineError> {
         let mut store = Store::new(&self.engine, CallState::idle());
         store.limiter(|call| call);
         store.set_fuel(u64::MAX)?;
@@ -70,7 +70,7 @@ impl ScriptMachine {
             .ok_or_else(|| wasmtime::format_err!("the engine exports no memory"))?;
         let alloc = instance.get_typed_func::<u32, u32>(&mut store, "engine_alloc")?;
         let run = instance.get_typed_func(&mut store, "engine_run")?;
-        Ok(Fresh { store, instance, memory, alloc, run })
+        Ok(FreshInstance { store, instance, memory, alloc, run })
     }
 
     /// Evaluates a tool once and keeps the pages that this changed. The code has no effects here, and the limits of its
@@ -94,15 +94,15 @@ impl ScriptMachine {
     /// Runs the tool of `image` in `fresh`.
     pub fn run(
         &self,
-        mut fresh: Fresh,
+        mut fresh: FreshInstance,
         image: &Image,
         run: &Run,
         effects: Box<dyn EffectPort>,
-    ) -> (Done, Fresh) {
+    ) -> (Done, FreshInstance) {
         let busy = self.ticker.busy();
         let outcome = fresh
             .limit(&run.limits)
-            .and_then(|()| fresh.lay(image))
+            .and_then(|()| fresh.apply_image(image))
             .and_then(|()| fresh.enter_run(run, effects));
         drop(busy);
         let ending = fresh.ending(outcome);
@@ -129,7 +129,7 @@ struct EngineOutcome {
     text: Option<Vec<u8>>,
 }
 
-impl Fresh {
+impl FreshInstance {
     fn limit(&mut self, limits: &RunLimits) -> Result<(), MachineError> {
         self.store.set_fuel(limits.fuel)?;
         self.store.set_epoch_deadline(ticker::ticks(limits.timeout_ms));
@@ -137,17 +137,17 @@ impl Fresh {
         Ok(())
     }
 
-    fn lay(&mut self, image: &Image) -> Result<(), MachineError> {
+    fn apply_image(&mut self, image: &Image) -> Result<(), MachineError> {
         let missing = image.memory_pages().saturating_sub(self.memory.size(&self.store));
         if missing > 0 {
             self.memory.grow(&mut self.store, missing)?;
         }
-        image.lay_over(self.memory.data_mut(&mut self.store))
+        image.apply_to(self.memory.data_mut(&mut self.store))
     }
 
     fn enter_load(&mut self, load: &Load) -> Result<EngineOutcome, MachineError> {
-        let (source, source_len) = self.hand_over(load.source.as_bytes())?;
-        let (names, names_len) = self.hand_over(load.names.as_bytes())?;
+        let (source, source_len) = self.copy_in(load.source.as_bytes())?;
+        let (names, names_len) = self.copy_in(load.names.as_bytes())?;
         let enter =
             self.instance.get_typed_func::<(u32, u32, u32, u32, u32), u32>(&mut self.store, "engine_load")?;
         let at = enter.call(&mut self.store, (source, source_len, names, names_len, load.grants))?;
@@ -155,7 +155,7 @@ impl Fresh {
     }
 
     fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<EngineOutcome, MachineError> {
-        let (arguments, len) = self.hand_over(run.arguments.as_bytes())?;
+        let (arguments, len) = self.copy_in(run.arguments.as_bytes())?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
         let at = self.run.call(&mut self.store, (arguments, len, run.seed, heap))?;
@@ -163,7 +163,7 @@ impl Fresh {
     }
 
     /// Copies `bytes` into the linear memory, with the trailing NUL that QuickJS needs.
-    fn hand_over(&mut self, bytes: &[u8]) -> Result<(u32, u32), MachineError> {
+    fn copy_in(&mut self, bytes: &[u8]) -> Result<(u32, u32), MachineError> {
         let len = u32::try_from(bytes.len())?;
         let at = self.alloc.call(&mut self.store, len.saturating_add(1))?;
         if at == 0 {
@@ -248,9 +248,9 @@ impl std::fmt::Debug for ScriptMachine {
     }
 }
 
-impl std::fmt::Debug for Fresh {
+impl std::fmt::Debug for FreshInstance {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Fresh").finish_non_exhaustive()
+        formatter.debug_struct("FreshInstance").finish_non_exhaustive()
     }
 }
 

@@ -7,7 +7,7 @@ use toolgate_sandbox::{
     wire::{Effect, EffectAnswer, FromWorker, HEADER, Load, Run, ToWorker, body_length},
 };
 
-use crate::machine::{EffectPort, Fresh, Image, LinkLost, ScriptMachine};
+use crate::machine::{EffectPort, FreshInstance, Image, LinkLost, ScriptMachine};
 
 /// Turns this process into a worker if it was started as one. Must be the first call in `main`, before any thread
 /// exists.
@@ -15,12 +15,12 @@ pub fn run_if_worker() {
     if std::env::args_os().next().is_some_and(|name| name == WORKER_NAME) {
         // A panic message would be written to a closed descriptor, which the sandbox reports as an escape attempt.
         panic::set_hook(Box::new(|_| leave(PANICKED)));
-        leave(if live().is_ok() { 0 } else { FAILED });
+        leave(if run_worker().is_ok() { 0 } else { FAILED });
     }
 }
 
 /// Errors are not reported: the gateway sees the exit code and the closed socket.
-fn live() -> Result<(), WorkerEnded> {
+fn run_worker() -> Result<(), WorkerEnded> {
     let ToWorker::Start(start) = receive()? else { return Err(WorkerEnded) };
     let namespaces = if start.namespaces { Namespaces::Enter } else { Namespaces::DangerouslySkip };
     let jail = WorkerJail {
@@ -60,9 +60,9 @@ fn serve(machine: &ScriptMachine, tools: &mut ToolCache) -> Result<Infallible, W
 fn answer(
     machine: &ScriptMachine,
     tools: &mut ToolCache,
-    fresh: Fresh,
+    fresh: FreshInstance,
     run: &Run,
-) -> Result<Option<Fresh>, WorkerEnded> {
+) -> Result<Option<FreshInstance>, WorkerEnded> {
     let (image, fresh) = if let Some(image) = tools.find(&run.key) {
         (image, fresh)
     } else {

@@ -72,11 +72,11 @@ fn mac<D: EagerHash>(key: &[u8], data: &[u8]) -> Result<Hmac<D>, HelperError> {
 
 /// Text: `{keyLength, ivLength, aadLength}`. Bytes: key, initialisation vector, additional data, plaintext.
 pub fn aes_gcm_encrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
-    let sealing = Sealing::read("crypto.subtle.encrypt", text, bytes)?;
-    let sealed = match sealing.key.len() {
-        16 => sealing.seal::<AesGcm<Aes128, U12>>(),
-        24 => sealing.seal::<AesGcm<Aes192, U12>>(),
-        _ => sealing.seal::<AesGcm<Aes256, U12>>(),
+    let input = AesGcmInput::read("crypto.subtle.encrypt", text, bytes)?;
+    let sealed = match input.key.len() {
+        16 => input.seal::<AesGcm<Aes128, U12>>(),
+        24 => input.seal::<AesGcm<Aes192, U12>>(),
+        _ => input.seal::<AesGcm<Aes256, U12>>(),
     };
     sealed.map(HelperAnswer::Bytes).ok_or_else(|| {
         let message = "encryption failed: the key has 16, 24 or 32 bytes and the data less than 64 GiB";
@@ -86,11 +86,11 @@ pub fn aes_gcm_encrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperE
 
 /// Like `aes_gcm_encrypt`, with the ciphertext and its tag.
 pub fn aes_gcm_decrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperError> {
-    let sealing = Sealing::read("crypto.subtle.decrypt", text, bytes)?;
-    let opened = match sealing.key.len() {
-        16 => sealing.open::<AesGcm<Aes128, U12>>(),
-        24 => sealing.open::<AesGcm<Aes192, U12>>(),
-        _ => sealing.open::<AesGcm<Aes256, U12>>(),
+    let input = AesGcmInput::read("crypto.subtle.decrypt", text, bytes)?;
+    let opened = match input.key.len() {
+        16 => input.open::<AesGcm<Aes128, U12>>(),
+        24 => input.open::<AesGcm<Aes192, U12>>(),
+        _ => input.open::<AesGcm<Aes256, U12>>(),
     };
     // One message for every cause, because details would help an attacker.
     opened.map(HelperAnswer::Bytes).ok_or_else(|| {
@@ -100,15 +100,15 @@ pub fn aes_gcm_decrypt(text: &str, bytes: &[u8]) -> Result<HelperAnswer, HelperE
     })
 }
 
-struct Sealing<'bytes> {
+struct AesGcmInput<'bytes> {
     key: &'bytes [u8],
     iv: &'bytes [u8; 12],
     payload: Payload<'bytes, 'bytes>,
 }
 
-impl<'bytes> Sealing<'bytes> {
+impl<'bytes> AesGcmInput<'bytes> {
     fn read(helper: &str, text: &str, bytes: &'bytes [u8]) -> Result<Self, HelperError> {
-        let asked: SealQuestion = question(helper, text)?;
+        let asked: AesGcmQuestion = question(helper, text)?;
         let (key, rest) = part(helper, bytes, asked.key)?;
         let (iv, rest) = part(helper, rest, asked.iv)?;
         let (aad, msg) = part(helper, rest, asked.aad)?;
@@ -228,7 +228,7 @@ struct HmacQuestion {
 
 /// The length of each part.
 #[derive(Deserialize)]
-struct SealQuestion {
+struct AesGcmQuestion {
     #[serde(rename = "keyLength")]
     key: usize,
     #[serde(rename = "ivLength")]

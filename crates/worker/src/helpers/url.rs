@@ -27,11 +27,11 @@ pub fn set(text: &str) -> Result<HelperAnswer, HelperError> {
     }
     let Ok(mut url) = Url::parse(&href) else { return Ok(HelperAnswer::Nothing) };
     change(&mut url, part, &value);
-    Ok(settled(&url).as_ref().map_or(HelperAnswer::Nothing, parts))
+    Ok(reparsed(&url).as_ref().map_or(HelperAnswer::Nothing, parts))
 }
 
 /// Parses the changed URL again. Ignores a change that would turn a part of the path into the host, or the reverse.
-fn settled(url: &Url) -> Option<Url> {
+fn reparsed(url: &Url) -> Option<Url> {
     let authority = |url: &Url| url[..Position::BeforePath].to_owned();
     Url::parse(url.as_str()).ok().filter(|read| authority(read) == authority(url))
 }

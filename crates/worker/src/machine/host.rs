@@ -38,7 +38,7 @@ fn call(
     caller.data_mut().count_question((text_len as usize).saturating_add(bytes_len as usize))?;
     let text = text_of(read(&mut caller, text, text_len)?);
     let bytes = read(&mut caller, bytes, bytes_len)?;
-    spend(&mut caller, helpers::charge(op, &text, &bytes))?;
+    charge_fuel(&mut caller, helpers::charge(op, &text, &bytes))?;
     let answer = match op {
         Op::Console => {
             let mut line = text;
@@ -69,7 +69,7 @@ fn call(
         Err(error) => (4, error.to_json().into_bytes()),
     };
     let length = u32::try_from(answer.len())?;
-    spend(&mut caller, u64::from(length).saturating_mul(2))?;
+    charge_fuel(&mut caller, u64::from(length).saturating_mul(2))?;
     caller.data_mut().hold(answer)?;
     Ok(u64::from(length) | kind << 32)
 }
@@ -123,7 +123,7 @@ fn clock(mut caller: Caller<'_, CallState>, clock: i32, _precision: i64, into: u
 }
 
 /// Charges fuel for native work as for the engine's own.
-fn spend(caller: &mut Caller<'_, CallState>, cost: u64) -> Result<()> {
+fn charge_fuel(caller: &mut Caller<'_, CallState>, cost: u64) -> Result<()> {
     let left = caller.get_fuel()?;
     if let Some(left) = left.checked_sub(cost) {
         return caller.set_fuel(left);

@@ -22,7 +22,7 @@ impl Image {
         Self { pages: pages.collect(), memory_bytes: loaded.len() }
     }
 
-    pub fn lay_over(&self, memory: &mut [u8]) -> Result<(), Error> {
+    pub fn apply_to(&self, memory: &mut [u8]) -> Result<(), Error> {
         for (start, page) in &self.pages {
             match memory.get_mut(*start..*start + page.len()) {
                 Some(target) => target.copy_from_slice(page),

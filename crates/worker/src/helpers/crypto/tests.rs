@@ -97,7 +97,7 @@ fn only_the_whole_signature_verifies() {
     assert_eq!(verify(&key, &changed, &data), no);
 }
 
-fn sealing(key: &[u8], iv: &[u8], aad: &[u8], data: &[u8]) -> (String, Vec<u8>) {
+fn input(key: &[u8], iv: &[u8], aad: &[u8], data: &[u8]) -> (String, Vec<u8>) {
     let asked = json!({ "keyLength": key.len(), "ivLength": iv.len(), "aadLength": aad.len() });
     (asked.to_string(), [key, iv, aad, data].concat())
 }
@@ -131,9 +131,9 @@ const GCM_TEXT: &str = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d
 #[test]
 fn encryption_of_the_gcm_paper() {
     for (key, sealed) in GCM {
-        let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(GCM_TEXT));
+        let (asked, bytes) = input(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(GCM_TEXT));
         check(aes_gcm_encrypt(&asked, &bytes), sealed);
-        let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(sealed));
+        let (asked, bytes) = input(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(sealed));
         check(aes_gcm_decrypt(&asked, &bytes), GCM_TEXT);
     }
 }
@@ -141,24 +141,24 @@ fn encryption_of_the_gcm_paper() {
 #[test]
 fn changed_ciphertext_is_refused() {
     let (key, sealed) = GCM[2];
-    let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(sealed));
+    let (asked, bytes) = input(&unhex(key), &unhex(GCM_IV), &unhex(GCM_AAD), &unhex(sealed));
     for at in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[at] ^= 0x80;
         check_refused(aes_gcm_decrypt(&asked, &changed), "decryption-failed");
     }
-    let (asked, bytes) = sealing(&unhex(key), &unhex(GCM_IV), b"", b"short");
+    let (asked, bytes) = input(&unhex(key), &unhex(GCM_IV), b"", b"short");
     check_refused(aes_gcm_decrypt(&asked, &bytes), "decryption-failed");
 }
 
 #[test]
 fn keys_and_vectors_of_other_sizes_are_refused() {
     for size in [0, 8, 13, 16] {
-        let (asked, bytes) = sealing(&[0; 16], &vec![0; size], b"", b"text");
+        let (asked, bytes) = input(&[0; 16], &vec![0; size], b"", b"text");
         check_refused(aes_gcm_encrypt(&asked, &bytes), "invalid-iv");
     }
     for size in [0, 15, 17, 31, 33, 64] {
-        let (asked, bytes) = sealing(&vec![0; size], &[0; 12], b"", b"text");
+        let (asked, bytes) = input(&vec![0; size], &[0; 12], b"", b"text");
         check_refused(aes_gcm_encrypt(&asked, &bytes), "encryption-failed");
     }
 }

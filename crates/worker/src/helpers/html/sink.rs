@@ -103,7 +103,7 @@ impl HtmlPage {
     }
 
     fn add(&self, kind: HtmlNodeKind) -> usize {
-        self.weigh(kind.bytes().saturating_add(NODE_BYTES));
+        self.add_bytes(kind.bytes().saturating_add(NODE_BYTES));
         let mut nodes = self.nodes.borrow_mut();
         nodes.push(HtmlNode { kind, parent: None, children: Vec::new() });
         nodes.len() - 1
@@ -115,7 +115,7 @@ impl HtmlPage {
         Handle { node: self.add(kind), name }
     }
 
-    fn weigh(&self, bytes: usize) {
+    fn add_bytes(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
@@ -150,7 +150,7 @@ impl HtmlPage {
             return false;
         };
         known.push_str(text);
-        self.weigh(text.len());
+        self.add_bytes(text.len());
         true
     }
 
@@ -251,7 +251,7 @@ impl TreeSink for HtmlPage {
         for (name, value) in attributes.into_iter().map(plain) {
             // Only `html` and `body` get here. The limit keeps pages with a thousand of them fast.
             if known.len() < MAX_MERGED && !known.iter().any(|(known, _)| *known == name) {
-                self.weigh(attribute_bytes(&name, &value));
+                self.add_bytes(attribute_bytes(&name, &value));
                 known.push((name, value));
             }
         }
