@@ -60,6 +60,15 @@ impl Template {
         })
     }
 
+    /// The text without its references.
+    pub(crate) fn literal(&self) -> String {
+        let literals = self.parts.iter().map(|part| match part {
+            Part::Literal(text) => text.as_str(),
+            Part::Variable(_) => "",
+        });
+        literals.collect()
+    }
+
     /// A value without references, which the author wrote into the document.
     pub fn is_literal(&self) -> bool {
         self.names().next().is_none()
