@@ -5,13 +5,13 @@ use toolgate_secrets::{Detector, Encoding, Finding, Tier};
 use uuid::Uuid;
 
 use super::{
-    report::Report,
+    report::LintReport,
     show::{listed, shown},
-    trail::{Trail, strings_and_keys},
+    value_path::{ValuePath, strings_and_keys},
 };
 use crate::{Code, Pointer, placeholder::Template};
 
-pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
+pub(super) fn check(document: &Map<String, Value>, report: &mut LintReport<'_>) {
     let detector = match Detector::shipped() {
         Ok(detector) => detector,
         Err(error) => {
@@ -20,37 +20,37 @@ pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
             return;
         }
     };
-    let root = Trail::Root;
+    let root = ValuePath::Root;
     let is_uuid = |value: &Value| value.as_str().is_some_and(|id| Uuid::try_parse(id).is_ok());
     for (key, value) in document.iter().filter(|(key, value)| *key != "toolId" || !is_uuid(value)) {
-        let mut visit = |text: &str, trail: &Trail<'_>| {
-            let is_key = trail.is_key(text);
+        let mut visit = |text: &str, location: &ValuePath<'_>| {
+            let is_key = location.is_key(text);
             let mut found = find(&detector, text);
             if found.names.is_empty() && !is_key && is_configuration(key) {
-                found.names.extend(trail.name().and_then(|name| literal_under(&detector, name, text)));
+                found.names.extend(location.name().and_then(|name| literal_under(&detector, name, text)));
             }
             if found.names.is_empty() {
                 return;
             }
             // The pointer to a key would repeat the secret.
-            let at = if is_key { trail.parent_pointer() } else { trail.pointer() };
+            let at = if is_key { location.parent_pointer() } else { location.pointer() };
             let message = format!("this looks like a secret: {}", listed(&found.names));
-            if found.has_known_format || is_shown_to_models(key, trail) {
+            if found.has_known_format || is_shown_to_models(key, location) {
                 report.add_blocking(Code::LintSecretText, at, message, REMEDY);
             } else {
                 report.add(Code::LintSecretText, at, message, REMEDY);
             }
         };
-        let trail = root.key(key);
-        visit(key, &trail);
-        strings_and_keys(value, &trail, &mut visit);
+        let location = root.key(key);
+        visit(key, &location);
+        strings_and_keys(value, &location, &mut visit);
     }
 }
 
 /// Whether MCP clients see the text. There, any suspected secret blocks publishing.
-fn is_shown_to_models(key: &str, trail: &Trail<'_>) -> bool {
+fn is_shown_to_models(key: &str, location: &ValuePath<'_>) -> bool {
     match key {
-        "params" => matches!(trail.name(), Some("name" | "description")),
+        "params" => matches!(location.name(), Some("name" | "description")),
         _ => super::poison::SHOWN_TEXTS.contains(&key) || super::poison::SHOWN_TREES.contains(&key),
     }
 }
@@ -79,7 +79,7 @@ fn find(detector: &Detector, text: &str) -> TextSecrets {
     }
 }
 
-/// Names a value that is a secret only because of its key, such as `apiKey`. A `${NAME}` beside the secret does not hide it.
+/// Names a value that is a secret only because of its key, such as `apiKey`. A `${NAME}` next to the secret does not hide it.
 fn literal_under(detector: &Detector, name: &str, value: &str) -> Option<String> {
     let literal = Template::parse(value).map_or_else(|_| value.to_owned(), |template| template.literal());
     let member = format!("{}: {}", Value::from(name), Value::from(literal));
@@ -87,7 +87,7 @@ fn literal_under(detector: &Detector, name: &str, value: &str) -> Option<String>
     detector.scan(&member).iter().any(is_secret).then(|| format!("literal value of `{}`", shown(name)))
 }
 
-/// The sample keys in the documentation of AWS end with this word. The word beside a key excuses nothing.
+/// The sample keys in the documentation of AWS end with this word. The word next to a key excuses nothing.
 fn is_aws_sample(text: &str, finding: &Finding) -> bool {
     let secret = text.get(finding.span.clone()).unwrap_or_default();
     secret.ends_with("EXAMPLE") || secret.ends_with("EXAMPLEKEY")
@@ -121,7 +121,7 @@ mod tests {
     #[track_caller]
     fn check(document: &Value, expect: &[(&str, &str)]) {
         let mut findings = Vec::new();
-        let mut report = Report::new(&mut findings);
+        let mut report = LintReport::new(&mut findings);
         super::check(document.as_object().unwrap(), &mut report);
         let found: Vec<_> =
             findings.iter().map(|finding| (finding.at.as_str(), finding.message.as_str())).collect();
@@ -195,7 +195,7 @@ mod tests {
         );
         let is_blocked = |document: &Value| {
             let mut findings = Vec::new();
-            let mut report = Report::new(&mut findings);
+            let mut report = LintReport::new(&mut findings);
             super::check(document.as_object().unwrap(), &mut report);
             findings.iter().any(|finding| finding.blocks_publishing)
         };
