@@ -169,7 +169,8 @@ mod tests {
     fn is_whole(text: &[u8], start: usize, word: &str) -> bool {
         let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
         let is_inside = is_letter(start) && start > 0 && is_letter(start - 1);
-        !is_inside && !(word.len() <= 2 && is_letter(start) && is_letter(start + word.len()))
+        let is_part = word.len() <= 2 && is_letter(start) && is_letter(start + word.len());
+        !is_inside && !is_part
     }
 
     proptest! {

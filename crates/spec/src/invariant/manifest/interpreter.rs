@@ -109,7 +109,7 @@ impl Interpreter {
                 self.program = ProgramState::Besides;
             }
             PreviousArgument::CodeFlag if self.dialect.operands != InterpreterOperands::Code => {
-                self.program = ProgramState::Code
+                self.program = ProgramState::Code;
             }
             PreviousArgument::Option if !text.starts_with('-') => {}
             _ if text == "eval" || text == "--eval" || text == "--print" || self.is_code_flag(text) => {

@@ -79,7 +79,7 @@ fn path_and_query(url: &ArgTemplate) -> Result<(), String> {
             ArgPart::Variable(name) => match &at {
                 UrlPosition::QueryValue => {}
                 UrlPosition::Segment(before) if before.is_empty() => {
-                    at = UrlPosition::AfterParameter(name.clone())
+                    at = UrlPosition::AfterParameter(name.clone());
                 }
                 UrlPosition::Segment(_) | UrlPosition::AfterParameter(_) => return Err(whole_segment(name)),
                 UrlPosition::QueryKey => {
