@@ -162,12 +162,12 @@ mod tests {
         );
         check(
             "tools: {a: {capability: {approval: {dangerPatterns: ['(']}}}}",
-            "overrides: /tools/a/capability/approval/dangerPatterns/0: not a regular expression that is understood: \
+            "overrides: /tools/a/capability/approval/dangerPatterns/0: unsupported regular expression: \
              unclosed group; patterns are linear: no look-around and no backreferences; `(?i)` ignores letter case",
         );
         check(
             "tools: {a: {capability: {network: {allowedHosts: ['ex\u{430}mple.com']}}}}",
-            "overrides: /tools/a/capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form; \
+            "overrides: /tools/a/capability/network/allowedHosts/0: a host must be ASCII; use its `xn--` form; \
              write `api.example.com`, `api.example.com:8443`, `*.example.com`, `docs.*`, an IP address, or `*`",
         );
         check(

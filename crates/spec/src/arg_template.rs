@@ -1,7 +1,7 @@
-//! `{name}` in a handler's texts: a parameter or static variable fills the marked part, and nothing else.
+//! Parses `{name}` templates in handler texts. A parameter or static variable fills each marked part.
 //!
-//! `{{` and `}}` stand for braces. The result is one argument, header or segment, whatever the value contains;
-//! quoting is the handler's business, and there is no shell to quote for.
+//! `{{` and `}}` are escaped braces. The result is always one argument, header or path segment, whatever the value
+//! contains. No shell is involved, so nothing needs quoting.
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ArgTemplate {
@@ -22,7 +22,7 @@ impl ArgTemplate {
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
             match character {
-                '\0' => return Err("a template has no NUL character".into()),
+                '\0' => return Err("a template must not contain a NUL character".into()),
                 '{' if characters.next_if_eq(&'{').is_some() => literal.push('{'),
                 '}' if characters.next_if_eq(&'}').is_some() => literal.push('}'),
                 '}' => return Err("`}` without `{`; write `}}` for a brace".into()),
@@ -63,7 +63,7 @@ impl ArgTemplate {
         &self.parts
     }
 
-    /// The name, where the template is one variable and nothing else.
+    /// Returns the name if the template consists of exactly one variable.
     pub fn whole(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [ArgPart::Variable(name)] => Some(name),
@@ -114,15 +114,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_a_template_is_refused() {
+    fn malformed_template_is_rejected() {
         for text in ["{", "}", "{x", "{x}}", "{}", "{ x}", "{x y}", "{a{b}", "{x;}", "{class}"] {
             check(text, "bad: `");
         }
-        check("a\0b", "bad: a template has no NUL");
+        check("a\0b", "bad: a template must not contain a NUL");
     }
 
     #[test]
-    fn only_one_variable_alone_is_whole() {
+    fn template_is_whole_only_if_it_is_one_variable() {
         assert_eq!(ArgTemplate::parse("{x}").unwrap().whole(), Some("x"));
         for text in ["", "x", "{x}{y}", "-{x}", "{{x}}"] {
             assert_eq!(ArgTemplate::parse(text).unwrap().whole(), None, "{text}");

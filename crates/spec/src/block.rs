@@ -1,4 +1,4 @@
-//! The governance blocks, their keys in both kinds of documents, and keys that only look like one.
+//! Governance blocks, their keys in both document kinds, and misspelt keys that resemble them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{Schema, lint::name_looks, similar};
 
-/// Each block, and how many levels of it use null for "not said". In a JSON Schema null is a value like any other.
+/// Each block, and how many levels of it treat null as absent. In a JSON Schema null is an ordinary value.
 pub(crate) const BLOCKS: [(&str, usize); 12] = [
     ("classification", 0),
     ("exposed", 0),
@@ -35,7 +35,7 @@ pub(crate) fn prefixed_keys() -> impl Iterator<Item = String> {
     BLOCKS.iter().filter_map(|(block, _)| key_of_block(block, false))
 }
 
-/// Explains what to write instead of a key of a Safe Tool Spec that reads like a guard and has no effect.
+/// Suggests a replacement for a key of a Safe Tool Spec that looks like a guard but has no effect.
 ///
 /// Letter case, separators, look-alike letters and invisible characters are ignored, because readers do not see them.
 pub(crate) fn remedy_for_void_guard(key: &str) -> Option<String> {
@@ -76,7 +76,7 @@ pub(crate) fn remedy_for_void_guard(key: &str) -> Option<String> {
     is_ours.then(|| format!("known: {}", known.join(", ")))
 }
 
-/// Explains where a setting belongs that a Safe Tool Spec has at its top level, where it has no effect.
+/// Says where a setting belongs that a Safe Tool Spec has at its top level, where it has no effect.
 pub(crate) fn remedy_for_misplaced_setting(key: &str, value: &Value) -> Option<String> {
     let looks = looks_of(key);
     let is_named = |name: &str| looks.contains(&letters_of(name));
@@ -99,7 +99,7 @@ pub(crate) fn remedy_for_misplaced_setting(key: &str, value: &Value) -> Option<S
     None
 }
 
-/// Whether a key reads like a guard of a tool, spelled correctly or not.
+/// Whether a key looks like a guard of a tool, spelled correctly or not.
 pub(crate) fn reads_like_guard(key: &str, value: &Value) -> bool {
     prefixed_keys().any(|known| known == key)
         || GUARDS.contains(&key)
@@ -112,7 +112,7 @@ fn properties(definition: &str) -> impl Iterator<Item = (&'static String, &'stat
     definition.and_then(|one| one.get("properties")).and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Is the key in our namespace, however it is spelled?
+/// Whether the key is in the `x-toolgate-` namespace, in any spelling.
 pub(crate) fn is_prefixed(key: &str) -> bool {
     name_looks(key).iter().any(|look| letters_of(look).starts_with(&letters_of(PREFIX)))
 }
@@ -128,22 +128,22 @@ fn letters_of(name: &str) -> String {
 
 const PREFIX: &str = "x-toolgate-";
 
-/// Beginnings that an author may have meant as [`PREFIX`].
+/// Prefixes that an author may have meant as [`PREFIX`].
 const PREFIXES: [&str; 2] = [PREFIX, "toolgate-"];
 
-/// Names that authors give to a guard, and its real name.
+/// Common wrong names of a guard, with the real name.
 const OTHER_NAMES: [(&str, &str); 3] = [
     ("capabilities", "x-toolgate-capability"),
     ("humanInLoop", "humanInTheLoop"),
     ("requiresApproval", "x-toolgate-capability: {approval: {level: always}}"),
 ];
 
-/// Blocks whose names are too common to refuse what only resembles them.
+/// Block names that are too common to reject keys that only resemble them.
 const COMMON_WORDS: [&str; 5] = ["input", "testInput", "output", "policy", "profile"];
 
 const ONLY_IN_MANIFESTS: [&str; 3] = ["input", "testInput", "policy"];
 
-/// Fields of the Safe Tool Spec whose loss would leave a tool with fewer questions or denials than its author wrote.
+/// Fields of the Safe Tool Spec that must not be lost: without them the tool would have fewer approvals or denials.
 const GUARDS: [&str; 2] = ["humanInTheLoop", "sandboxOverrides"];
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn vendor_fields_are_left_alone() {
+    fn vendor_fields_are_accepted() {
         for key in
             ["x-permissions", "x-owner", "icon", "version", "author", "outputs", "x-vendor-note", "i18n"]
         {

@@ -1,5 +1,4 @@
-//! How do several tools share one file, and how does a value become text? Bundles are taken apart and put together
-//! without rewriting what is in them.
+//! Splits and builds bundles, and converts values to text. The text of each tool stays byte for byte.
 
 mod text;
 
@@ -15,7 +14,7 @@ use crate::{Format, model::ToolId, read};
 /// One tool of a bundle, as written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BundleEntry<'text> {
-    /// Empty where the tool has none.
+    /// Empty if the tool has no name.
     pub name: String,
     pub raw: &'text str,
 }
@@ -23,7 +22,7 @@ pub struct BundleEntry<'text> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum BundleError {
     NotABundle(String),
-    /// The text of this number, counted from zero, is no tool.
+    /// The text at this index (from zero) is not a tool.
     NotATool {
         index: usize,
         why: String,
@@ -43,7 +42,7 @@ impl fmt::Display for BundleError {
                 write!(f, "tool {} of the bundle cannot be bundled: {why}", index + 1)
             }
             Self::Repeated { what, text, index } => {
-                write!(f, "tool {} of the bundle has the {what} `{text}` of an earlier one", index + 1)
+                write!(f, "tool {} of the bundle has the same {what} `{text}` as an earlier one", index + 1)
             }
         }
     }
@@ -51,20 +50,21 @@ impl fmt::Display for BundleError {
 
 impl Error for BundleError {}
 
-/// The tools of a JSON bundle or of a JSON array of tools, each as written.
+/// Returns the tools of a JSON bundle or JSON array, each as written.
 pub fn split_bundle(text: &str) -> Result<Vec<BundleEntry<'_>>, BundleError> {
     let tree = read::read(text, Format::Json).map_err(|finding| BundleError::NotABundle(finding.message))?;
     let Some(specs) = tools_in(&tree.value) else {
         return Err(BundleError::NotABundle("`toolSpecs` is not a list".into()));
     };
     let raws = raw_tools(text).filter(|raws| raws.len() == specs.len());
-    let raws = raws.ok_or_else(|| BundleError::NotABundle("`toolSpecs` cannot be followed".into()))?;
+    let raws =
+        raws.ok_or_else(|| BundleError::NotABundle("the entries of `toolSpecs` cannot be located".into()))?;
     let entries = specs.iter().zip(raws).map(|(spec, raw)| BundleEntry { name: name_of(spec), raw });
     Ok(entries.collect())
 }
 
-/// Puts tools into one JSON bundle: JSON as written, YAML converted. Everything but `toolSpecs` is taken as written
-/// from `frame`, an earlier bundle, where there is one.
+/// Builds one JSON bundle. JSON tools are copied as written; YAML tools are converted. If `frame`, an earlier bundle,
+/// is given, all its fields except `toolSpecs` are kept as written.
 pub fn build_bundle(tools: &[(&str, Format)], frame: Option<&str>) -> Result<String, BundleError> {
     let (mut ids, mut names) = (HashSet::new(), HashSet::new());
     let (mut values, mut texts) = (Vec::new(), Vec::new());
@@ -85,15 +85,15 @@ pub fn build_bundle(tools: &[(&str, Format)], frame: Option<&str>) -> Result<Str
         }
         texts.push(match format {
             Format::Json => (*text).to_owned(),
-            // No string of JSON has a line break in it, so this moves lines and changes no value.
+            // JSON strings contain no raw line breaks, so this indents lines without changing a value.
             Format::Yaml => to_json_text(&value).trim_end().replace('\n', "\n    "),
         });
         values.push(value);
     }
-    framed(&texts, values, frame.unwrap_or(EMPTY_FRAME))
+    insert_into_frame(&texts, values, frame.unwrap_or(EMPTY_FRAME))
 }
 
-fn framed(texts: &[String], values: Vec<Value>, frame: &str) -> Result<String, BundleError> {
+fn insert_into_frame(texts: &[String], values: Vec<Value>, frame: &str) -> Result<String, BundleError> {
     let mut wanted = object(frame, Format::Json).map_err(BundleError::NotABundle)?;
     let members = read::json_members(frame).unwrap_or_default();
     let list = texts.iter().map(|text| format!("\n    {}", text.trim())).collect::<Vec<_>>().join(",");
@@ -107,11 +107,11 @@ fn framed(texts: &[String], values: Vec<Value>, frame: &str) -> Result<String, B
         }
         (None, None) => {}
     }
-    // INVARIANT: what is handed out reads back as the frame with exactly these tools.
+    // INVARIANT: the returned text parses to the frame with exactly these tools.
     wanted.insert("toolSpecs".into(), Value::Array(values));
     match object(&text, Format::Json) {
         Ok(found) if found == wanted => Ok(text),
-        _ => Err(BundleError::NotABundle("the tools cannot be put into it".into())),
+        _ => Err(BundleError::NotABundle("the tools cannot be inserted".into())),
     }
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn tools_in(document: &Value) -> Option<&Vec<Value>> {
     document.as_array().or_else(|| document.get("toolSpecs")?.as_array())
 }
 
-/// The place of that list in the JSON text.
+/// The byte range of that list in the JSON text.
 pub(crate) fn tool_list(text: &str) -> Option<Range<usize>> {
     let start = text.len() - text.trim_start().len();
     if text.get(start..)?.starts_with('[') {

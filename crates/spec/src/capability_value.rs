@@ -1,4 +1,4 @@
-//! Capability blocks that stand outside a tool document: shipped defaults and an operator's overrides.
+//! Reads capability blocks outside a tool document: shipped defaults and operator overrides.
 
 use std::sync::LazyLock;
 
@@ -10,18 +10,19 @@ use crate::{
     model::CapabilityPatch, read, schema,
 };
 
-/// Reads a capability block held to the same schema as in a document; every violation is reported.
+/// Validates a capability block with the same schema as in a document and reports every violation.
 pub fn capability_from_value(value: &Value) -> Result<CapabilityPatch, Vec<Finding>> {
-    static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| schema::compile(&alone()).ok());
+    static VALIDATOR: LazyLock<Option<Validator>> =
+        LazyLock::new(|| schema::compile(&capability_schema()).ok());
     let Some(validator) = VALIDATOR.as_ref() else {
-        return Err(vec![refuse("our own schema does not compile", "report this; it is our fault")]);
+        return Err(vec![refuse("internal error: the schema does not compile", "report this bug")]);
     };
     let mut findings: Vec<Finding> = validator
         .iter_errors(value)
         .flat_map(|error| schema::explain_violation(Schema::ToolManifest, &error))
         .collect();
     let Value::Object(declared) = value else {
-        findings.push(refuse("a capability is an object", "write `capability: {approval: …}`"));
+        findings.push(refuse("a capability must be an object", "write `capability: {approval: …}`"));
         return Err(findings);
     };
     let patch = capability(declared, &Pointer::root(), &mut findings);
@@ -29,13 +30,13 @@ pub fn capability_from_value(value: &Value) -> Result<CapabilityPatch, Vec<Findi
     if findings.is_empty() { Ok(patch) } else { Err(findings) }
 }
 
-/// The value of a file in either format, with the limits of a tool document and no key twice.
+/// Parses a file in either format, with the size limits of a tool document and no duplicate keys.
 pub fn value_from_text(text: &str, format: Format) -> Result<Value, Finding> {
     read::read(text, format).map(|tree| tree.value)
 }
 
-/// The manifest's schema, narrowed to its capability block; the definitions come along for the references.
-fn alone() -> Value {
+/// The manifest schema reduced to its capability block, with all definitions for its references.
+fn capability_schema() -> Value {
     let definitions = Schema::ToolManifest.document().get("$defs").cloned().unwrap_or_default();
     let mut schema = Map::new();
     schema.insert("$ref".into(), "#/$defs/capability".into());
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_alone_is_held_to_the_same_shape() {
+    fn standalone_block_is_validated() {
         check(r#"{"approval": {"level": "always"}}"#, "Some(Always)");
         check(
             r#"{"approval": {"levle": "always"}}"#,
@@ -76,6 +77,6 @@ mod tests {
             r#"{"execution": {"allowedPaths": ["~"]}}"#,
             "/execution/allowedPaths/0 not a path pattern: `~` is not expanded; write `$HOME` (write an absolute path, or one below `$WORKSPACE` or `$HOME`)",
         );
-        check("null", "(document) a capability is an object (write `capability: {approval: …}`)");
+        check("null", "(document) a capability must be an object (write `capability: {approval: …}`)");
     }
 }

@@ -1,4 +1,4 @@
-//! The whole judgement of a file: read → schema → decode → invariants → lints. Gathers everything it finds.
+//! Checks a file: read → schema → decode → invariants → lints. Collects all findings.
 
 use std::collections::HashSet;
 
@@ -12,24 +12,25 @@ use crate::{
     source::{self, MAX_DOCUMENT_BYTES},
 };
 
-/// What one file holds, and what is wrong with it.
+/// The tools in one file, and the findings.
 #[derive(Clone, Debug)]
 pub struct FileCheck {
     pub kind: FileKind,
     pub tools: Vec<ToolCheck>,
-    /// What concerns the file and no tool in particular.
+    /// Findings about the file itself, not about one tool.
     pub findings: Vec<Finding>,
 }
 
 impl FileCheck {
-    /// Whether a file that nobody named is worth a word. What cannot be parsed might be a tool, so it is; what parses and
-    /// has none of a tool's fields is somebody else's file.
+    /// Whether to report a file that was found by scanning a directory. A file that cannot be parsed may be a tool. A
+    /// file that parses but has none of a tool's fields is unrelated.
     pub fn holds_a_tool(&self, bytes: &[u8]) -> bool {
         match self.kind {
             FileKind::Bundle | FileKind::ToolManifest => true,
             FileKind::SafeToolSpec => self.tools.iter().any(|tool| looks_like_a_tool(&tool.document)),
             FileKind::Unreadable => {
-                // A finding about the text has a span. Without one the text was read, and its root is no object.
+                // Findings about the text have a span. Without one, the text was parsed and its root is not an
+                // object.
                 let is_parsed = self.findings.iter().all(|finding| finding.span.is_none());
                 !is_parsed || mentions(bytes, "code") || mentions(bytes, "handler")
             }
@@ -37,7 +38,7 @@ impl FileCheck {
     }
 }
 
-/// One field may be chance; two are a tool, even if the third is missing.
+/// One matching field may be a coincidence. Two identify a tool, even if the third is missing.
 fn looks_like_a_tool(document: &Map<String, Value>) -> bool {
     ["name", "code", "codeType"].iter().filter(|field| document.contains_key(**field)).count() >= 2
 }
@@ -55,18 +56,18 @@ pub enum FileKind {
     SafeToolSpec,
     ToolManifest,
     Bundle,
-    /// Nothing could be made of it.
+    /// The file could not be parsed.
     Unreadable,
 }
 
-/// One tool of a file. There is a `spec` only if nothing is wrong with the document.
+/// One tool of a file. `spec` is set only if the document has no errors.
 #[derive(Clone, Debug)]
 pub struct ToolCheck {
     pub name: String,
     pub spec: Option<ToolSpec>,
     pub document: Map<String, Value>,
     pub findings: Vec<Finding>,
-    /// Where in the file this tool stands; the root unless the file is a bundle.
+    /// The position of the tool in the file; the root unless the file is a bundle.
     pub at: Pointer,
 }
 
@@ -78,7 +79,7 @@ pub fn check(bytes: &[u8], format: Format) -> FileCheck {
     }
 }
 
-/// As `check`, for text that is known to be text.
+/// Like `check`, for text that is already decoded.
 pub fn check_text(text: &str, format: Format) -> FileCheck {
     // Rejects large text early unless it may hold several tools. The match below decides for certain.
     let may_be_bundle = text.contains("toolSpecs") || text.trim_start().starts_with(['[', '-']);
@@ -98,19 +99,19 @@ pub fn check_text(text: &str, format: Format) -> FileCheck {
         Value::Object(_) if text.len() > MAX_DOCUMENT_BYTES => unreadable(too_large(text.len())),
         Value::Object(document) => {
             let kind = kind_of(&document);
-            let tool = check_tool(document, Pointer::root(), wide_numbers, Source::File);
+            let tool = check_tool(document, Pointer::root(), wide_numbers, DocumentOrigin::File);
             FileCheck { kind, tools: vec![tool], findings: Vec::new() }
         }
         _ => unreadable(Finding::new(
             Code::SpecParse,
             Pointer::root(),
-            "a tool document is an object",
+            "a tool document must be an object",
             "write `{\"name\": …}`; several tools go into an array or a bundle: {\"toolSpecs\": [...]}",
         )),
     }
 }
 
-/// Gives findings their place in the text they were found in.
+/// Fills in the spans of findings in the text that was checked.
 pub fn locate(text: &str, format: Format, findings: &mut [Finding]) {
     read::locate(text, format, findings);
 }
@@ -125,7 +126,7 @@ fn check_bundle(mut bundle: Map<String, Value>, wide_numbers: bool) -> FileCheck
     findings.extend(Schema::ToolBundle.violations(&Value::Object(bundle)).findings);
     let mut file = check_tools(specs, &Pointer::new("/toolSpecs"), findings, wide_numbers);
     for spec in file.tools.iter_mut().filter_map(|tool| tool.spec.as_mut()) {
-        // The tool's own statement wins over that of its bundle.
+        // The setting of the tool wins over that of its bundle.
         if spec.governance.exposed.is_none() && setting.as_ref().is_some_and(|setting| !setting.exposes(spec))
         {
             spec.governance.exposed = Some(false);
@@ -161,7 +162,7 @@ impl ServerSetting {
     }
 }
 
-/// Checks the tools of one file. `at` is the place of their list, `findings` concern the file itself.
+/// Checks the tools of one file. `at` points to their list; `findings` are about the file itself.
 fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide_numbers: bool) -> FileCheck {
     let count = specs.len();
     let mut tools = Vec::new();
@@ -171,7 +172,7 @@ fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide
             findings.push(Finding::new(
                 Code::SpecParse,
                 at.index(index),
-                "a tool document is an object",
+                "a tool document must be an object",
                 "remove the entry",
             ));
             found += 1;
@@ -183,7 +184,7 @@ fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide
             found += 1;
             continue;
         }
-        let tool = check_tool(spec, at.index(index), wide_numbers, Source::File);
+        let tool = check_tool(spec, at.index(index), wide_numbers, DocumentOrigin::File);
         found += tool.findings.len();
         tools.push(tool);
         if found > MAX_FINDINGS_PER_FILE {
@@ -194,7 +195,7 @@ fn check_tools(specs: Vec<Value>, at: &Pointer, mut findings: Vec<Finding>, wide
                     "more than {MAX_FINDINGS_PER_FILE} findings; {} tools were not checked",
                     count - index - 1
                 ),
-                "mend what is reported and check again",
+                "fix the reported findings and check again",
             ));
             break;
         }
@@ -210,26 +211,31 @@ fn kind_of(document: &Map<String, Value>) -> FileKind {
 
 /// The origin of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Source {
+enum DocumentOrigin {
     File,
     Program,
 }
 
-/// Checks a tool that a program registers in code, by the rules for manifests. Its handler is `rust`. The published schema does
-/// not know that kind, so a file that names it is rejected.
+/// Checks a tool that a program registers in code, by the rules for manifests. Its handler is `rust`. The published
+/// schema has no such kind, so files cannot use it.
 pub fn check_in_code(mut document: Map<String, Value>) -> ToolCheck {
     document.insert("handler".to_owned(), json!({ "rust": {} }));
-    check_tool(document, Pointer::root(), false, Source::Program)
+    check_tool(document, Pointer::root(), false, DocumentOrigin::Program)
 }
 
-fn check_tool(document: Map<String, Value>, at: Pointer, wide_numbers: bool, source: Source) -> ToolCheck {
+fn check_tool(
+    document: Map<String, Value>,
+    at: Pointer,
+    wide_numbers: bool,
+    source: DocumentOrigin,
+) -> ToolCheck {
     let schema = match kind_of(&document) {
         FileKind::ToolManifest => Schema::ToolManifest,
         _ => Schema::SafeToolSpec,
     };
     let document = Value::Object(document);
     let Violations { mut findings, is_oversized } = schema.violations(&document);
-    if source == Source::Program {
+    if source == DocumentOrigin::Program {
         findings.retain(|finding| !is_about_handler(finding));
     }
     let Value::Object(document) = document else {
@@ -257,13 +263,12 @@ fn is_about_handler(finding: &Finding) -> bool {
 }
 
 fn too_large(size: usize) -> Finding {
-    let message = format!("the document has {size} bytes; a tool has at most {MAX_DOCUMENT_BYTES}");
+    let message = format!("the document has {size} bytes; the limit for a tool is {MAX_DOCUMENT_BYTES}");
     Finding::new(Code::SpecParse, Pointer::root(), message, "move data out of the document")
         .at_span(crate::Span::new(0, 0))
 }
 
-/// The bytes of the shortest text of an object, give or take escapes and the digits of numbers. No deeper than what
-/// the readers let pass.
+/// The approximate size in bytes of an object as compact JSON. The readers bound the recursion depth.
 fn size_of(members: &Map<String, Value>) -> usize {
     2 + members.iter().map(|(key, value)| key.len() + 4 + size_of_value(value)).sum::<usize>()
 }
@@ -281,8 +286,7 @@ fn unreadable(finding: Finding) -> FileCheck {
     FileCheck { kind: FileKind::Unreadable, tools: Vec::new(), findings: vec![finding] }
 }
 
-/// A hostile document does not get to print a flood. Errors stay before warnings, and one more says what was left out.
-/// Two checks may report the same fault of the same place.
+/// Removes duplicates: two checks may report the same problem at the same position.
 fn without_repeats(findings: &mut Vec<Finding>) {
     let mut seen = HashSet::new();
     findings.retain(|finding| seen.insert((finding.code, finding.at.clone(), finding.message.clone())));
@@ -297,12 +301,12 @@ fn limit(findings: &mut Vec<Finding>) {
     findings.push(Finding::new(
         Code::SpecParse,
         Pointer::root(),
-        format!("more than {MAX_FINDINGS} findings; the rest is left out"),
-        "mend what is reported and check again",
+        format!("more than {MAX_FINDINGS} findings; the rest is omitted"),
+        "fix the reported findings and check again",
     ));
 }
 
-/// What one tool can be found at fault for before the rest is summed up.
+/// The maximum number of findings per tool. Further ones are summarized.
 pub const MAX_FINDINGS: usize = 1_000;
 
 const MAX_FINDINGS_PER_FILE: usize = 10_000;

@@ -1,6 +1,7 @@
-//! The closed table of codes. A code's name never changes; scripts, dashboards and suppressions depend on it.
+//! The closed table of finding codes. Names never change, because scripts, dashboards and suppressions depend on
+//! them.
 
-/// Errors refuse the document; warnings ask for a second look.
+/// Errors reject the document; warnings ask for a review.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     Warning,
@@ -38,21 +39,21 @@ macro_rules! codes {
 codes! {
     SpecParse "SPEC_PARSE" Error "the document cannot be read"
         "The text is not JSON or YAML, or it does not have the shape that the published schema gives it: a field has \
-         the wrong type, a required field is missing, a closed block has an unknown key, a key stands twice, the file \
-         is not UTF-8, too large or too deeply nested.\n\nA file that cannot be parsed yields one finding, at the place \
+         the wrong type, a required field is missing, a closed block has an unknown key, a key is duplicated, the file \
+         is not UTF-8, too large or too deeply nested.\n\nA file that cannot be parsed yields one finding, at the position \
          where reading stopped. A file that parses but does not fit the schema yields one finding for each violation.";
     SpecInvariant "SPEC_INVARIANT" Error "the document contradicts itself"
         "Each field is well-formed, but together they cannot be right: a required parameter without a test value, a \
-         test value that does not parse into its type, a parameter name that is no identifier or stands twice, a \
+         test value that does not parse into its type, a parameter name that is not an identifier or is duplicated, a \
          placeholder outside the grammar `${NAME}`, a malformed host, an unknown helper version, both `code` and \
-         `handler`, a template that names no parameter.";
+         `handler`, a template with an unknown parameter.";
     ResolverReject "RESOLVER_REJECT" Error "the policy cannot be resolved"
-        "The document is sound, but baseline, profile chain and overrides do not combine into one policy: the same \
+        "The document is valid, but baseline, profile chain and overrides do not combine into one policy: the same \
          class is allowed and denied, a profile is unknown, extends itself or is nested too deeply, or two blocks of \
          the document ask for different things. A tool that cannot be resolved is never run.";
     LocalPassFailed "LOCAL_PASS_FAILED" Error "the test run failed"
-        "The tool was run with its test values, in the sandbox it would be served in, and did not succeed. It stays \
-         unpublished. The finding carries the stage that stopped it and the policy that was in force.";
+        "The tool was run with its test values, in the sandbox that serves it, and failed. It stays unpublished. The \
+         finding names the stage that stopped it and the policy that was active.";
     ReservedName "RESERVED_NAME" Error "the name belongs to a shipped tool"
         "A shipped tool has this name, or one that looks the same, and the document is another tool. Callers could not \
          tell them apart. Rename the tool. To use the shipped tool, add its name to `catalog.include.names` in \
@@ -68,102 +69,102 @@ codes! {
          and nothing else.";
     LintPoisonMarkup "LINT_POISON_MARKUP" Warning "chat markup inside text"
         "The text contains markers that chat templates use to separate system, user and assistant turns, such as \
-         `<|im_start|>`, `[INST]` or `<system>`. Some clients pass them through, and the rest of the text then speaks \
-         with another voice. Remove the markers.";
+         `<|im_start|>`, `[INST]` or `<system>`. Some clients pass them through, and the rest of the text then appears \
+         to come from another role. Remove the markers.";
     LintPoisonRole "LINT_POISON_ROLE" Warning "text that changes who the model is"
         "The text assigns the model a role or a mode (\"you are now\", \"act as\", \"developer mode\"). A tool \
-         description has no business doing that. Remove it.";
+         description must not do that. Remove it.";
     LintPoisonZeroWidth "LINT_POISON_ZERO_WIDTH" Warning "invisible characters"
         "The text contains characters that have no width or are never displayed: zero-width spaces and joiners, word \
          joiners, soft hyphens, Unicode tag characters, variation selectors out of place. People cannot see them; \
          models read them. Remove them.";
     LintPoisonBidi "LINT_POISON_BIDI" Warning "bidirectional control characters"
-        "The text contains characters that reorder what is displayed, so that a reviewer reads something other than \
-         what the model receives (CVE-2021-42574). Remove them.";
+        "The text contains characters that reorder what is displayed, so a reviewer reads something other than \
+         the model (CVE-2021-42574). Remove them.";
     LintPoisonLookalike "LINT_POISON_LOOKALIKE" Warning "look-alike letters"
         "A word mixes letters of different scripts that look the same, such as Cyrillic `а` in a Latin word, or a \
          name uses full-width or mathematical letters. Such words pass review and exact-match filters as something \
          they are not. Write each word in one script.";
     LintPoisonControl "LINT_POISON_CONTROL" Warning "control characters or terminal escapes"
-        "The text contains ANSI escape sequences or other control characters. Shown in a terminal they can hide or \
-         rewrite what stands around them. Remove them.";
+        "The text contains ANSI escape sequences or other control characters. In a terminal they can hide or \
+         overwrite the text around them. Remove them.";
     LintPoisonExfiltration "LINT_POISON_EXFILTRATION" Warning "text that asks for data to be sent somewhere"
         "The text combines a verb of sending with an address, a URL or the conversation itself. A description says \
-         what a tool returns; it does not ask the model to send things. Remove the request; if somebody else wrote \
-         it, distrust the tool.";
+         what a tool returns; it does not ask the model to send things. Remove the request. If someone else wrote \
+         it, do not trust the tool.";
     LintPoisonCrossTool "LINT_POISON_CROSS_TOOL" Warning "text that steers other tools"
         "The text tells the model when or how to use other tools (\"before any other tool\", \"instead of the mail \
          tool\"). That is how one tool shadows another. Describe this tool only.";
     LintTestValue "LINT_TEST_VALUE" Warning "test value that tests nothing"
         "The test value is a filler such as `test`, `xxx` or `TODO`. The Local Pass runs the tool with exactly \
-         these values; garbage in means that only garbage was ever tried. Write a value that a real call would have.";
+         these values; with a filler, nothing real is tested. Write a value that a real call would have.";
     LintWildcardHost "LINT_WILDCARD_HOST" Warning "hosts wider than they need to be"
-        "`*` allows every public host and raises the risk to L4; `*.com` and its like are hardly narrower; `open` \
+        "`*` allows every public host and raises the risk to L4; `*.com` and similar patterns are hardly narrower; `open` \
          reaches private networks too. Name the hosts that the tool talks to.";
     LintHostsUnused "LINT_HOSTS_UNUSED" Warning "hosts without effect"
-        "`hostsAllow` counts only with `networkMode: allowlist`, and an allow list without hosts reaches nothing. The \
+        "`hostsAllow` has no effect without `networkMode: allowlist`, and an allow list without hosts reaches nothing. The \
          document probably means something else than it says. Make mode and hosts agree.";
     LintBroadPath "LINT_BROAD_PATH" Warning "paths wider than they need to be"
-        "The path is a file system root, a home directory or a system directory. Grant the folder that the tool works \
-         in, best below `$WORKSPACE`.";
+        "The path is a file system root, a home directory or a system directory. Grant the directory that the tool works \
+         in, preferably below `$WORKSPACE`.";
     LintUnconfined "LINT_UNCONFINED" Warning "less isolation than the default"
-        "The document asks for less of a wall: `sandbox: none`, the gateway's environment, private networks or metadata \
+        "The document requests less isolation: `sandbox: none`, the gateway's environment, private networks or metadata \
          endpoints not blocked, output not redacted. Each raises the risk and is marked in the journal. Leave the \
          default unless the tool cannot work with it.";
     LintReturnShape "LINT_RETURN_SHAPE" Warning "the description does not say what comes back"
         "Models choose and chain tools by what they return. End the description with a sketch of the result, such as \
          `Returns {city, temperatureC}`, or declare an output schema.";
     LintDescription "LINT_DESCRIPTION" Warning "no description, or a very short or very long one"
-        "The description is what a model chooses the tool by, and what people review. One or two sentences: what it \
+        "Models choose the tool by its description, and people review it. One or two sentences: what it \
          does, what it needs, what comes back.";
     LintLocale "LINT_LOCALE" Warning "identifier outside ASCII English"
-        "Names, keys, tags, categories and identifier-like values are ASCII so that every client and log can carry \
-         them. Test values may be in any language; a description is English prose that may quote other scripts.";
+        "Names, keys, tags, categories and identifier-like values must be ASCII, because not every client and log supports other \
+         characters. Test values may be in any language; a description is English prose that may quote other scripts.";
     LintUnknownField "LINT_UNKNOWN_FIELD" Warning "unknown field that looks like a known one"
         "Unknown top-level fields are kept, but this one is a letter or two away from a field that means something. \
          If it is a vendor field, begin it with `x-`.";
     LintShadowedParam "LINT_SHADOWED_PARAM" Warning "static variable hides a parameter"
-        "A static variable has the name of a parameter. The static value wins, so what the caller sends is ignored. \
+        "A static variable has the name of a parameter. The static value wins, so the caller's value is ignored. \
          Rename one of the two.";
     LintHelperUndeclared "LINT_HELPER_UNDECLARED" Warning "helper used but not declared"
         "The code uses a helper that `toolSafety.runtime.helpers` does not list, or lists one it never uses. The list \
          says which helper versions the code was written against. `toolgate resolve --write-safety` writes the list \
          that fits.";
     LintHelperNotGranted "LINT_HELPER_NOT_GRANTED" Warning "helper used but not granted"
-        "The code calls `fetch` or `safety.fs`, but nothing in the document asks for the network or for files. What is \
-         not granted is not installed, so the call would find nothing there. Set `networkMode`, `fileRead` or \
+        "The code calls `fetch` or `safety.fs`, but the document does not request the network or files. Helpers \
+         that are not granted do not exist at run time, so the call would fail. Set `networkMode`, `fileRead` or \
          `fileWrite` in `sandboxOverrides`, or remove the call.";
-    LintSafetyMismatch "LINT_SAFETY_MISMATCH" Warning "toolSafety claims something else than the policy"
-        "`toolSafety` is a record that some earlier writer left in the document. It is never trusted: the policy was \
-         resolved again from `sandboxOverrides`, and the two differ. What was resolved is what is enforced. Remove \
-         the block, or let `toolgate resolve --write-safety` write it anew.";
-    LintApprovalDisabled "LINT_APPROVAL_DISABLED" Warning "approval is switched off for a risky tool, or only seemingly"
-        "`humanInTheLoop: DISABLED` takes the question away that the gateway would ask by risk. From L3 on the tool \
-         reaches hosts, files or programs, and nobody sees a call before it runs. Remove `humanInTheLoop` to let the \
+    LintSafetyMismatch "LINT_SAFETY_MISMATCH" Warning "toolSafety differs from the resolved policy"
+        "`toolSafety` is a record by an earlier writer of the document. It is never trusted: the policy was \
+         resolved again from `sandboxOverrides`, and the two differ. The resolved policy is enforced. Remove \
+         the block, or update it with `toolgate resolve --write-safety`.";
+    LintApprovalDisabled "LINT_APPROVAL_DISABLED" Warning "approval is switched off for a risky tool, or the switch has no effect"
+        "`humanInTheLoop: DISABLED` switches off the approval that the gateway would require by risk. From L3 on the tool \
+         reaches hosts, files or programs, and its calls run without review. Remove `humanInTheLoop` to let the \
          gateway decide by `approvals.ask_from`, or set `REQUIRED`. The finding also appears at any level if another \
-         setting, such as `classification: write`, asks in spite of `DISABLED`.";
+         setting, such as `classification: write`, requires approval in spite of `DISABLED`.";
     LintNumberPrecision "LINT_NUMBER_PRECISION" Warning "number that JSON readers round"
         "Integers beyond 2^53 are rounded by most JSON readers and by the canonical form that the digest is taken \
          of. Write the number as a string.";
     LintPatternUntried "LINT_PATTERN_UNTRIED" Warning "danger pattern without examples"
-        "A danger pattern that is misspelt never matches, and nobody notices before it was needed. Write it with at \
-         least one text that it must hit and one that it must miss: \
-         `{pattern: 'rm\\s+-r', hits: [rm -r build], misses: [rm notes.txt]}`. They are tried whenever the document is \
+        "A misspelt danger pattern never matches, which is noticed only when it is too late. Write it with at \
+         least one text that it must match and one that it must not match: \
+         `{pattern: 'rm\\s+-r', hits: [rm -r build], misses: [rm notes.txt]}`. They are tested whenever the document is \
          loaded.";
     LintArgumentUntried "LINT_ARGUMENT_UNTRIED" Warning "rule for an argument of a command without examples"
-        "A `pattern` decides what a caller can hand to a command, and one that lets through more than its author thinks is \
-         found by whoever gets around it. On the command line such a rule is refused. Write beside it at least one value that it must let through and one \
-         that it must refuse: `{type: string, pattern: '^[a-z]+$', examples: [main], x-misses: ['-p']}`. They are tried \
-         whenever the document is loaded, and shown to no client.";
+        "A `pattern` decides what a caller can pass to a command. If it accepts more than its author thinks, attackers \
+         find out first. For `cli.args` a rule without examples is an error. Add at least one value that it must accept and one \
+         that it must reject: `{type: string, pattern: '^[a-z]+$', examples: [main], x-misses: ['-p']}`. They are tested \
+         whenever the document is loaded, and not shown to clients.";
 }
 
 impl Code {
-    /// By its stable name; letter case does not matter.
+    /// Looks up a code by its stable name, ignoring case.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name().eq_ignore_ascii_case(name))
     }
 
-    /// Can a finding of this code keep a document from being published? Whether one does, the finding says.
+    /// Whether findings of this code can block publishing. `Finding::blocks_publishing` says whether one does.
     pub fn may_block_publishing(self) -> bool {
         self == Self::LintSecretText || self.name().starts_with("LINT_POISON_")
     }

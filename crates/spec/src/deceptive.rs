@@ -1,4 +1,4 @@
-//! Which characters make a reader see something else than what is there?
+//! Detects characters that make a reader see something else than the text contains.
 
 mod binder;
 mod filler;
@@ -6,12 +6,12 @@ mod filler;
 use std::{borrow::Cow, fmt::Write as _};
 
 use self::{
-    binder::{Before, is_joiner, is_selector},
+    binder::{PrecedingText, is_joiner, is_selector},
     filler::BLANK,
 };
 
-/// Controls, bidirectional overrides, and what has no width or no look of its own. Where people decide by a text, these are
-/// shown by their number or refused.
+/// Whether the character is a control, a bidirectional override or invisible. Texts that people decide by show these
+/// as code points or are rejected.
 pub fn is_deceptive(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -23,17 +23,17 @@ pub fn is_deceptive(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A text of a tool as it may reach a model or a terminal: what moves the cursor, reorders, or carries text that nobody sees
-/// is shown by its number. Line breaks, tabs, and what emoji and scripts are made of stay.
+/// Makes text of a tool safe for a model or a terminal. Characters that move the cursor, reorder text or carry hidden
+/// text become code points. Line breaks, tabs, emoji and the characters that scripts need stay.
 pub fn neutral(text: &str) -> Cow<'_, str> {
-    // Everything in question lies beyond the printable part of ASCII.
+    // All these characters are outside printable ASCII.
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
     let mut after_returns = text.split('\r').skip(1);
     if text.bytes().all(is_plain) && after_returns.all(|rest| rest.starts_with('\n')) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let mut place = Place::default();
+    let mut place = TextContext::default();
     for (at, character) in text.char_indices() {
         let rest = text.get(at + character.len_utf8()..).unwrap_or_default();
         if place.hides(character, rest) || acts_on_its_neighbours(character) {
@@ -46,27 +46,27 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
     if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
 }
 
-/// What stands before a character.
-struct Place {
+/// The context before a character.
+struct TextContext {
     before: char,
-    binders: Before,
-    /// Whether the blanks before it were those of a picture.
+    binders: PrecedingText,
+    /// Whether the blanks just before belong to a braille picture.
     blanks_belong: bool,
 }
 
-impl Default for Place {
+impl Default for TextContext {
     fn default() -> Self {
-        Self { before: ' ', binders: Before::default(), blanks_belong: false }
+        Self { before: ' ', binders: PrecedingText::default(), blanks_belong: false }
     }
 }
 
-impl Place {
+impl TextContext {
     fn read(&mut self, character: char) {
         self.before = character;
         self.binders.read(character);
     }
 
-    /// Whether a character is out of sight here, or puts others out of sight.
+    /// Whether the character is invisible here, or hides others.
     fn hides(&mut self, character: char, rest: &str) -> bool {
         let before = self.before;
         if character == BLANK {
@@ -84,7 +84,7 @@ impl Place {
         if is_joiner(character) {
             return !self.binders.is_bound_by(character, rest);
         }
-        // Alone it goes back to where the line began, and what follows is written over it.
+        // A lone carriage return moves to the start of the line; the following text overwrites the line.
         character == '\r' && !rest.starts_with('\n')
     }
 }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_on_its_neighbours_is_shown_by_its_number() {
+    fn control_and_bidi_characters_become_code_points() {
         check("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m");
         check("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c");
         check("bell\u{7} back\u{8} c1\u{9b}31m nul\0", "bell\\u{7} back\\u{8} c1\\u{9b}31m nul\\u{0}");
@@ -119,23 +119,24 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_alone_overwrites_its_line_and_is_shown() {
+    fn lone_carriage_return_is_escaped() {
         check("rm -rf /\rls", "rm -rf /\\u{d}ls");
         check("a\r\r\nb\r", "a\\u{d}\r\nb\\u{d}");
         check("ä\rb\r\n", "ä\\u{d}b\r\n");
     }
 
     #[test]
-    fn a_row_of_joiners_is_a_message_and_is_shown() {
+    fn row_of_joiners_is_escaped() {
         check("ی\u{200d}\u{200c}\u{200c}\u{200d}ی", "ی\u{200d}\\u{200c}\\u{200c}\\u{200d}ی");
         check("auto\u{ad}\u{ad}\u{34f}bahn", "auto\\u{ad}\\u{ad}\\u{34f}bahn");
         check("👨\u{200d}\u{fe0f}👩", "👨\\u{200d}\\u{fe0f}👩");
         check("❤\u{fe0f}\u{200d}\u{200d}🔥", "❤\u{fe0f}\\u{200d}\\u{200d}🔥");
     }
 
-    /// One for each letter spells a message of as many letters: sixteen selectors are four bits, four joiners two.
+    /// One invisible character per letter encodes a message: sixteen selectors carry four bits each, four joiners
+    /// two.
     #[test]
-    fn one_unseen_for_each_letter_is_a_message_and_is_shown() {
+    fn one_invisible_character_per_letter_is_escaped() {
         let selectors = (0xfe00..=0xfe0f_u32).filter_map(char::from_u32);
         for unseen in selectors.chain(['\u{ad}', '\u{34f}', '\u{200c}', '\u{200d}']) {
             let number = format!("\\u{{{:x}}}", u32::from(unseen));
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_emoji_and_scripts_are_made_of_stays_there_alone() {
+    fn emoji_and_script_joiners_stay() {
         check("x\u{200d}🔥", "x\\u{200d}🔥");
         check("🔥\u{200d}x", "🔥\\u{200d}x");
         check("🔥\u{200c}🔥", "🔥\\u{200c}🔥");
@@ -162,9 +163,9 @@ mod tests {
         check("\u{fe0f}\u{200d}\u{ad}", "\\u{fe0f}\\u{200d}\\u{ad}");
     }
 
-    /// Whatever counts as deceptive elsewhere is shown where it has no business.
+    /// Every deceptive character is shown as a code point among unrelated letters.
     #[test]
-    fn nothing_unseen_stands_among_other_letters() {
+    fn deceptive_characters_among_other_letters_are_escaped() {
         let stays = |one: char| matches!(one, '\n' | '\t');
         for one in (0..=u32::from(char::MAX)).filter_map(char::from_u32).filter(|one| is_deceptive(*one)) {
             let shown = format!("a\\u{{{:x}}}b", u32::from(one));
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alphabet_that_nobody_sees_is_shown() {
+    fn invisible_alphabet_is_escaped() {
         check("note\u{1d173}\u{1d17a}\u{1d174}", "note\\u{1d173}\\u{1d17a}\\u{1d174}");
         check("\u{3164}", "\\u{3164}");
         check("한\u{3164}\u{ffa0}글", "한\u{3164}\\u{ffa0}글");
@@ -183,16 +184,16 @@ mod tests {
         check("⣿\u{2800} \u{2800}\u{2800} ", "⣿\u{2800} \\u{2800}\\u{2800} ");
     }
 
-    /// Where each looks for the end of its row, this takes hours.
+    /// With a search for the end of the row at each blank, this would take hours.
     #[test]
-    fn a_long_row_of_blanks_is_looked_at_once() {
+    fn long_row_of_blanks_is_checked_in_linear_time() {
         let row = "\u{2800}".repeat(1 << 20);
         check(&format!("{row}⣿"), &format!("{row}⣿"));
         check(&row, &"\\u{2800}".repeat(1 << 20));
     }
 
     #[test]
-    fn what_people_write_stays() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "",
             "line\none\ttab\r\n",

@@ -1,5 +1,5 @@
-//! From a value to the typed model. The schema has spoken already: what does not fit takes its default here, so
-//! that one broken field does not hide what is wrong with the others.
+//! Converts a value to the typed model. The schema has already reported invalid fields; here they take their default.
+//! One broken field therefore does not hide problems in the others.
 
 pub(crate) mod capability;
 mod governance;

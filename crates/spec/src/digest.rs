@@ -1,5 +1,5 @@
-//! Is this still the tool that was reviewed? One hash over everything that can change what the tool means or does.
-//! The rule is written down in `docs/digest.md`, so that others can compute it.
+//! The tool digest: one hash over everything that can change what the tool means or does. `docs/digest.md` specifies
+//! it, so others can compute it.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use crate::{
     model::{ApprovalMode, Body, HumanInTheLoop, Param, SandboxOverrides, StaticVariable, ToolSpec},
 };
 
-/// SHA-256 of a tool's reviewed form; shown as `sha256:` and 64 hexadecimal digits.
+/// SHA-256 of a tool's reviewed form, displayed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Reads what `Display` wrote, and nothing that looks almost like it.
+    /// Parses exactly the format that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();
         let mut bytes = [0; 32];
@@ -43,19 +43,19 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The digest of a sound document; `spec` is what `check` made of this `document`.
+/// The digest of a valid document. `spec` is the result of `check` for this `document`.
 pub fn digest(spec: &ToolSpec, document: &Map<String, Value>) -> Digest {
     let form = reviewed_form(spec, document);
-    // RFC 8785 has a form for every finite number and `Value` holds no other. Should that ever fail, plain JSON
-    // still tells two documents apart; the worst is one review too many.
+    // RFC 8785 defines a form for every finite number, and `Value` holds no others. If this ever failed, plain JSON
+    // still distinguishes documents; at worst it causes one extra review.
     let text = serde_json_canonicalizer::to_string(&form).unwrap_or_else(|_| form.to_string());
     Digest(Sha256::digest(text).into())
 }
 
-/// What a reviewer has to look at: the tool without records and bookkeeping, with every default filled in.
+/// The part of a tool that a reviewer checks: no records or bookkeeping, all defaults filled in.
 pub fn reviewed_form(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     json!({
-        // Separates this rule from every later one: a new rule takes a new number.
+        // The version of this rule. A changed rule needs a new number.
         "toolgateDigest": 1,
         "toolId": spec.id.as_str(),
         "name": spec.name,
@@ -82,7 +82,7 @@ fn param(param: &Param) -> Value {
     })
 }
 
-/// A pair, not a member: of two with one name the later wins, so order and repetition mean something.
+/// A pair, not a member: for a repeated name the last value wins, so order and repetition matter.
 fn static_variable(variable: &StaticVariable) -> Value {
     json!([variable.name, variable.value.text()])
 }
@@ -91,7 +91,7 @@ fn body(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     match &spec.body {
         Body::JavaScript { code } => json!({ "codeType": "Javascript", "code": code }),
         Body::Handler(_) => {
-            // One level for the kind, one for its fields. Below that a null may be part of a request's body.
+            // One level for the kind, one for its fields. Deeper nulls may be part of a request body.
             let handler = document.get("handler").cloned().unwrap_or_default();
             json!({ "handler": without_nulls(handler, 2) })
         }
@@ -113,12 +113,13 @@ fn overrides(overrides: &SandboxOverrides) -> Value {
     })
 }
 
-/// The block is open for `x-…` members; they count as written.
+/// The block may have `x-…` members; they are hashed as written.
 fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     let written = document.get("humanInTheLoop").and_then(Value::as_object);
     let mut form: Map<String, Value> = written.cloned().unwrap_or_default();
     let mode = match approval.mode {
-        // The policy digest tells the two apart (`approval.askFrom`). Passes and approvals are bound to both digests.
+        // The policy digest distinguishes the two (`approval.askFrom`). Passes and approvals are bound to both
+        // digests.
         ApprovalMode::Unstated | ApprovalMode::Disabled => "DISABLED",
         ApprovalMode::Required => "REQUIRED",
     };
@@ -127,7 +128,7 @@ fn approval(approval: &HumanInTheLoop, document: &Map<String, Value>) -> Value {
     Value::Object(form)
 }
 
-/// The blocks under a manifest's names for them, whichever kind of document they stand in.
+/// The blocks under their manifest names, in both kinds of documents.
 fn governance(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     let blocks = BLOCKS.iter().filter_map(|(block, depth)| {
         let written =
@@ -137,7 +138,7 @@ fn governance(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     Value::Object(blocks.collect())
 }
 
-/// What we do not know may matter to somebody; it counts as written.
+/// Unknown fields are hashed as written, because other programs may use them.
 fn extensions(spec: &ToolSpec, document: &Map<String, Value>) -> Value {
     let ours: Vec<String> =
         BLOCKS.iter().filter_map(|(block, _)| key_of_block(block, is_manifest(spec))).collect();
@@ -176,7 +177,7 @@ fn nibble(digit: u8) -> Option<u8> {
 
 const PREFIX: &str = "sha256:";
 
-/// Top-level fields that have a place of their own in the reviewed form.
+/// Top-level fields with their own entry in the reviewed form.
 const COUNTED: [&str; 12] = [
     "toolId",
     "name",
@@ -192,5 +193,5 @@ const COUNTED: [&str; 12] = [
     "humanInTheLoop",
 ];
 
-/// Records and bookkeeping: written by us, or without effect on what the tool is.
+/// Records and bookkeeping: written by Toolgate, or without effect on the tool.
 const NOT_REVIEWED: [&str; 5] = ["toolSafety", "draft", "createTimestamp", "updateTimestamp", "$schema"];

@@ -1,7 +1,7 @@
-//! How can a few fields of a document change while every other byte of its text stays?
+//! Changes single fields of a document and keeps every other byte of its text.
 //!
-//! INVARIANT: what comes out has been read again and is the old document with exactly the wanted changes. Text that
-//! cannot be changed that way is refused, never written anew at a guess.
+//! INVARIANT: the result is parsed again and equals the old document with exactly the requested changes. Text that
+//! cannot be changed this way is rejected, never rewritten.
 
 mod json;
 mod yaml;
@@ -13,22 +13,22 @@ use serde_json::{Map, Value};
 use crate::{Format, bundle, read};
 
 /// A top-level field and its new value; `None` removes the field.
-pub type Change<'key> = (&'key str, Option<Value>);
+pub type FieldChange<'key> = (&'key str, Option<Value>);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EditError {
-    /// The text cannot be read, or is no object.
+    /// The text cannot be parsed, or is not an object.
     NotADocument(String),
-    /// The bundle has no tool of this number.
+    /// The bundle has no tool at this index.
     NoSuchTool(usize),
-    /// The way this text is written does not allow the change in place; says why.
+    /// The layout of this text does not allow the change in place. Contains the reason.
     NotInPlace(&'static str),
 }
 
 impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotADocument(why) => write!(f, "the text is no document to edit: {why}"),
+            Self::NotADocument(why) => write!(f, "the document cannot be edited: {why}"),
             Self::NoSuchTool(index) => write!(f, "the bundle has no tool {}", index + 1),
             Self::NotInPlace(why) => write!(f, "the document cannot be changed in place: {why}"),
         }
@@ -37,8 +37,9 @@ impl fmt::Display for EditError {
 
 impl Error for EditError {}
 
-/// Sets and removes top-level fields. What already has the wanted value is not touched; new fields go to the end.
-pub fn edit(text: &str, format: Format, changes: &[Change<'_>]) -> Result<String, EditError> {
+/// Sets and removes top-level fields. Fields that already have the requested value stay untouched; new fields are
+/// appended.
+pub fn edit(text: &str, format: Format, changes: &[FieldChange<'_>]) -> Result<String, EditError> {
     let before = object(text, format)?;
     let after = with_changes(&before, changes);
     if after == before {
@@ -52,8 +53,8 @@ pub fn edit(text: &str, format: Format, changes: &[Change<'_>]) -> Result<String
     Ok(edited)
 }
 
-/// As `edit`, for one tool of a JSON bundle or array of tools; `index` counts from zero.
-pub fn edit_in_bundle(text: &str, index: usize, changes: &[Change<'_>]) -> Result<String, EditError> {
+/// Like `edit`, for one tool of a JSON bundle or array of tools; `index` counts from zero.
+pub fn edit_in_bundle(text: &str, index: usize, changes: &[FieldChange<'_>]) -> Result<String, EditError> {
     let whole_value = |text: &str| {
         let tree = read::read(text, Format::Json);
         tree.map(|tree| tree.value).map_err(|finding| EditError::NotADocument(finding.message))
@@ -75,13 +76,13 @@ pub fn edit_in_bundle(text: &str, index: usize, changes: &[Change<'_>]) -> Resul
     if let Some(tool) = tools.and_then(|tools| tools.get_mut(index)) {
         *tool = Value::Object(with_changes(before, changes));
     }
-    // As text, because the order of the members counts, too.
+    // Compares the text, because the order of members matters too.
     let (found, wanted) = (whole_value(&whole)?.to_string(), wanted.to_string());
     if found == wanted { Ok(whole) } else { Err(DAMAGED) }
 }
 
-/// The changes that saving a document makes to its timestamps: created once, updated always.
-pub fn stamp(document: &Map<String, Value>, now_ms: u64) -> Vec<Change<'static>> {
+/// The timestamp changes for saving a document: `created` is set once, `updated` always.
+pub fn stamp(document: &Map<String, Value>, now_ms: u64) -> Vec<FieldChange<'static>> {
     let is_new = document.get("createTimestamp").is_none_or(Value::is_null);
     let created = is_new.then(|| ("createTimestamp", Some(now_ms.into())));
     created.into_iter().chain([("updateTimestamp", Some(now_ms.into()))]).collect()
@@ -95,7 +96,7 @@ fn object(text: &str, format: Format) -> Result<Map<String, Value>, EditError> {
     }
 }
 
-fn with_changes(before: &Map<String, Value>, changes: &[Change<'_>]) -> Map<String, Value> {
+fn with_changes(before: &Map<String, Value>, changes: &[FieldChange<'_>]) -> Map<String, Value> {
     let mut after = before.clone();
     for (key, value) in changes {
         match value {
@@ -110,12 +111,13 @@ fn verify(text: &str, format: Format, wanted: &Map<String, Value>) -> Result<(),
     if is_exactly(text, format, wanted) { Ok(()) } else { Err(DAMAGED) }
 }
 
-/// Members, values and order.
+/// Compares members, values and order.
 fn is_exactly(text: &str, format: Format, wanted: &Map<String, Value>) -> bool {
     object(text, format).is_ok_and(|found| found == *wanted && found.keys().eq(wanted.keys()))
 }
 
-const DAMAGED: EditError = EditError::NotInPlace("the result would not be the document with the change");
+const DAMAGED: EditError =
+    EditError::NotInPlace("the edited text would not equal the document with the change");
 
 #[cfg(test)]
 mod tests;

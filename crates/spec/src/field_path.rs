@@ -1,41 +1,40 @@
-//! Paths into a tool's output: `.a.b`, `.a[].b`, `..b`, and the globs `a.*`, `*.b`, `*`.
+//! Patterns for fields of a tool's output: `.a.b`, `.a[].b`, `..b`, and the globs `a.*`, `*.b`, `*`.
 //!
-//! A pattern covers the field it names and everything below it, so that a rule can be wider than meant only by
-//! what stands below a named field, never by a sibling. Array elements have no name of their own: `[]` may be
-//! written, and is passed over when matching, so that `.items.id` and `.items[].id` name the same fields.
+//! A pattern covers the field it names and everything below, but never a sibling. Array elements have no name: `[]`
+//! is optional and ignored when matching, so `.items.id` and `.items[].id` name the same fields.
 //!
-//! Which of two patterns is more specific is a question about one field. `..ssn` names `.customer.ssn` itself and
-//! `.customer` only what stands above it: the former decides, however many names the latter has.
+//! Specificity is compared per field. For `.customer.ssn`, `..ssn` beats `.customer`, because it names the field
+//! itself.
 
 use std::fmt;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct FieldPattern {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PatternStep>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-enum Step {
+enum PatternStep {
     Name(String),
-    /// Exactly one field, whatever its name.
+    /// Exactly one field of any name.
     AnyName,
-    /// Any number of fields, also none.
+    /// Any number of fields, including none.
     AnyDepth,
 }
 
-/// One step of a pattern's way down, for whoever walks many patterns at once.
+/// One step of a pattern, for code that walks many patterns at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FieldStep<'p> {
     Name(&'p str),
-    /// Exactly one field, whatever its name.
+    /// Exactly one field of any name.
     AnyName,
-    /// Any number of fields, also none.
+    /// Any number of fields, including none.
     AnyDepth,
 }
 
-/// How narrowly a pattern names one field; of two that match, the greater decides. The order of the members is the
-/// order of the questions: how close to the field, by its name or by `*`, and how much of the way is spelled out.
+/// How specifically a pattern names one field; the greater value wins. Compared in member order: distance to the
+/// field, name or `*`, then the number of named steps.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Specificity {
     depth: usize,
@@ -48,23 +47,23 @@ pub struct Specificity {
 impl FieldPattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("a field path is not empty; `*` names every field".into());
+            return Err("a field path must not be empty; write `*` for every field".into());
         }
         if text.len() > MAX_BYTES {
             return Err(format!("a field path has at most {MAX_BYTES} bytes"));
         }
         if matches!(text, "*" | ".") {
-            return Ok(Self { text: text.to_owned(), steps: vec![Step::AnyDepth] });
+            return Ok(Self { text: text.to_owned(), steps: vec![PatternStep::AnyDepth] });
         }
         let mut steps = Vec::new();
         // A leading `*.` means "at any depth", as in the globs of the source format.
         let deep = text.strip_prefix("*.").or_else(|| text.strip_prefix(".."));
         let mut rest = deep.unwrap_or_else(|| text.strip_prefix('.').unwrap_or(text));
         if deep.is_some() {
-            steps.push(Step::AnyDepth);
+            steps.push(PatternStep::AnyDepth);
         }
         if rest.is_empty() {
-            return Err("a field name follows the dots".into());
+            return Err("a field name must follow the dots".into());
         }
         while !rest.is_empty() {
             let end = rest.find('.').unwrap_or(rest.len());
@@ -72,13 +71,13 @@ impl FieldPattern {
             parse_step(step, &mut steps)?;
             rest = match after.strip_prefix("..") {
                 Some(after) => {
-                    steps.push(Step::AnyDepth);
+                    steps.push(PatternStep::AnyDepth);
                     after
                 }
                 None => after.strip_prefix('.').unwrap_or(after),
             };
             if rest.is_empty() && !after.is_empty() {
-                return Err("a field name follows the last dot".into());
+                return Err("a field name must follow the last dot".into());
             }
         }
         Ok(Self { text: text.to_owned(), steps })
@@ -88,53 +87,54 @@ impl FieldPattern {
         &self.text
     }
 
-    /// Does the pattern name this field or one above it? The path lists field names from the top, without indices.
+    /// Whether the pattern names this field or one above it. The path lists field names from the top, without
+    /// indices.
     pub fn matches<S: AsRef<str>>(&self, path: &[S]) -> bool {
         self.specificity_at(path).is_some()
     }
 
-    /// How narrowly the pattern names this field; `None` where it does not cover it.
+    /// How specifically the pattern names this field, or `None` if it does not cover the field.
     pub fn specificity_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Specificity> {
         let deepest = self.reaches(path).iter().rposition(|reached| *reached)?;
         Some(self.specificity_reaching(deepest))
     }
 
-    /// The same for a field of which it is known how much of the way to it the pattern reaches.
+    /// Like `specificity_at`, if the caller knows how far the pattern reaches.
     pub fn specificity_reaching(&self, deepest: usize) -> Specificity {
-        let count = |wanted: fn(&Step) -> bool| self.steps.iter().filter(|step| wanted(step)).count();
-        let names = count(|step| matches!(step, Step::Name(_)));
-        let single_wildcards = count(|step| matches!(step, Step::AnyName));
+        let count = |wanted: fn(&PatternStep) -> bool| self.steps.iter().filter(|step| wanted(step)).count();
+        let names = count(|step| matches!(step, PatternStep::Name(_)));
+        let single_wildcards = count(|step| matches!(step, PatternStep::AnyName));
         Specificity {
             depth: if self.is_catch_all() { 0 } else { deepest },
-            ends_in_name: matches!(self.steps.last(), Some(Step::Name(_))),
+            ends_in_name: matches!(self.steps.last(), Some(PatternStep::Name(_))),
             names,
             single_wildcards,
-            is_bounded: !self.steps.contains(&Step::AnyDepth),
+            is_bounded: !self.steps.contains(&PatternStep::AnyDepth),
         }
     }
 
-    /// The catch-all reaches every field and names none.
+    /// Whether the pattern covers every field and names none.
     pub fn is_catch_all(&self) -> bool {
-        self.steps.iter().all(|step| matches!(step, Step::AnyDepth))
+        self.steps.iter().all(|step| matches!(step, PatternStep::AnyDepth))
     }
 
     pub fn steps(&self) -> impl Iterator<Item = FieldStep<'_>> {
         self.steps.iter().map(|step| match step {
-            Step::Name(name) => FieldStep::Name(name),
-            Step::AnyName => FieldStep::AnyName,
-            Step::AnyDepth => FieldStep::AnyDepth,
+            PatternStep::Name(name) => FieldStep::Name(name),
+            PatternStep::AnyName => FieldStep::AnyName,
+            PatternStep::AnyDepth => FieldStep::AnyDepth,
         })
     }
 
-    /// Does the pattern name this very field, and none above it? `*` names the fields of the result, and the result itself
-    /// only where that is no object.
+    /// Whether the pattern names exactly this field, not one above it. `*` names the fields of the result, or the
+    /// result itself if it is not an object.
     pub fn names<S: AsRef<str>>(&self, path: &[S]) -> bool {
-        let least = usize::from(self.meaning() == [Step::AnyDepth]).min(path.len());
+        let least = usize::from(self.meaning() == [PatternStep::AnyDepth]).min(path.len());
         let first = self.reaches(path).iter().skip(least).position(|reached| *reached);
         first.is_some_and(|first| least + first == path.len())
     }
 
-    /// Which lengths of the path's beginning the pattern reaches.
+    /// For each prefix length of the path: whether the pattern reaches it.
     fn reaches<S: AsRef<str>>(&self, path: &[S]) -> Vec<bool> {
         let mut consumed = vec![false; path.len() + 1];
         if let Some(start) = consumed.first_mut() {
@@ -143,14 +143,14 @@ impl FieldPattern {
         self.steps.iter().fold(consumed, |consumed, step| advance(step, &consumed, path))
     }
 
-    /// Two ways to write one thing, such as `.a[].b` and `a.b`.
+    /// Whether two notations mean the same fields, such as `.a[].b` and `a.b`.
     pub fn means_the_same_as(&self, other: &Self) -> bool {
         self.meaning() == other.meaning()
     }
 
-    /// `[]` alone and `*` both name everything.
-    fn meaning(&self) -> &[Step] {
-        if self.steps.is_empty() { &[Step::AnyDepth] } else { &self.steps }
+    /// `[]` alone and `*` both name every field.
+    fn meaning(&self) -> &[PatternStep] {
+        if self.steps.is_empty() { &[PatternStep::AnyDepth] } else { &self.steps }
     }
 }
 
@@ -160,35 +160,36 @@ impl fmt::Display for FieldPattern {
     }
 }
 
-fn advance<S: AsRef<str>>(step: &Step, consumed: &[bool], path: &[S]) -> Vec<bool> {
-    if matches!(step, Step::AnyDepth) {
+fn advance<S: AsRef<str>>(step: &PatternStep, consumed: &[bool], path: &[S]) -> Vec<bool> {
+    if matches!(step, PatternStep::AnyDepth) {
         let shortest = consumed.iter().position(|here| *here).unwrap_or(consumed.len());
         return (0..consumed.len()).map(|length| length >= shortest).collect();
     }
     let takes = |field: &S| match step {
-        Step::Name(name) => name == field.as_ref(),
-        Step::AnyName | Step::AnyDepth => true,
+        PatternStep::Name(name) => name == field.as_ref(),
+        PatternStep::AnyName | PatternStep::AnyDepth => true,
     };
     let moved = consumed.iter().zip(path).map(|(here, field)| *here && takes(field));
     std::iter::once(false).chain(moved).collect()
 }
 
-fn parse_step(step: &str, steps: &mut Vec<Step>) -> Result<(), String> {
+fn parse_step(step: &str, steps: &mut Vec<PatternStep>) -> Result<(), String> {
     let name = step.trim_end_matches("[]");
     match name {
-        "*" => steps.push(Step::AnyName),
+        "*" => steps.push(PatternStep::AnyName),
         "" if step.is_empty() => {
-            return Err("two dots mean any depth and stand before a name; three mean nothing".into());
+            return Err("write two dots before a name for any depth; three dots are not allowed".into());
         }
         "" => {}
-        // What other languages read as operators would be a name that no field has, and so a rule without effect.
+        // Other path languages read these characters as operators. Taken as a name they would match no field, and the
+        // rule would have no effect.
         name if name.contains(OPERATORS) || name != name.trim() || name.chars().any(char::is_control) => {
             return Err(format!(
                 "`{}` is not a field name; only `.name`, `[]`, `..name` and `*` are understood",
                 name.escape_debug()
             ));
         }
-        name => steps.push(Step::Name(name.to_owned())),
+        name => steps.push(PatternStep::Name(name.to_owned())),
     }
     Ok(())
 }
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_names_the_first_field_that_it_covers() {
+    fn pattern_names_the_first_field_it_covers() {
         let named = |pattern: &str, path: &[&str]| FieldPattern::parse(pattern).unwrap().names(path);
         for (pattern, path) in [
             (".a", &["a"][..]),
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_cover_the_field_and_what_is_below() {
+    fn patterns_cover_the_field_and_everything_below() {
         check(".a.b", &["a.b", "a.b.c"], &["a", "b", "x.a.b", "a.bb"]);
         check(".a[].b", &["a.b"], &["a"]);
         check("..b", &["b", "a.b", "a.b.c", "x.y.b"], &["a", "bb"]);
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_is_closest_to_the_field_decides() {
+    fn closest_pattern_wins() {
         check_winner("customer.ssn", ["..ssn", ".customer"], "..ssn");
         check_winner("a.b.ssn", ["..ssn", ".a.b"], "..ssn");
         check_winner("customer.email", ["*.email", "customer.*"], "*.email");
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_path_is_refused() {
+    fn invalid_field_path_is_rejected() {
         for bad in [
             "",
             "..",
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ways_to_write_one_thing() {
+    fn equivalent_patterns_are_equal() {
         let same = |a: &str, b: &str| {
             FieldPattern::parse(a).unwrap().means_the_same_as(&FieldPattern::parse(b).unwrap())
         };

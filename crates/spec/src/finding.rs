@@ -1,15 +1,15 @@
-//! What is wrong with a document, where, and what to do about it.
+//! Findings: a problem in a document, its position and a remedy.
 
 use crate::{Code, Pointer, Span};
 
-/// One thing to tell the author. Documents gather all of them; see `Code` for what each code promises.
+/// One problem to report to the author. See `Code` for the meaning of each code.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     pub code: Code,
     pub at: Pointer,
-    /// Where to point: the value, or the key where the key itself is at fault.
-    pub target: Target,
-    /// Filled once the whole document has been read; absent when the place has no text of its own.
+    /// Whether to point to the value or to its key.
+    pub target: FindingTarget,
+    /// Set by `locate`. `None` if the position has no text.
     pub span: Option<Span>,
     pub message: String,
     pub remedy: String,
@@ -18,7 +18,7 @@ pub struct Finding {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Target {
+pub enum FindingTarget {
     Key,
     Value,
 }
@@ -28,7 +28,7 @@ impl Finding {
         Self {
             code,
             at,
-            target: Target::Value,
+            target: FindingTarget::Value,
             span: None,
             message: message.into(),
             remedy: remedy.into(),
@@ -38,7 +38,7 @@ impl Finding {
 
     #[must_use]
     pub fn at_key(self) -> Self {
-        Self { target: Target::Key, ..self }
+        Self { target: FindingTarget::Key, ..self }
     }
 
     #[must_use]

@@ -1,6 +1,6 @@
-//! `*` in names. One matcher for paths, hosts and fields, linear in practice and never exponential.
+//! Matches names with `*`. Used for paths, hosts and fields; never exponential.
 
-/// `*` stands for any text, also none; everything else for itself.
+/// `*` matches any text, including none; every other character matches itself.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at_pattern, mut at_text) = (0, 0);
@@ -30,7 +30,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn a_star_is_any_text() {
+    fn star_matches_any_text() {
         for (pattern, text) in [("*", ""), ("id_*", "id_rsa"), ("*a*b", "xaxxb"), ("a*", "a"), ("**", "x")] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }

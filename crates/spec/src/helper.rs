@@ -22,7 +22,7 @@ mod tests {
     use super::is_well_formed;
 
     #[test]
-    fn both_conventions_and_nothing_else() {
+    fn only_both_helper_conventions_are_accepted() {
         for good in ["safety.fs/v1", "safety.http/v12", "tool-safety-helpers/v1#crypto"] {
             assert!(is_well_formed(good), "{good}");
         }

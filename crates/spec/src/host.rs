@@ -1,5 +1,5 @@
-//! Hosts that a document may name: exact names, `*.suffix`, `name.*`, IP literals, and `*` for every public host. Each may
-//! end with a port.
+//! Host patterns in documents: exact names, `*.suffix`, `name.*`, IP literals, and `*` for every public host. Each
+//! may end with a port.
 
 use std::{
     fmt,
@@ -9,36 +9,36 @@ use std::{
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostPattern {
     pub names: HostNames,
-    /// `None` is every port.
+    /// `None` means every port.
     pub port: Option<u16>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum HostNames {
-    /// Every host, judged as in `strict` mode: public addresses only.
+    /// Every host with a public address, as in `strict` mode.
     Any,
     Exact(String),
-    /// `*.example.com`: the name itself and everything below it.
+    /// `*.example.com`: the name itself and all subdomains.
     Below(String),
-    /// `docs.*`: names whose first labels are these.
+    /// `docs.*`: names that begin with these labels.
     Above(String),
 }
 
 impl HostPattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text != text.trim() {
-            return Err("a host has no spaces around it".into());
+            return Err("remove the spaces around the host".into());
         }
         let (names, port) = split_port(text);
         Ok(Self { names: HostNames::parse(names)?, port: port.map(parse_port).transpose()? })
     }
 
-    /// Reads one name or address, without a port and without `*`.
+    /// Parses one name or address, without a port and without `*`.
     pub fn parse_exact(text: &str) -> Result<String, String> {
         match HostNames::parse(text)? {
             HostNames::Exact(name) => Ok(name),
             HostNames::Any | HostNames::Below(_) | HostNames::Above(_) => {
-                Err("a host is one name or address, without `*`".into())
+                Err("expected one host name or address, without `*`".into())
             }
         }
     }
@@ -48,18 +48,18 @@ impl HostPattern {
         Self { names: HostNames::Exact(name), port: None }
     }
 
-    /// Does this entry cover a host at a port? The host is a name or an address without brackets or trailing dot.
+    /// Whether this entry covers a host and port. The host is a name or an address without brackets or trailing dot.
     pub fn covers(&self, host: &str, port: u16) -> bool {
         self.port.is_none_or(|only| only == port) && self.names.cover(host)
     }
 
-    /// This one host at the ports of this entry, if the entry covers it.
+    /// Limits this entry to one host, or returns `None` if it does not cover the host.
     pub fn narrowed_to(&self, host: &str) -> Option<Self> {
         let exact = || Self { names: HostNames::Exact(host.to_owned()), port: self.port };
         self.names.cover(host).then(exact)
     }
 
-    /// Is every host and port that `other` covers covered by this entry too?
+    /// Whether this entry covers every host and port that `other` covers.
     pub fn includes(&self, other: &Self) -> bool {
         (self.port.is_none() || self.port == other.port) && self.names.include(&other.names)
     }
@@ -82,7 +82,7 @@ impl HostNames {
             let address = inside.parse::<Ipv6Addr>();
             return address
                 .map(|address| Self::Exact(address.to_string()))
-                .map_err(|_| "brackets hold an IPv6 address".into());
+                .map_err(|_| "only an IPv6 address may be in brackets".into());
         }
         if let Ok(address) = lower.parse::<IpAddr>() {
             return Ok(Self::Exact(address.to_string()));
@@ -119,7 +119,7 @@ impl HostNames {
     }
 }
 
-/// The one spelling that all spellings of an entry share. It parses to the same entry.
+/// The canonical spelling of the entry. It parses to the same entry.
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let needs_brackets = |name: &str| self.port.is_some() && name.parse::<Ipv6Addr>().is_ok();
@@ -134,10 +134,10 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Separates `host:port`. An IPv6 address has a port only behind brackets.
+/// Splits `host:port`. An IPv6 address needs brackets before a port.
 fn split_port(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
-        // A slash belongs to a URL, which is refused as a whole.
+        // A slash indicates a URL, which is rejected as a whole.
         Some((_, after)) if after.contains('/') => (text, None),
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
         _ => (text, None),
@@ -145,26 +145,26 @@ fn split_port(text: &str) -> (&str, Option<&str>) {
 }
 
 fn parse_port(digits: &str) -> Result<u16, String> {
-    // Only the usual spelling: no sign, no zero in front.
+    // Accepts only the usual spelling: no sign, no leading zero.
     let port = digits.parse::<u16>().ok().filter(|port| *port > 0 && port.to_string() == digits);
     port.ok_or_else(|| "a port is a number from 1 to 65535".into())
 }
 
 fn host_name(name: &str) -> Result<String, String> {
     if name.contains("://") || name.contains('/') {
-        return Err("a host has no scheme and no path".into());
+        return Err("a host must not have a scheme or path".into());
     }
     if name.contains('@') {
-        return Err("a host carries no user or password".into());
+        return Err("a host must not have a user or password".into());
     }
     if name.contains(':') {
-        return Err("an IPv6 address with a port is written in brackets: `[2001:db8::7]:443`".into());
+        return Err("write an IPv6 address with a port in brackets: `[2001:db8::7]:443`".into());
     }
     if name.contains('*') {
-        return Err("`*` stands alone, or for whole labels at one end: `*.example.com`, `docs.*`".into());
+        return Err("`*` must be alone, or replace whole labels at one end: `*.example.com`, `docs.*`".into());
     }
     if !name.is_ascii() {
-        return Err("a host is written in ASCII; use its `xn--` form".into());
+        return Err("a host must be ASCII; use its `xn--` form".into());
     }
     let label_is_sound = |label: &str| {
         (1..=63).contains(&label.len())
@@ -175,7 +175,7 @@ fn host_name(name: &str) -> Result<String, String> {
     if name.is_empty() || name.len() > 253 || !name.split('.').all(label_is_sound) {
         return Err("not a host name (RFC 1123)".into());
     }
-    // `0x7f.1` and `127.1` are addresses to the C library though they are no addresses to us.
+    // The C library reads `0x7f.1` and `127.1` as addresses; our parser does not.
     if name.split('.').next_back().is_some_and(looks_numeric) {
         return Err("not an address in the usual notation; write four decimal numbers".into());
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_cover_what_they_say() {
+    fn entries_cover_matching_hosts() {
         check(
             "api.upbit.com",
             &["api.upbit.com", "API.Upbit.Com."],
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused_with_a_reason() {
+    fn invalid_host_is_rejected_with_a_reason() {
         for bad in [
             "",
             " a.com",
@@ -289,7 +289,7 @@ mod tests {
             let parsed = HostPattern::parse(pattern).unwrap();
             assert!(parsed.covers(host, 8443) && !parsed.covers(host, 443), "{pattern}");
         }
-        // Without brackets all of it is an address.
+        // Without brackets the whole text is an address.
         assert_eq!(HostPattern::parse("::1:8443").unwrap().port, None);
     }
 

@@ -1,6 +1,6 @@
-//! Names that JavaScript can bind: the code's parameters and static variables are plain variables.
+//! Names that JavaScript can bind: parameters and static variables become variables of the code.
 
-/// An ASCII identifier that is neither a reserved word nor a name the wrapper needs.
+/// Whether the name is an ASCII identifier, not a reserved word and not used by the wrapper.
 pub fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     let starts =
@@ -10,8 +10,8 @@ pub fn is_identifier(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-/// ECMAScript's reserved words in sloppy, strict and module code, literals that read like names, the two names
-/// that cannot be variables of an async function, and the one key that objects treat as their prototype. Names of globals such as `name` or `location` are fine.
+/// Reserved words of ECMAScript in sloppy, strict and module code, literals that look like names, two names that an
+/// async function cannot bind, and `__proto__`. Names of globals such as `name` or `location` are allowed.
 const RESERVED: [&str; 51] = [
     "__proto__",
     "arguments",
@@ -71,7 +71,7 @@ mod tests {
     use super::is_identifier;
 
     #[test]
-    fn what_the_wrapper_could_not_bind_is_refused() {
+    fn unbindable_names_are_rejected() {
         for good in ["city", "_x", "$1", "name", "length", "from", "location", "a1"] {
             assert!(is_identifier(good), "{good}");
         }

@@ -1,6 +1,6 @@
 //! The tool document: model, parsing, validation, lints, digest and projections.
 //!
-//! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
+//! Pure: results depend only on arguments. No clock, disk, environment or socket.
 #![forbid(unsafe_code)]
 
 mod arg_template;
@@ -39,7 +39,7 @@ pub use check::{FileCheck, FileKind, MAX_FINDINGS, ToolCheck, check, check_in_co
 pub use code::{Code, Severity};
 pub use deceptive::{is_deceptive, neutral};
 pub use digest::{Digest, digest, reviewed_form};
-pub use edit::{Change, EditError, edit, edit_in_bundle, stamp};
+pub use edit::{EditError, FieldChange, edit, edit_in_bundle, stamp};
 pub use field_path::{FieldPattern, FieldStep};
 pub use finding::Finding;
 pub use host::{HostNames, HostPattern};
@@ -49,7 +49,7 @@ pub use invariant::{
 };
 pub use lint::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers, name_looks};
 pub use path_pattern::{PathPattern, PathRoots};
-pub use placeholder::{Part, Template};
+pub use placeholder::{Template, TemplatePart};
 pub use pointer::Pointer;
 pub use read::Unambiguous;
 pub use schema::{CompiledSchema, Schema, Violation};

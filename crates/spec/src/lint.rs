@@ -1,9 +1,9 @@
-//! What is allowed and yet probably not meant. Warnings only; see `Code` for what each one watches for.
+//! Lints: valid documents that probably do not say what the author meant. Warnings only; see `Code` for each.
 //!
-//! Every document passes through here, so each lint begins with a cheap look and works only where that look found
-//! something. `docs/lints.md` lists them all.
+//! Every document passes all lints, so each one starts with a cheap test. `docs/lints.md` lists them.
 
 mod helpers;
+mod missing_examples;
 mod names;
 mod needles;
 mod poison;
@@ -13,8 +13,7 @@ mod report;
 mod secret;
 mod show;
 mod test_value;
-mod trail;
-mod untried;
+mod value_path;
 
 pub use helpers::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers};
 pub use poison::name_looks;
@@ -25,7 +24,7 @@ pub(crate) use show::shown;
 use crate::{Finding, model::ToolSpec};
 
 pub(crate) fn lint(document: &Map<String, Value>, spec: &ToolSpec, findings: &mut Vec<Finding>) {
-    let mut report = report::Report::new(findings);
+    let mut report = report::LintReport::new(findings);
     secret::check(document, &mut report);
     poison::check(document, &mut report);
     prose::check(document, spec, &mut report);
@@ -33,6 +32,6 @@ pub(crate) fn lint(document: &Map<String, Value>, spec: &ToolSpec, findings: &mu
     test_value::check(spec, &mut report);
     reach::check(document, spec, &mut report);
     helpers::check(document, spec, &mut report);
-    untried::check(document, spec, &mut report);
+    missing_examples::check(document, spec, &mut report);
     report.close();
 }

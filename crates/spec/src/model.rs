@@ -1,5 +1,5 @@
-//! The document as types. One model, `ToolSpec`, for both ways to write a tool.
-//! Values here have passed the schema and the cross-field checks; nothing in here decides anything.
+//! The typed document: one model, `ToolSpec`, for both document kinds. Its values have passed the schema and the
+//! checks between fields. It contains no decisions.
 
 mod capability;
 mod governance;

@@ -1,33 +1,33 @@
-//! Paths that a document may name: absolute, or below `$WORKSPACE` or `$HOME`. Nothing else is expanded.
+//! Path patterns in documents: absolute, or below `$WORKSPACE` or `$HOME`. Nothing else is expanded.
 //!
-//! In a path, `*` stands for any characters but `/`; `**` as a whole segment for any number of segments.
-//! A pattern covers the path it names and everything below it. Letter case counts. Signs that are wildcards
-//! elsewhere (`?`, `[a]`, `{a,b}`) are refused: read as plain text they would make a rule that never matches.
+//! `*` matches any characters except `/`; `**` as a whole segment matches any number of segments. A pattern covers
+//! the path it names and everything below. Case matters. Wildcards of other languages (`?`, `[a]`, `{a,b}`) are
+//! rejected: as plain text they would never match.
 
 use std::fmt;
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PathPattern {
     text: String,
-    root: Root,
-    segments: Vec<Segment>,
+    root: PathRoot,
+    segments: Vec<PathSegment>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Root {
+pub enum PathRoot {
     Filesystem,
     Workspace,
     Home,
 }
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-enum Segment {
+enum PathSegment {
     Literal(String),
     Glob(String),
     AnyDepth,
 }
 
-/// What `$WORKSPACE` and `$HOME` stand for in this gateway. Both are absolute and free of `.` and `..`.
+/// The values of `$WORKSPACE` and `$HOME` in this gateway. Both are absolute, without `.` and `..`.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRoots<'a> {
     pub workspace: &'a str,
@@ -37,42 +37,42 @@ pub struct PathRoots<'a> {
 impl PathPattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.chars().any(char::is_control) {
-            return Err("a path has no control characters".into());
+            return Err("a path must not contain control characters".into());
         }
         if text != text.trim() {
-            return Err("a path has no spaces around it".into());
+            return Err("remove the spaces around the path".into());
         }
         if text.contains("${") {
             return Err("`${…}` is not expanded; write `$WORKSPACE` or `$HOME`".into());
         }
         if text.contains(['?', '[', ']', '{', '}', '\\']) {
-            return Err("only `*` and `**` are wildcards, and `\\` is no separator".into());
+            return Err("only `*` and `**` are wildcards, and `\\` is not a separator".into());
         }
         let (root, rest) = split_root(text)?;
         let mut segments = Vec::new();
         for segment in rest.split('/').filter(|segment| !segment.is_empty() && *segment != ".") {
             segments.push(match segment {
-                ".." => return Err("`..` would climb out of the named folder".into()),
-                "**" => Segment::AnyDepth,
+                ".." => return Err("`..` would leave the named directory".into()),
+                "**" => PathSegment::AnyDepth,
                 variable if variable.contains('$') => return Err(unknown_variable(variable)),
-                glob if glob.contains("**") => return Err("`**` stands alone between slashes".into()),
-                glob if glob.contains('*') => Segment::Glob(glob.to_owned()),
-                literal => Segment::Literal(literal.to_owned()),
+                glob if glob.contains("**") => return Err("`**` must be a whole path segment".into()),
+                glob if glob.contains('*') => PathSegment::Glob(glob.to_owned()),
+                literal => PathSegment::Literal(literal.to_owned()),
             });
         }
         Ok(Self { text: text.to_owned(), root, segments })
     }
 
-    /// A path of the file system with everything below it, whatever characters its names have. `None` for a relative or
-    /// climbing one.
+    /// A file system path and everything below it, without wildcards. `None` for a path that is relative or contains
+    /// `..`.
     pub fn literal(path: &str) -> Option<Self> {
         let rest = path.strip_prefix('/')?;
         let parts = rest.split('/').filter(|part| !part.is_empty() && *part != ".");
-        let segments: Vec<Segment> = parts.map(|part| Segment::Literal(part.to_owned())).collect();
-        let climbs = segments.iter().any(|part| matches!(part, Segment::Literal(name) if name == ".."));
+        let segments: Vec<PathSegment> = parts.map(|part| PathSegment::Literal(part.to_owned())).collect();
+        let climbs = segments.iter().any(|part| matches!(part, PathSegment::Literal(name) if name == ".."));
         (!climbs && !segments.is_empty()).then(|| Self {
             text: path.to_owned(),
-            root: Root::Filesystem,
+            root: PathRoot::Filesystem,
             segments,
         })
     }
@@ -81,16 +81,16 @@ impl PathPattern {
         &self.text
     }
 
-    pub const fn root(&self) -> Root {
+    pub const fn root(&self) -> PathRoot {
         self.root
     }
 
-    /// How many folders deep the pattern is certain to reach below its root.
+    /// The number of literal segments below the root before the first wildcard.
     pub fn literal_depth(&self) -> usize {
-        self.segments.iter().take_while(|segment| matches!(segment, Segment::Literal(_))).count()
+        self.segments.iter().take_while(|segment| matches!(segment, PathSegment::Literal(_))).count()
     }
 
-    /// Does this pattern cover a canonical absolute path? A relative or climbing path is never covered.
+    /// Whether this pattern covers a canonical absolute path. Relative paths and paths with `..` are never covered.
     pub fn covers(&self, path: &str, roots: PathRoots<'_>) -> bool {
         let Some(below) = self.strip_root(path, roots) else { return false };
         let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
@@ -102,9 +102,9 @@ impl PathPattern {
 
     fn strip_root<'p>(&self, path: &'p str, roots: PathRoots<'_>) -> Option<&'p str> {
         let base = match self.root {
-            Root::Filesystem => "",
-            Root::Workspace => absolute(roots.workspace)?,
-            Root::Home => absolute(roots.home)?,
+            PathRoot::Filesystem => "",
+            PathRoot::Workspace => absolute(roots.workspace)?,
+            PathRoot::Home => absolute(roots.home)?,
         };
         let below = path.strip_prefix(base)?;
         below.starts_with('/').then_some(below).or((below.is_empty() && !base.is_empty()).then_some(below))
@@ -117,14 +117,14 @@ impl fmt::Display for PathPattern {
     }
 }
 
-/// A root that is empty, relative or climbing would cover more than anybody meant, so it covers nothing.
+/// An empty or relative root, or one with `..`, covers nothing, because it could cover too much.
 fn absolute(root: &str) -> Option<&str> {
     let is_sound = root.starts_with('/') && !root.split('/').any(|part| matches!(part, "." | ".."));
     is_sound.then(|| root.trim_end_matches('/'))
 }
 
-fn split_root(text: &str) -> Result<(Root, &str), String> {
-    for (name, root) in [("$WORKSPACE", Root::Workspace), ("$HOME", Root::Home)] {
+fn split_root(text: &str) -> Result<(PathRoot, &str), String> {
+    for (name, root) in [("$WORKSPACE", PathRoot::Workspace), ("$HOME", PathRoot::Home)] {
         if let Some(rest) = text.strip_prefix(name)
             && (rest.is_empty() || rest.starts_with('/'))
         {
@@ -132,11 +132,11 @@ fn split_root(text: &str) -> Result<(Root, &str), String> {
         }
     }
     match text.as_bytes().first() {
-        Some(b'/') => Ok((Root::Filesystem, text)),
+        Some(b'/') => Ok((PathRoot::Filesystem, text)),
         Some(b'$') => Err(unknown_variable(text)),
         Some(b'~') => Err("`~` is not expanded; write `$HOME`".into()),
-        None => Err("a path is not empty".into()),
-        Some(_) => Err("a path is absolute, or begins with `$WORKSPACE` or `$HOME`".into()),
+        None => Err("a path must not be empty".into()),
+        Some(_) => Err("a path must be absolute or begin with `$WORKSPACE` or `$HOME`".into()),
     }
 }
 
@@ -144,14 +144,14 @@ fn unknown_variable(text: &str) -> String {
     format!("`{text}`: only `$WORKSPACE` and `$HOME` are expanded, at the beginning of a path")
 }
 
-/// Linear in the path for each `**`: on a mismatch only the latest `**` is widened, as in the classic glob matcher.
-fn covers(pattern: &[Segment], path: &[&str]) -> bool {
+/// Linear in the path for each `**`: on a mismatch only the latest `**` is extended, as in the classic glob matcher.
+fn covers(pattern: &[PathSegment], path: &[&str]) -> bool {
     let (mut at_pattern, mut at_path) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
         match pattern.get(at_pattern) {
             None => return true,
-            Some(Segment::AnyDepth) => {
+            Some(PathSegment::AnyDepth) => {
                 retry = Some((at_pattern + 1, at_path));
                 at_pattern += 1;
             }
@@ -171,11 +171,11 @@ fn covers(pattern: &[Segment], path: &[&str]) -> bool {
     }
 }
 
-fn matches_segment(segment: &Segment, part: &str) -> bool {
+fn matches_segment(segment: &PathSegment, part: &str) -> bool {
     match segment {
-        Segment::Literal(name) => name == part,
-        Segment::Glob(glob) => crate::glob::matches(glob, part),
-        Segment::AnyDepth => true,
+        PathSegment::Literal(name) => name == part,
+        PathSegment::Glob(glob) => crate::glob::matches(glob, part),
+        PathSegment::AnyDepth => true,
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_covers_what_it_names_and_what_is_below() {
+    fn pattern_covers_its_path_and_everything_below() {
         check("$WORKSPACE", &["/ws", "/ws/", "/ws/a/b"], &["/wsx", "/", "ws", "/home/ann"]);
         check("/etc/", &["/etc", "/etc/shadow"], &["/etcetera", "/ETC/shadow"]);
         check(
@@ -216,12 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn a_climbing_path_is_never_covered() {
+    fn path_with_dot_dot_is_never_covered() {
         check("/", &["/a"], &["/a/../b", "/..", "/a/./b", "a/b", "../a"]);
     }
 
     #[test]
-    fn a_root_that_is_not_absolute_covers_nothing() {
+    fn relative_root_covers_nothing() {
         let pattern = PathPattern::parse("$WORKSPACE").unwrap();
         for workspace in ["", "ws", "/ws/..", "."] {
             assert!(!pattern.covers("/ws/a", PathRoots { workspace, home: "/ws" }), "{workspace}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_path_is_rejected() {
         for bad in [
             "",
             "a",

@@ -1,23 +1,22 @@
-//! `${NAME}` in static variables, and nowhere else.
+//! Parses `${NAME}` placeholders in static variables. They are not allowed anywhere else.
 //!
-//! The specification gives two grammars; ours is the narrower common ground of both with the wider start:
-//! an upper-case letter or underscore, then upper-case letters, digits and underscores. Anything else between
-//! `${` and `}` is an error, never text that happens to look like a placeholder.
+//! The specification has two grammars. This one accepts an upper-case letter or underscore, then upper-case letters,
+//! digits and underscores. Anything else between `${` and `}` is an error.
 
 /// A static variable's value: literal text and references, in order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Template {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Part {
+pub enum TemplatePart {
     Literal(String),
     Variable(String),
 }
 
-/// Why a value is not a template: the offending piece of text.
+/// The part of a value that is not a valid placeholder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BadPlaceholder(pub String);
 
@@ -28,7 +27,7 @@ impl Template {
         while let Some(start) = rest.find(OPEN) {
             let (literal, from) = rest.split_at(start);
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
+                parts.push(TemplatePart::Literal(literal.to_owned()));
             }
             let inside = from.strip_prefix(OPEN).unwrap_or_default();
             let Some(end) = inside.find('}') else { return Err(BadPlaceholder(shorten(from))) };
@@ -36,11 +35,11 @@ impl Template {
             if !is_variable_name(name) {
                 return Err(BadPlaceholder(shorten(&format!("{OPEN}{name}}}"))));
             }
-            parts.push(Part::Variable(name.to_owned()));
+            parts.push(TemplatePart::Variable(name.to_owned()));
             rest = after.strip_prefix('}').unwrap_or_default();
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         Ok(Self { text: text.to_owned(), parts })
     }
@@ -49,18 +48,27 @@ impl Template {
         &self.text
     }
 
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
-            Part::Literal(_) => None,
+            TemplatePart::Variable(name) => Some(name.as_str()),
+            TemplatePart::Literal(_) => None,
         })
     }
 
-    /// A value without references, which the author wrote into the document.
+    /// The text without its references.
+    pub(crate) fn literal(&self) -> String {
+        let literals = self.parts.iter().map(|part| match part {
+            TemplatePart::Literal(text) => text.as_str(),
+            TemplatePart::Variable(_) => "",
+        });
+        literals.collect()
+    }
+
+    /// Whether the value has no references.
     pub fn is_literal(&self) -> bool {
         self.names().next().is_none()
     }
@@ -94,8 +102,8 @@ mod tests {
                 .parts()
                 .iter()
                 .map(|part| match part {
-                    Part::Literal(text) => format!("'{text}'"),
-                    Part::Variable(name) => name.clone(),
+                    TemplatePart::Literal(text) => format!("'{text}'"),
+                    TemplatePart::Variable(name) => name.clone(),
                 })
                 .collect::<Vec<_>>()
                 .join(" "),
@@ -114,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_placeholder_must_be_one() {
+    fn malformed_placeholder_is_rejected() {
         for (text, piece) in [
             ("${key}", "${key}"),
             ("${}", "${}"),

@@ -1,4 +1,4 @@
-//! Where in a document? RFC 6901 pointers, built only when there is something to say.
+//! RFC 6901 pointers into a document, built only for findings.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ impl Pointer {
         Self(String::new())
     }
 
-    /// Takes text that is a pointer already, such as `/params/0` in our own code.
+    /// Wraps text that is already a pointer, such as `/params/0` in our own code.
     pub fn new(pointer: impl Into<String>) -> Self {
         Self(pointer.into())
     }
@@ -35,7 +35,7 @@ impl Pointer {
         Self(format!("{}/{index}", self.0))
     }
 
-    /// This pointer seen from one level further out, as for a tool inside a bundle.
+    /// This pointer relative to an outer document, for a tool inside a bundle.
     #[must_use]
     pub fn within(&self, outer: &Self) -> Self {
         Self(format!("{}{}", outer.0, self.0))
@@ -62,7 +62,7 @@ mod tests {
     use super::Pointer;
 
     #[test]
-    fn escapes_and_unescapes_what_rfc_6901_says() {
+    fn escapes_follow_rfc_6901() {
         let pointer = Pointer::root().key("a/b").key("m~n").index(3);
         assert_eq!(pointer.as_str(), "/a~1b/m~0n/3");
         assert_eq!(pointer.tokens(), ["a/b", "m~n", "3"]);

@@ -1,5 +1,5 @@
-//! What of a tool does a model get to see, in the words of each wire format? Name, description and the shape of the
-//! arguments; nothing else is ever read here. The choices are explained in `docs/projections.md`.
+//! Converts a tool to the formats of model APIs: name, description and argument schema, nothing else.
+//! `docs/projections.md` explains the choices.
 
 mod expand;
 mod google;
@@ -13,7 +13,7 @@ pub use name::wire_name;
 
 use crate::model::{Param, ParamType, ToolSpec};
 
-/// Who the tool is described to.
+/// The wire format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WireTarget {
     Mcp,
@@ -39,7 +39,7 @@ impl WireTarget {
     }
 }
 
-/// Why a tool cannot be described in a format, and where in its schema the reason lies.
+/// Why a tool cannot be expressed in a format, and the position in its schema.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProjectError {
     /// `input` or `output`, with a pointer into it.
@@ -55,7 +55,7 @@ impl fmt::Display for ProjectError {
 
 impl Error for ProjectError {}
 
-/// The tool as `target` wants it.
+/// Converts the tool to the format of `target`.
 pub fn project(spec: &ToolSpec, target: WireTarget) -> Result<Value, ProjectError> {
     match target {
         WireTarget::Mcp => mcp(spec),
@@ -101,11 +101,11 @@ pub fn anthropic(spec: &ToolSpec) -> Result<Value, ProjectError> {
     Ok(Value::Object(tool))
 }
 
-/// A function declaration. Without parameters there is no `parameters`: an empty object is refused there.
+/// A function declaration. A tool without parameters has no `parameters`, because the API rejects an empty object.
 pub fn google(spec: &ToolSpec) -> Result<Value, ProjectError> {
     let schema = plain_input(spec)?;
     let mut tool = head(spec, WireTarget::Google);
-    // The one format that insists on a description.
+    // This format requires a description.
     tool.entry("description").or_insert_with(|| spec.name.as_str().into());
     let has_properties =
         schema.get("properties").and_then(Value::as_object).is_some_and(|properties| !properties.is_empty());
@@ -137,8 +137,8 @@ pub fn input_schema(spec: &ToolSpec) -> Result<Value, ProjectError> {
     }
 }
 
-/// Left out where results are no objects, for MCP knows no other structured content; and where an output policy takes
-/// fields away, for a client would refuse a result that lacks what the schema promises.
+/// `None` if results are not objects, because MCP requires structured content to be an object. Also `None` with an
+/// output policy that removes fields: clients would reject results without them.
 fn output_schema(spec: &ToolSpec) -> Result<Option<Value>, ProjectError> {
     let declared = spec.governance.output.as_ref().filter(|_| spec.governance.output_policy.is_none());
     match declared {

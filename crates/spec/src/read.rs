@@ -1,4 +1,4 @@
-//! From text to a value, and from a pointer back to its place in the text.
+//! Parses text to a value, and finds the position of a pointer in the text.
 
 mod json;
 mod json_locate;
@@ -8,18 +8,18 @@ mod yaml_error;
 mod yaml_extent;
 mod yaml_strict;
 
-pub(crate) use json_locate::Member;
+pub(crate) use json_locate::JsonMember;
 use serde_json::Value;
 pub(crate) use value::EXACT_LIMIT_FLOAT;
 pub use value::Unambiguous;
 
-use crate::{Code, Finding, Format, Pointer, Span, finding::Target};
+use crate::{Code, Finding, Format, Pointer, Span, finding::FindingTarget};
 
-/// What a text says.
+/// The result of parsing.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub value: Value,
-    /// Set when a number in here may not survive the canonical form.
+    /// Whether a number may change in the canonical form.
     pub has_wide_numbers: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Parsed, Finding> {
     }
 }
 
-/// Fills in the places of findings that have none. One pass over the text, however many there are.
+/// Fills in the spans of findings that have none, in one pass over the text.
 pub(crate) fn locate(text: &str, format: Format, findings: &mut [Finding]) {
     if findings.iter().all(|finding| finding.span.is_some()) {
         return;
@@ -52,31 +52,31 @@ pub(crate) fn locate(text: &str, format: Format, findings: &mut [Finding]) {
     for (finding, place) in findings.iter_mut().zip(places) {
         if finding.span.is_none() {
             finding.span = place.map(|place| match finding.target {
-                Target::Key => place.key.unwrap_or(place.value),
-                Target::Value => place.value,
+                FindingTarget::Key => place.key.unwrap_or(place.value),
+                FindingTarget::Value => place.value,
             });
         }
     }
 }
 
-/// Where a value and, in an object, its key were written.
+/// The spans of a value and, in an object, of its key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Place {
+struct SourceSpans {
     key: Option<Span>,
     value: Span,
 }
 
-/// The members of a JSON object as written, for editing in place; nothing when the text is no object.
-pub(crate) fn json_members(text: &str) -> Option<Vec<Member>> {
+/// The members of a JSON object as written, for editing in place; `None` if the text is not an object.
+pub(crate) fn json_members(text: &str) -> Option<Vec<JsonMember>> {
     json_locate::members(text)
 }
 
-/// The elements of a JSON array as written; nothing when the text is no array.
+/// The elements of a JSON array as written; `None` if the text is not an array.
 pub(crate) fn json_elements(text: &str) -> Option<Vec<Span>> {
     json_locate::elements(text)
 }
 
-/// How the outermost mapping of a YAML document is written; nothing when there is none.
+/// The layout of the outermost YAML mapping; `None` if there is none.
 pub(crate) fn yaml_outline(text: &str) -> Option<YamlOutline> {
     yaml::outline(text)
 }
@@ -84,7 +84,7 @@ pub(crate) fn yaml_outline(text: &str) -> Option<YamlOutline> {
 pub(crate) enum YamlOutline {
     /// `{a: 1}`
     Flow,
-    /// One key a line; each with the byte offset of its first character.
+    /// One key per line, each with the byte offset of its first character.
     Block(Vec<(String, usize)>),
 }
 

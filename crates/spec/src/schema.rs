@@ -1,4 +1,4 @@
-//! The published schemas, and what a document's violations of them mean to its author.
+//! The published schemas, and explanations of violations.
 
 mod explain;
 mod violation;
@@ -13,7 +13,7 @@ pub use violation::Violation;
 
 use crate::{Code, Finding, MAX_FINDINGS, Pointer};
 
-/// A schema that we publish in `schemas/`, self-contained.
+/// A self-contained schema published in `schemas/`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Schema {
     SafeToolSpec,
@@ -36,7 +36,7 @@ impl Schema {
         Self::ALL.into_iter().find(|schema| schema.name() == name)
     }
 
-    /// The whole schema, with the definitions it shares with the others.
+    /// The whole schema, including shared definitions.
     pub fn document(self) -> &'static Value {
         static DOCUMENTS: [LazyLock<Value>; 3] = [
             LazyLock::new(|| Schema::SafeToolSpec.assemble()),
@@ -76,14 +76,14 @@ impl Schema {
         VALIDATORS.get(self as usize).and_then(|validator| validator.as_ref())
     }
 
-    /// Every violation, each with its place.
+    /// Every violation with its position.
     pub(crate) fn violations(self, document: &Value) -> Violations {
         let Some(validator) = self.validator() else {
             let ours = Finding::new(
                 Code::SpecParse,
                 Pointer::root(),
-                "our own schema does not compile",
-                "report this; it is our fault",
+                "internal error: the schema does not compile",
+                "report this bug",
             );
             return Violations { findings: vec![ours], is_oversized: true };
         };
@@ -100,12 +100,12 @@ impl Schema {
     }
 }
 
-/// What a document does against its schema.
+/// The violations of a document.
 #[derive(Default)]
 pub(crate) struct Violations {
     pub findings: Vec<Finding>,
-    /// Some list is wrong and far larger than the schema allows any to be. Such a document is refused, and nothing else need be found in
-    /// it: the checks between fields may compare each entry with each.
+    /// Whether a list is far larger than the schema allows. The document is then rejected without further checks,
+    /// because some compare all pairs of entries.
     pub is_oversized: bool,
 }
 
@@ -117,11 +117,11 @@ fn is_about_size(error: &ValidationError<'_>) -> bool {
     }
 }
 
-/// A schema of a document, ready to judge values.
+/// A compiled schema of a document.
 #[derive(Clone, Debug)]
 pub struct CompiledSchema {
     validator: Validator,
-    /// For messages; only of a schema that has examples.
+    /// For messages; only set if the schema has examples.
     with_examples: Option<Value>,
 }
 
@@ -135,7 +135,7 @@ impl CompiledSchema {
         self.validator.is_valid(value)
     }
 
-    /// What is wrong with a value, in words for whoever made it; at most `limit` of it.
+    /// The violations of a value for its sender, at most `limit`.
     pub fn violations(&self, value: &Value, limit: usize) -> Vec<Violation> {
         let schema = self.with_examples.as_ref();
         self.validator.iter_errors(value).take(limit).map(|error| violation::of(&error, schema)).collect()
@@ -150,7 +150,7 @@ fn has_examples(schema: &Value) -> bool {
     }
 }
 
-/// Compiles a schema without ever reading another document, and with regular expressions that cannot run away.
+/// Compiles a schema without reading other documents, with linear-time regular expressions.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -162,7 +162,7 @@ fn parse(source: &str) -> Value {
     serde_json::from_str(source).unwrap_or(Value::Bool(false))
 }
 
-/// More entries than any list of ours may have.
+/// More entries than any list in our schemas allows.
 const OVERSIZED: usize = 1_024;
 
 const SHARED: &str = include_str!("../schema/shared.json");
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_schemas_are_schemas_and_compile() {
+    fn published_schemas_compile() {
         for schema in Schema::ALL {
             let document = schema.document();
             assert!(jsonschema::meta::is_valid(document), "{}", schema.name());
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_another_document_is_never_followed() {
+    fn remote_reference_is_never_followed() {
         for reference in ["https://example.com/x.json", "file:///etc/passwd", "other.json"] {
             assert!(compile(&serde_json::json!({ "$ref": reference })).is_err(), "{reference}");
         }

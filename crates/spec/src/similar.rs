@@ -1,6 +1,6 @@
-//! "Did you mean …?"
+//! Suggests similar words: "did you mean …?"
 
-/// The closest known word within two edits, if one is near enough to be meant.
+/// The closest known word within two edits, if it is close enough.
 pub(crate) fn closest<'known>(word: &str, known: impl Iterator<Item = &'known str>) -> Option<&'known str> {
     if word.len() > 64 {
         return None;
@@ -12,7 +12,7 @@ pub(crate) fn closest<'known>(word: &str, known: impl Iterator<Item = &'known st
         .map(|(_, candidate)| candidate)
 }
 
-/// What helps whoever wrote `word`: the one that was probably meant, or else this.
+/// Suggests the closest known word, or returns the given text.
 pub(crate) fn remedy<'known>(
     word: &str,
     known: impl Iterator<Item = &'known str>,
@@ -21,7 +21,7 @@ pub(crate) fn remedy<'known>(
     closest(word, known).map_or_else(|| otherwise.to_owned(), |close| format!("did you mean `{close}`?"))
 }
 
-/// Edits between two words, letter case ignored, a swap of neighbours counted as one.
+/// The edit distance between two words, ignoring case. A swap of neighbours counts as one edit.
 pub fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
@@ -48,7 +48,7 @@ mod tests {
     use super::closest;
 
     #[test]
-    fn suggests_only_what_was_probably_meant() {
+    fn only_close_words_are_suggested() {
         let known = ["fileRead", "fileWrite", "networkMode"];
         assert_eq!(closest("fileread", known.into_iter()), Some("fileRead"));
         assert_eq!(closest("netwrokMode", known.into_iter()), Some("networkMode"));

@@ -1,4 +1,4 @@
-//! From bytes to text: format, encoding, size, and where a byte stands for a human.
+//! Decodes bytes to text, and converts offsets to lines and columns.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ impl Span {
     }
 }
 
-/// How a document is written down.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
     Json,
@@ -34,7 +34,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By file name; anything that is not `.yaml` or `.yml` is read as JSON.
+    /// Chooses by file name: `.yaml` and `.yml` are YAML, everything else is JSON.
     pub fn of_file_name(name: &str) -> Self {
         let extension = name.rsplit('.').next().unwrap_or_default();
         if extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml") {
@@ -52,7 +52,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// Where the lines of a text begin: one pass over the text, then every place is found by bisection.
+/// The line starts of a text: built in one pass; positions are found by binary search.
 #[derive(Clone, Debug)]
 pub struct LineIndex<'text> {
     text: &'text str,
@@ -72,13 +72,13 @@ impl<'text> LineIndex<'text> {
         Position { line, column: before.chars().count() + 1 }
     }
 
-    /// A line without its end, counted from one; empty beyond the last.
+    /// A line without its end, counted from one; empty after the last line.
     pub fn line(&self, line: usize) -> &'text str {
         let rest = self.text.get(self.start_of(line)..).unwrap_or_default();
         rest.lines().next().unwrap_or_default()
     }
 
-    /// The byte offset of a place whose column counts bytes.
+    /// The byte offset of a position whose column counts bytes.
     pub(crate) fn byte_offset(&self, line: usize, byte_column: usize) -> usize {
         let mut offset = (self.start_of(line) + byte_column.saturating_sub(1)).min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -87,14 +87,14 @@ impl<'text> LineIndex<'text> {
         offset
     }
 
-    /// The byte offset of a place whose column counts characters.
+    /// The byte offset of a position whose column counts characters.
     pub(crate) fn char_offset(&self, line: usize, column: usize) -> usize {
         let start = self.start_of(line);
         let line = self.line(line);
         start + line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at)
     }
 
-    /// Where the line of this byte ends, without looking at the line.
+    /// The offset of the end of the line that contains this byte, without scanning the line.
     pub(crate) fn end_of_line(&self, offset: usize) -> usize {
         let next = self.line_starts.partition_point(|start| *start <= offset);
         let end = self.line_starts.get(next).map_or(self.text.len(), |start| start - 1);
@@ -107,7 +107,7 @@ impl<'text> LineIndex<'text> {
     }
 }
 
-/// Decodes a file's bytes, or says which byte is not text.
+/// Decodes a file as UTF-8 and reports the first invalid byte.
 pub fn decode(bytes: &[u8]) -> Result<&str, Finding> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(refuse(
@@ -142,16 +142,16 @@ fn refuse(offset: usize, message: String, remedy: &str) -> Finding {
     Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(Span::new(offset, offset))
 }
 
-/// A bundle may hold thousands of tools; a file beyond this is not one.
+/// The size limit of a file. A bundle may contain thousands of tools.
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
 
-/// One tool. The largest in any known catalog has 24 KiB.
+/// The size limit of one tool. The largest in any known catalog has 24 KiB.
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
-/// Nesting beyond this is refused in JSON; it is the limit of the parser, which a thread's stack has room for.
+/// The maximum nesting in JSON: the limit of the parser, which fits a thread's stack.
 pub const MAX_DEPTH: usize = 127;
 
-/// The same for YAML, whose parser needs ten times the stack for each level.
+/// The maximum nesting in YAML, whose parser needs ten times the stack per level.
 pub const MAX_YAML_DEPTH: usize = 40;
 
 #[cfg(test)]
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_byte_is_not_text() {
+    fn invalid_byte_is_reported() {
         assert!(decode(b"{\"a\": \"\xff\"}").unwrap_err().message.contains("byte 8"));
         assert!(decode(b"\xef\xbb\xbf{}").unwrap_err().message.contains("byte order mark"));
         assert!(decode(b"\xff\xfe{\0").unwrap_err().message.contains("UTF-16"));

@@ -1,10 +1,10 @@
-//! Test values: text in the document, a typed value in the test run.
+//! Parses test values: text in the document, typed values in the test run.
 
 use serde_json::Value;
 
 use crate::model::ParamType;
 
-/// Parses a test value into its declared type, or says what is wrong with it.
+/// Parses a test value into its declared type, or explains the error.
 pub fn parse(kind: ParamType, written: &str) -> Result<Value, String> {
     match kind {
         ParamType::String => Ok(Value::String(written.to_owned())),

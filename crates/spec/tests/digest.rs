@@ -1,4 +1,4 @@
-//! What changes a digest, and what does not.
+//! Changes that affect the digest, and changes that do not.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolgate_spec::{Digest, Format, check_text, digest, reviewed_form};
 
-/// The digest of a document's text; the document must be sound.
+/// The digest of a document's text; the document must be valid.
 #[track_caller]
 fn digest_of(text: &str, format: Format) -> Digest {
     let file = check_text(text, format);
@@ -131,14 +131,14 @@ fn defaults_may_be_written_out_or_be_null() {
 }
 
 #[test]
-fn an_id_that_is_the_derived_one_changes_nothing() {
+fn derived_id_does_not_change_the_digest() {
     let file = check_text(&minimal().to_string(), Format::Json);
     let derived = file.tools[0].spec.as_ref().expect("sound").id.as_str().to_owned();
     check_same(&minimal(), "/toolId", json!(derived));
 }
 
 #[test]
-fn records_and_bookkeeping_do_not_count() {
+fn bookkeeping_does_not_change_the_digest() {
     for document in [full_spec(), full_manifest()] {
         check_same(
             &document,
@@ -154,7 +154,7 @@ fn records_and_bookkeeping_do_not_count() {
 }
 
 #[test]
-fn every_field_of_a_spec_counts() {
+fn every_spec_field_changes_the_digest() {
     let more = "other";
     for (pointer, value) in [
         ("/toolId", json!("a2")),
@@ -211,7 +211,7 @@ fn every_field_of_a_spec_counts() {
 }
 
 #[test]
-fn every_field_of_a_manifest_counts() {
+fn every_manifest_field_changes_the_digest() {
     for (pointer, value) in [
         ("/name", json!("lookup2")),
         ("/classification", json!("write")),
@@ -246,7 +246,7 @@ fn json_and_yaml_agree() {
 }
 
 #[test]
-fn the_digests_of_these_documents_are_promises() {
+fn digests_are_stable() {
     let mut shown = String::new();
     for document in [minimal(), full_spec(), full_manifest()] {
         writeln!(shown, "{}", of(&document)).expect("text");
@@ -255,7 +255,7 @@ fn the_digests_of_these_documents_are_promises() {
 }
 
 #[test]
-fn the_worked_example_of_the_manual_is_true() {
+fn worked_example_in_docs_is_correct() {
     let manual = include_str!("../../../docs/digest.md");
     let block = |language: &str| {
         let from = manual.split_once(&format!("```{language}\n")).expect("a block").1;
@@ -271,7 +271,7 @@ fn the_worked_example_of_the_manual_is_true() {
 }
 
 #[test]
-fn a_digest_reads_back_and_nothing_else_does() {
+fn digest_parses_only_its_display_form() {
     let shown = of(&minimal()).to_string();
     assert_eq!(Digest::parse(&shown), Some(of(&minimal())));
     for wrong in [&shown[7..], &shown[..70], &format!("{shown}0"), &shown.to_uppercase(), "sha256:", ""] {
@@ -281,7 +281,7 @@ fn a_digest_reads_back_and_nothing_else_does() {
 
 proptest! {
     #[test]
-    fn order_and_space_do_not_count(seed in proptest::collection::vec(any::<u32>(), 8)) {
+    fn key_order_and_white_space_do_not_change_the_digest(seed in proptest::collection::vec(any::<u32>(), 8)) {
         for document in [full_spec(), full_manifest()] {
             let shuffled = shuffle(&document, &seed, &mut 0);
             let pretty = serde_json::to_string_pretty(&shuffled).expect("text");
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_do_not_know_counts(key in "x-[a-z]{1,8}", one in any::<i32>(), other in any::<i32>()) {
+    fn unknown_fields_change_the_digest(key in "x-[a-z]{1,8}", one in any::<i32>(), other in any::<i32>()) {
         prop_assume!(one != other && !key.starts_with("x-toolgate"));
         let pointer = format!("/{key}");
         prop_assert_ne!(of(&with(&minimal(), &pointer, json!(one))), of(&with(&minimal(), &pointer, json!(other))));
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn any_other_text_is_another_tool(one in "\\PC{1,40}", other in "\\PC{1,40}") {
+    fn different_code_has_a_different_digest(one in "\\PC{1,40}", other in "\\PC{1,40}") {
         prop_assume!(one != other);
         let code = |text: &str| of(&with(&minimal(), "/code", json!(format!("return {}", json!(text)))));
         let description = |text: &str| of(&with(&minimal(), "/description", json!(text)));

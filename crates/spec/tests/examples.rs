@@ -1,4 +1,4 @@
-//! Is everything that we show to others right? Every example tool, and every complete document in the manual.
+//! Checks every example tool and every complete document in `docs/`.
 #![allow(clippy::disallowed_methods, reason = "a test reads its cases")]
 
 use std::{fs, path::PathBuf};
@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use toolgate_spec::{Finding, Format, LineIndex};
 
 #[test]
-fn every_example_tool_is_without_errors() {
+fn example_tools_have_no_errors() {
     let tools = example_tools();
     assert!(tools.len() >= 12, "only {} examples", tools.len());
     for path in tools {
@@ -22,13 +22,13 @@ fn every_example_tool_is_without_errors() {
 }
 
 #[test]
-fn the_simplest_example_fits_on_a_card() {
+fn simplest_example_is_short() {
     let shortest = example_tools().iter().map(|path| fs::read_to_string(path).unwrap().lines().count()).min();
     assert!(shortest.is_some_and(|lines| lines <= 15), "{shortest:?}");
 }
 
 #[test]
-fn every_document_in_the_manual_is_without_errors() {
+fn documents_in_docs_have_no_errors() {
     let manual = fs::read_to_string(root().join("docs/manifest.md")).unwrap();
     let documents: Vec<&str> = manual
         .split("```yaml\n")

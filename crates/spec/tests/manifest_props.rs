@@ -1,4 +1,4 @@
-//! Do the patterns mean what their headers say, for texts that nobody thought of?
+//! Property tests for templates and patterns, compared with naive implementations.
 
 use proptest::prelude::*;
 use toolgate_spec::{ArgPart, ArgTemplate, FieldPattern, HostPattern, PathPattern, PathRoots, check_text};
@@ -35,14 +35,14 @@ proptest! {
     }
 
     #[test]
-    fn a_template_is_its_parts(text in "[a-c{}-]{0,12}") {
+    fn template_parts_render_to_its_text(text in "[a-c{}-]{0,12}") {
         if let Ok(template) = ArgTemplate::parse(&text) {
             prop_assert_eq!(written(template.parts()), text);
         }
     }
 
     #[test]
-    fn a_value_never_becomes_part_of_a_template(name in "[a-c]{1,3}", before in "[^{}\\x00]{0,5}", after in "[^{}\\x00]{0,5}") {
+    fn value_is_never_parsed_as_template(name in "[a-c]{1,3}", before in "[^{}\\x00]{0,5}", after in "[^{}\\x00]{0,5}") {
         let text = format!("{before}{{{name}}}{after}");
         let template = ArgTemplate::parse(&text).unwrap();
         prop_assert_eq!(template.names().collect::<Vec<_>>(), [name.as_str()]);
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn dots_and_double_slashes_never_widen(path in "(/{1,2}(a|b|\\.|\\.\\.)){0,5}") {
+    fn dots_and_double_slashes_never_widen_a_pattern(path in "(/{1,2}(a|b|\\.|\\.\\.)){0,5}") {
         let pattern = PathPattern::parse("/a").unwrap();
         let climbs = path.split('/').any(|part| part == "." || part == "..");
         let first = path.split('/').find(|part| !part.is_empty());
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn letter_case_counts(path in "(/[a-z]{1,4}){1,3}") {
+    fn paths_are_case_sensitive(path in "(/[a-z]{1,4}){1,3}") {
         let pattern = PathPattern::parse(&path).unwrap();
         prop_assert!(!pattern.covers(&path.to_uppercase(), ROOTS));
     }
@@ -99,7 +99,7 @@ proptest! {
         steps in prop::collection::vec(prop_oneof![Just("a"), Just("b"), Just("*"), Just("")], 1..5),
         path in prop::collection::vec("[ab]", 0..6),
     ) {
-        // An empty step is the second of two dots.
+        // An empty step comes from the second of two dots.
         let text = format!("{}{}", if deep { ".." } else { "." }, steps.join("."));
         if let Ok(pattern) = FieldPattern::parse(&text) {
             let parts: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -147,7 +147,7 @@ fn path_step() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Tries everything. What is left of the path when the pattern ends lies below what it names.
+/// Tries all alternatives. The rest of the path after the pattern is below the path that it names.
 fn covers_path(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, _) => true,

@@ -1,7 +1,7 @@
-//! Is everything that a manifest must not say refused, at the exact place and with a reason?
+//! Invalid manifests are rejected at the exact position, with a reason.
 //!
-//! Each case in `manifests/` is a manifest whose first lines say what is wrong with it: `# expect: POINTER FRAGMENT`.
-//! The pointers are compared as a whole: one finding too many fails as surely as one too few.
+//! Each case in `manifests/` is a manifest whose first lines list its errors: `# expect: POINTER FRAGMENT`.
+//! The set of pointers must match exactly.
 #![allow(clippy::disallowed_methods, reason = "a test reads its cases")]
 
 use std::{fs, path::Path};
@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 use toolgate_spec::{Finding, Format};
 
 #[test]
-fn every_case_is_refused_for_exactly_its_reasons() {
+fn every_manifest_case_is_rejected_for_exactly_its_reasons() {
     let cases = cases();
     assert!(cases.len() >= 60, "only {} cases", cases.len());
     let failures: Vec<String> = cases.iter().filter_map(|(name, text)| judge(name, text)).collect();

@@ -1,4 +1,4 @@
-//! What models are told about a tool, and above all what they are not.
+//! Projections contain the interface of a tool and nothing else.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use proptest::prelude::*;
@@ -16,13 +16,13 @@ fn spec_of(document: &Value) -> ToolSpec {
     tool.spec.unwrap_or_else(|| panic!("unsound: {:?}", tool.findings))
 }
 
-/// The projection, or why there is none.
+/// The projection, or the error message.
 #[track_caller]
 fn projected(document: &Value, target: WireTarget) -> Value {
     project(&spec_of(document), target).unwrap_or_else(|error| error.to_string().into())
 }
 
-/// The order of members counts here: models read it.
+/// Compares the order of members too, because models read it.
 #[track_caller]
 fn check(document: &Value, target: WireTarget, expect: &Value) {
     assert_eq!(projected(document, target).to_string(), expect.to_string());
@@ -32,7 +32,7 @@ fn tool(params: &Value) -> Value {
     json!({ "name": "t", "description": "Does it", "code": "return 1", "codeType": "Javascript", "params": params })
 }
 
-/// What an input schema becomes. Also schemas that `check` would refuse: a projection defends itself.
+/// Projects an input schema, including schemas that `check` would reject.
 fn input_of(input: &Value, target: WireTarget) -> Value {
     let document =
         json!({ "name": "t", "classification": "read", "handler": { "cli": { "command": "true" } } });
@@ -99,7 +99,7 @@ fn every_kind_of_parameter_in_declared_order() {
 }
 
 #[test]
-fn a_tool_without_parameters_and_description() {
+fn tool_without_parameters_and_description() {
     let document = json!({ "name": "t", "description": " ", "code": "return 1", "codeType": "Javascript" });
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     check(&document, WireTarget::Mcp, &json!({ "name": "t", "inputSchema": schema }));
@@ -113,7 +113,7 @@ fn a_tool_without_parameters_and_description() {
 }
 
 #[test]
-fn references_are_followed_and_remarks_stay_behind() {
+fn references_are_expanded_and_remarks_removed() {
     let input = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://example.com/x", "$comment": "private",
         "properties": {
@@ -147,7 +147,7 @@ fn references_are_followed_and_remarks_stay_behind() {
     assert_eq!(input_of(&input, WireTarget::Mcp).to_string(), expect.to_string());
     assert_eq!(
         input_of(&input, WireTarget::Google),
-        "`input/properties/both`: Google's function declarations have no `allOf`"
+        "`input/properties/both`: Google's function declarations do not support `allOf`"
     );
     assert_eq!(
         input_of(&input, WireTarget::Anthropic),
@@ -156,15 +156,15 @@ fn references_are_followed_and_remarks_stay_behind() {
 }
 
 #[test]
-fn schemas_that_cannot_be_told_are_refused_with_a_reason() {
+fn unsupported_schemas_are_rejected_with_a_reason() {
     for (input, why) in [
         (
             json!({ "oneOf": [{}] }),
-            "`input/oneOf`: models' interfaces take no `oneOf` at the top of a schema",
+            "`input/oneOf`: function calling does not support `oneOf` at the top of a schema",
         ),
         (
             json!({ "$ref": "#/$defs/a", "required": ["x"], "$defs": { "a": {} } }),
-            "`input/allOf`: models' interfaces take no `allOf` at the top of a schema",
+            "`input/allOf`: function calling does not support `allOf` at the top of a schema",
         ),
         (json!({ "type": "string" }), "`input/type`: `\"string\"` where \"object\" is needed"),
         (
@@ -180,7 +180,7 @@ fn schemas_that_cannot_be_told_are_refused_with_a_reason() {
     assert!(shown.contains("nested deeper than 32 levels"), "{shown}");
 }
 
-/// As the MCP specification's own example of a 2020-12 schema.
+/// From the example of a 2020-12 schema in the MCP specification.
 #[test]
 fn keywords_of_2020_12_survive_in_the_mcp_listing() {
     let input = json!({
@@ -236,7 +236,7 @@ fn keywords_of_2020_12_survive_in_the_mcp_listing() {
 }
 
 #[test]
-fn a_small_schema_cannot_grow_large() {
+fn schema_expansion_is_bounded() {
     let mut definitions = serde_json::Map::new();
     definitions.insert("d0".into(), json!({ "type": "string", "description": "x".repeat(100) }));
     for level in 1..16 {
@@ -252,7 +252,7 @@ fn a_small_schema_cannot_grow_large() {
 }
 
 #[test]
-fn google_gets_its_dialect() {
+fn google_projection_uses_its_dialect() {
     let input = json!({
         "properties": {
             "maybe": { "type": ["string", "null"], "title": "x", "format": "uuid", "minLength": 1 },
@@ -284,7 +284,7 @@ fn google_gets_its_dialect() {
 }
 
 #[test]
-fn an_output_schema_is_told_where_clients_can_rely_on_it() {
+fn output_schema_is_listed_only_if_reliable() {
     let with = |key: &str, value: Value| {
         let mut document = tool(&json!([]));
         document["x-toolgate-output"] =
@@ -300,7 +300,7 @@ fn an_output_schema_is_told_where_clients_can_rely_on_it() {
 }
 
 #[test]
-fn names_stay_where_they_can() {
+fn names_stay_unchanged_if_allowed() {
     for (name, mcp, openai, google) in [
         ("get_weather-2", "get_weather-2", "get_weather-2", "get_weather-2"),
         ("files.read", "files.read", "files_read_601e4eb6", "files.read"),
@@ -318,7 +318,7 @@ fn names_stay_where_they_can() {
 }
 
 #[test]
-fn nothing_but_the_interface_reaches_a_model() {
+fn projection_contains_only_the_interface() {
     for (document, canaries) in [(leaky_spec(), 30), (leaky_manifest(), 20)] {
         let text = document.to_string();
         assert!(text.matches(CANARY).count() >= canaries, "the canaries are in place");
@@ -387,9 +387,9 @@ fn leaky_manifest() -> Value {
 }
 
 proptest! {
-    /// Whatever the name: what comes out is in the alphabet, short enough, and the same every time.
+    /// For every name, the result is in the alphabet, short enough and deterministic.
     #[test]
-    fn wire_names_are_good_names(name in "\\PC{1,80}") {
+    fn wire_names_are_valid(name in "\\PC{1,80}") {
         let good = |name: &str| (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         for target in [WireTarget::OpenAi, WireTarget::Anthropic] {
             prop_assert!(good(&wire_name(&name, target)));
@@ -403,9 +403,9 @@ proptest! {
         }
     }
 
-    /// What is told is a schema, and closed.
+    /// The result is a valid, closed schema.
     #[test]
-    fn what_is_told_is_a_schema(names in proptest::collection::btree_set("[a-z]{1,5}x", 0..6), required in any::<bool>()) {
+    fn projected_input_is_a_closed_schema(names in proptest::collection::btree_set("[a-z]{1,5}x", 0..6), required in any::<bool>()) {
         let params: Vec<Value> = names.iter().map(|name| json!({ "name": name, "type": "STRING", "required": required, "testValue": "x" })).collect();
         let document = tool(&json!(params));
         let schema = projected(&document, WireTarget::Mcp)["inputSchema"].clone();

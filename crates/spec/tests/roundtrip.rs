@@ -1,11 +1,11 @@
-//! Saving a document changes what was asked for and not one byte more.
+//! An edit changes only the requested fields and keeps every other byte.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
-use toolgate_spec::{Change, Format, edit, edit_in_bundle, split_bundle, to_yaml_text};
+use toolgate_spec::{FieldChange, Format, edit, edit_in_bundle, split_bundle, to_yaml_text};
 
-/// A member in somebody's own hand: key, value, and the space around both.
+/// A member as written: key, value, and the white space around both.
 #[derive(Clone, Debug)]
 struct Written {
     key: String,
@@ -81,14 +81,14 @@ fn document() -> impl Strategy<Value = (Vec<Written>, &'static str)> {
     (members, space())
 }
 
-fn changes() -> impl Strategy<Value = Vec<Change<'static>>> {
+fn changes() -> impl Strategy<Value = Vec<FieldChange<'static>>> {
     let key = proptest::sample::select(&["name", "a", "c d", "", "e\"f", "ü", "draft", "new", "{"][..]);
     let value =
         proptest::option::of(raw_value().prop_map(|raw| serde_json::from_str::<Value>(&raw).expect("JSON")));
     proptest::collection::vec((key, value), 0..5)
 }
 
-/// Key and value of each member as written, by a reader that is not ours.
+/// Key and value of each member as written, read with serde_json.
 fn raw_members(text: &str) -> Vec<(String, String)> {
     let members: Vec<(String, Box<serde_json::value::RawValue>)> =
         serde_json::from_str::<Raw>(text).expect("an object").0;
@@ -99,8 +99,8 @@ struct Raw(Vec<(String, Box<serde_json::value::RawValue>)>);
 
 impl<'de> serde::Deserialize<'de> for Raw {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> serde::de::Visitor<'de> for Members {
+        struct MemberVisitor;
+        impl<'de> serde::de::Visitor<'de> for MemberVisitor {
             type Value = Raw;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -113,15 +113,15 @@ impl<'de> serde::Deserialize<'de> for Raw {
                 Ok(Raw(members))
             }
         }
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(MemberVisitor)
     }
 }
 
-fn is_untouched(changes: &[Change<'_>], key: &str) -> bool {
+fn is_untouched(changes: &[FieldChange<'_>], key: &str) -> bool {
     !changes.iter().any(|(changed, _)| *changed == key)
 }
 
-fn after(text: &str, changes: &[Change<'_>]) -> Map<String, Value> {
+fn after(text: &str, changes: &[FieldChange<'_>]) -> Map<String, Value> {
     let mut value: Map<String, Value> = serde_json::from_str(text).expect("an object");
     for (key, change) in changes {
         match change {
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn json_edits_leave_the_rest_alone((members, end) in document(), changes in changes()) {
+    fn json_edits_keep_other_members((members, end) in document(), changes in changes()) {
         let text = written(&members, end);
         let edited = edit(&text, Format::Json, &changes).expect("an edit");
         let kept = |text: &str| -> Vec<_> {
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn bundle_edits_leave_the_other_tools_alone(
+    fn bundle_edits_keep_other_tools(
         documents in proptest::collection::vec(document(), 1..4), pick in any::<proptest::sample::Index>(), changes in changes()
     ) {
         let texts: Vec<String> = documents.iter().map(|(members, end)| written(members, end)).collect();
@@ -165,7 +165,7 @@ proptest! {
         }
     }
 
-    /// Whatever an edit of YAML makes of it, it is the document with the changes.
+    /// A successful YAML edit always yields the document with the changes.
     #[test]
     fn yaml_edits_are_exact((members, end) in document(), changes in changes(), comment in "(# [a-z]{1,5}\n)?") {
         let text = written(&members, end);
@@ -180,9 +180,9 @@ proptest! {
         prop_assert_eq!(back, expected);
         prop_assert!(edited.starts_with(&comment));
     }
-    /// Refused or edited, whatever the text is.
+    /// Any text is either rejected or edited.
     #[test]
-    fn no_text_breaks_the_editor(
+    fn edit_never_panics(
         text in prop_oneof!["\\PC{0,60}", "([-a-c1\"'{}\\[\\],&*|>?#é]|: |\n|\r\n|  ){0,24}", "([a-c]: [a-c1|>#\"{}é -]{0,6}(\n  ?[a-c#:-]{0,3})?\n){1,4}"],
         changes in changes()
     ) {

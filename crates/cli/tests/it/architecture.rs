@@ -11,28 +11,27 @@ use serde_json::Value;
 
 /// From pure to wired. A crate may depend on crates of a lower rank, never on its own or a higher one.
 const RANKS: &[(&str, u8)] = &[
-    ("toolgate-spec", 0),
-    ("toolgate-policy", 1),
-    ("toolgate-sandbox", 1),
-    ("toolgate-egress", 1),
-    ("toolgate-audit", 1),
-    ("toolgate-secrets", 1),
-    ("toolgate-config", 1),
-    ("toolgate-gate", 2),
-    ("toolgate-engine", 3),
-    ("toolgate-store", 3),
-    ("toolgate-worker", 4),
-    ("toolgate-handlers", 4),
-    ("toolgate-telemetry", 4),
-    ("toolgate-server", 5),
-    ("toolgate", 6),
-    ("toolgate-eval", 6),
-    ("toolgate-cli", 7),
+    ("toolgate-secrets", 0),
+    ("toolgate-spec", 1),
+    ("toolgate-policy", 2),
+    ("toolgate-sandbox", 2),
+    ("toolgate-egress", 2),
+    ("toolgate-audit", 2),
+    ("toolgate-config", 2),
+    ("toolgate-gate", 3),
+    ("toolgate-engine", 4),
+    ("toolgate-store", 4),
+    ("toolgate-worker", 5),
+    ("toolgate-handlers", 5),
+    ("toolgate-telemetry", 5),
+    ("toolgate-server", 6),
+    ("toolgate", 7),
+    ("toolgate-eval", 7),
+    ("toolgate-cli", 8),
 ];
 
 /// Mechanism does not know policy: these depend on none of ours.
-const MECHANISMS: &[&str] =
-    &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-secrets", "toolgate-spec"];
+const MECHANISMS: &[&str] = &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-secrets"];
 
 /// A dangerous or defining dependency has one doorway.
 const DOORWAYS: &[(&str, &[&str])] = &[

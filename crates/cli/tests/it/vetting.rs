@@ -43,7 +43,7 @@ fn a_poisoned_document_needs_an_accepted_code() {
 #[test]
 fn hidden_characters_and_live_secrets_are_refused() {
     let place = Place::new();
-    let key = concat!("gh", "p_1234567890abcdefghijABCDEFGHIJ123456");
+    let key = concat!("gh", "p_q7Zk2mVx9TbLw4Rs8NyPd3HcJf6GaE05tdzd");
     for (change, code) in [
         (json!({ "description": "Says a te\u{200b}xt." }), "LINT_POISON_ZERO_WIDTH"),
         (json!({ "description": "Says \u{202e}a text." }), "LINT_POISON_BIDI"),

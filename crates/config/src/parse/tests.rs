@@ -115,7 +115,7 @@ fn a_text_that_is_no_configuration_is_refused_whole() {
     );
     check(
         "version: 1\nlog: !x {}\n",
-        "line 2, column 9: tag `!x` is not supported; remove the tag; the types are those of JSON, and quotes make a text",
+        "line 2, column 9: tag `!x` is not supported; remove the tag; types are those of JSON, and quotes make a string",
     );
     let huge = format!("version: 1\n#{}", "x".repeat(1 << 20));
     check(&huge, "the file has 1048588 bytes; at most 1048576 are read; make it shorter");
@@ -145,7 +145,7 @@ fn nothing_is_taken_for_a_default_by_mistake() {
     );
     check(
         "version: 1\naudit: {on_failure: 1e400}\n",
-        "line 2, column 21: `1e400` is not a JSON number; there is no NaN, no infinity and nothing beyond a double; quote it where a text is meant",
+        "line 2, column 21: `1e400` is not a JSON number; NaN, infinity and numbers beyond a double are not supported; quote it if a string is meant",
     );
 }
 

@@ -59,6 +59,6 @@ async fn the_operator_is_told_which_rule_of_the_schema_is_broken() {
     let _ = world.call("say", json!({ "text": "x", "extra": { "mail": "integer" } })).await;
     assert_eq!(
         world.journal.last()["message"],
-        "the result does not fit the output schema: `/properties/mail/type`: expected an integer, came a string"
+        "the result does not fit the output schema: `/properties/mail/type`: expected an integer, got a string"
     );
 }

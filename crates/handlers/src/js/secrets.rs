@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_spec::{
-    Part,
+    TemplatePart,
     model::{StaticVariable, ToolSpec},
 };
 
@@ -108,8 +108,8 @@ pub fn resolve(
     let mut text = String::new();
     for part in variable.value.parts() {
         match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Variable(name) => {
+            TemplatePart::Literal(literal) => text.push_str(literal),
+            TemplatePart::Variable(name) => {
                 let value =
                     source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
                         source.refusal(name).unwrap_or_else(|| {

@@ -62,7 +62,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     check(
         &with("fsBasePath: ../up"),
         &[],
-        "baseline: path `../up`: a path is absolute, or begins with `$WORKSPACE` or `$HOME`",
+        "baseline: path `../up`: a path must be absolute or begin with `$WORKSPACE` or `$HOME`",
     );
     check(
         &with("fsBasePath: $WORKSPACE/*"),
@@ -72,7 +72,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     check(
         &with("hostsAllow: ['http://x.org']"),
         &[],
-        "baseline: host `http://x.org`: a host has no scheme and no path",
+        "baseline: host `http://x.org`: a host must not have a scheme or path",
     );
     check(
         &PolicySet::SHIPPED_BASELINE.replace("- java.math.*", "- java.math.*\n  - java.util.spi.*"),

@@ -12,13 +12,13 @@ fn check_yaml(value: &Value) {
     }
 }
 
-/// Build the bundle, or say why not.
+/// The bundle, or the error message.
 fn built(tools: &[(&str, Format)], frame: Option<&str>) -> String {
     build_bundle(tools, frame).unwrap_or_else(|error| error.to_string())
 }
 
 #[test]
-fn a_bundle_is_taken_apart_in_the_tools_own_words() {
+fn split_bundle_keeps_each_tool_as_written() {
     let one = "{ \"name\" : \"a\",\"n\":1.10, \"big\": 12345678901234567890123 }";
     let two = "{\"name\":\"\\u0062\"}";
     let text = format!("{{\"x\": [1], \"toolSpecs\": [ {one} ,\n{two}], \"toolMcpServerSetting\": {{ }} }}");
@@ -33,7 +33,7 @@ fn a_bundle_is_taken_apart_in_the_tools_own_words() {
 }
 
 #[test]
-fn a_bundle_is_put_together_from_texts() {
+fn build_bundle_inserts_tools_as_written() {
     let json = "{ \"name\" : \"a\", \"n\":1.10 }\n";
     let yaml = "name: b\n# a comment\ncode: |\n  return 1\n";
     assert_eq!(
@@ -50,15 +50,15 @@ fn a_bundle_is_put_together_from_texts() {
 }
 
 #[test]
-fn two_tools_with_one_name_or_id_are_refused() {
+fn duplicate_name_or_id_is_rejected() {
     let tool = |text: &'static str| (text, Format::Json);
     assert_eq!(
         built(&[tool("{\"name\":\"a\"}"), tool("{\"name\":\"a\",\"toolId\":\"1\"}")], None),
-        "tool 2 of the bundle has the name `a` of an earlier one"
+        "tool 2 of the bundle has the same name `a` as an earlier one"
     );
     assert_eq!(
         built(&[tool("{\"name\":\"a\",\"toolId\":\"1\"}"), tool("{\"name\":\"b\",\"toolId\":\"1\"}")], None),
-        "tool 2 of the bundle has the id `1` of an earlier one"
+        "tool 2 of the bundle has the same id `1` as an earlier one"
     );
     assert_eq!(built(&[tool("{}")], None), "tool 1 of the bundle cannot be bundled: it has no name");
     assert!(built(&[tool("[]")], None).contains("not an object"));
@@ -71,7 +71,7 @@ fn json_text_is_indented_and_ends_with_a_line_feed() {
 }
 
 #[test]
-fn yaml_is_readable_where_it_can_be() {
+fn yaml_uses_block_style_if_possible() {
     let tool = json!({"name": "a", "draft": true, "params": [{"name": "x", "required": false}], "code": "let a = 1\nreturn a\n", "tags": []});
     assert_eq!(
         to_yaml_text(&tool),
@@ -80,7 +80,7 @@ fn yaml_is_readable_where_it_can_be() {
 }
 
 #[test]
-fn texts_that_look_like_something_else_survive_yaml() {
+fn ambiguous_strings_survive_yaml() {
     for text in TRICKY {
         check_yaml(&json!({ "a": text, "b": [text], "c": { "d": text, "e": [[text]] } }));
         check_yaml(&json!({ *text: 1, "x": { *text: { *text: null } } }));

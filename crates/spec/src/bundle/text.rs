@@ -1,5 +1,5 @@
-//! A value as text. YAML is checked by reading it back, entry by entry; what its writer gets wrong is written as JSON,
-//! which is YAML too.
+//! Converts values to JSON or YAML text. Each YAML entry is parsed again and compared; an entry that differs is
+//! written as JSON, which is valid YAML.
 
 use std::{fmt::Write as _, io};
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value, ser::Formatter};
 
 use crate::{Format, read};
 
-/// Indented by two spaces, with a line feed at the end.
+/// Indents by two spaces and ends with a line feed.
 pub fn to_json_text(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Block style where it reads back as the same value.
+/// Uses block style for every entry that parses back to the same value.
 pub fn to_yaml_text(value: &Value) -> String {
     let entries = match value {
         Value::Object(members) if !members.is_empty() => members
@@ -38,7 +38,7 @@ pub(crate) fn flow_yaml(value: &Value) -> String {
         (Ok(()), Ok(text)) => text,
         _ => value.to_string(),
     };
-    // JSON allows these in a text, YAML does not or would take them for line ends. They stand in texts only.
+    // JSON allows these characters in strings; YAML rejects them or reads them as line breaks.
     let needs_escape = |c: &char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };
@@ -66,7 +66,7 @@ fn is_yaml_for(text: &str, value: &Value) -> bool {
     read::read(text, Format::Yaml).is_ok_and(|tree| tree.value == *value)
 }
 
-/// JSON with a space behind colons and commas, as YAML likes it.
+/// JSON with a space after colons and commas.
 struct OneLine;
 
 impl Formatter for OneLine {

@@ -64,7 +64,7 @@ fn absent_and_null_take_the_defaults() {
 }
 
 #[test]
-fn tri_states_keep_the_difference_between_no_and_nothing() {
+fn false_and_absent_are_distinct() {
     let spec = spec_of(&with(
         &json!({ "sandboxOverrides": { "fileRead": false, "fileWrite": null, "networkMode": "open" } }),
     ));
@@ -73,7 +73,7 @@ fn tri_states_keep_the_difference_between_no_and_nothing() {
 }
 
 #[test]
-fn static_variables_keep_their_order_and_the_later_wins() {
+fn static_variables_keep_order_and_the_last_wins() {
     let spec =
         spec_of(&with(&json!({ "staticVariables": [{ "a": "1" }, { "b": "${B} ${A}" }, { "a": "${A}" }] })));
     let seen: Vec<_> =
@@ -111,9 +111,9 @@ fn test_values_parse_into_their_types() {
     check_errors(&json!({ "params": [{ "name": "p", "required": false, "type": "INTEGER" }] }), &[]);
 }
 
-/// Each of these passed and enforced nothing.
+/// Each of these keys was once accepted and had no effect.
 #[test]
-fn guards_without_their_prefix_are_refused() {
+fn guards_without_prefix_are_rejected() {
     for (key, value) in [
         ("permissions", json!({ "required": ["admin"] })),
         ("capability", json!({ "approval": { "level": "always" } })),
@@ -152,7 +152,7 @@ fn guards_without_their_prefix_are_refused() {
 }
 
 #[test]
-fn guards_beside_the_tools_of_a_bundle_are_refused() {
+fn guards_at_bundle_level_are_rejected() {
     for key in ["humanInTheLoop", "permissions", "x-toolgate-capability", "approval", "sandboxOverrides"] {
         let bundle = json!({ "toolSpecs": [sound()], key: { "mode": "REQUIRED" } });
         assert_eq!(errors(&bundle), [format!("SPEC_INVARIANT /{key}")]);
@@ -162,7 +162,7 @@ fn guards_beside_the_tools_of_a_bundle_are_refused() {
 }
 
 #[test]
-fn names_can_be_bound_and_stand_once() {
+fn names_are_bindable_and_unique() {
     let param = |name: &str| json!({ "name": name, "required": false, "type": "STRING" });
     check_errors(
         &json!({ "params": [param("a"), param("b"), param("a")] }),
@@ -176,7 +176,7 @@ fn names_can_be_bound_and_stand_once() {
 }
 
 #[test]
-fn all_findings_are_reported_not_the_first() {
+fn all_findings_are_reported() {
     check_errors(
         &json!({
             "staticVariables": [{ "key": "${lower}" }],
@@ -200,12 +200,12 @@ fn all_findings_are_reported_not_the_first() {
 }
 
 #[test]
-fn unknown_top_level_fields_are_nobody_s_error() {
+fn unknown_top_level_fields_are_accepted() {
     check_errors(&json!({ "x-vendor": { "deep": [1, null] }, "future": true, "toolSafty": {} }), &[]);
 }
 
 #[test]
-fn numbers_that_readers_round_are_refused_where_they_mean_something() {
+fn imprecise_numbers_are_rejected_in_known_fields() {
     check_errors(
         &json!({ "createTimestamp": 9_007_199_254_740_993_u64 }),
         &["SPEC_INVARIANT /createTimestamp"],
@@ -263,12 +263,12 @@ fn array_of_tools_is_checked_like_a_bundle() {
 }
 
 #[test]
-fn a_flood_of_findings_is_cut_and_said() {
+fn excess_findings_are_dropped_and_counted() {
     let params: Vec<Value> = (0..5_000).map(|_| json!({ "nme": 1 })).collect();
     let file = check_text(&with(&json!({ "params": params })).to_string(), Format::Json);
     let findings = &file.tools[0].findings;
     assert_eq!(findings.len(), MAX_FINDINGS + 1);
-    assert!(findings.last().unwrap().message.contains("the rest is left out"));
+    assert!(findings.last().unwrap().message.contains("the rest is omitted"));
     let bundle = json!({ "toolSpecs": vec![json!({}); 50_000] });
     let file = check_text(&bundle.to_string(), Format::Json);
     assert!(file.findings.iter().any(|finding| finding.message.contains("tools were not checked")));
@@ -290,7 +290,7 @@ fn findings_are_located_in_both_formats() {
 }
 
 #[test]
-fn the_word_bundle_does_not_buy_room() {
+fn mentioning_tool_specs_does_not_raise_the_size_limit() {
     let huge = "a".repeat(MAX_DOCUMENT_BYTES);
     let alone = with(&json!({ "x-note": "toolSpecs", "x-pad": huge }));
     assert_eq!(check_text(&alone.to_string(), Format::Json).kind, FileKind::Unreadable);
@@ -299,14 +299,14 @@ fn the_word_bundle_does_not_buy_room() {
     assert_eq!(file.tools.len(), 1);
     let said: Vec<_> = file.findings.iter().map(|finding| (finding.at.as_str(), &finding.message)).collect();
     assert!(
-        matches!(&said[..], [("/toolSpecs/1", message)] if message.contains("a tool has at most")),
+        matches!(&said[..], [("/toolSpecs/1", message)] if message.contains("the limit for a tool")),
         "{said:?}"
     );
 }
 
-/// Lists beyond the schema's limits are refused for that alone; what compares entries with each other never sees them.
+/// Checks that compare entries with each other do not run on lists beyond the limits of the schema.
 #[test]
-fn a_document_beyond_its_limits_is_refused_for_that() {
+fn oversized_lists_are_reported_once() {
     let params: Vec<Value> = (0..6_000)
         .map(|number| json!({ "name": format!("a{number}"), "required": false, "type": "STRING" }))
         .collect();
@@ -327,7 +327,7 @@ fn a_document_beyond_its_limits_is_refused_for_that() {
 }
 
 #[test]
-fn bundle_says_which_of_its_tools_are_exposed() {
+fn bundle_setting_controls_exposed_tools() {
     let id = |n: u8| format!("00000000-0000-4000-8000-00000000000{n}");
     let tools = [1, 2, 3].map(|n| {
         let mut tool = sound();
@@ -357,7 +357,7 @@ fn bundle_says_which_of_its_tools_are_exposed() {
 }
 
 #[test]
-fn unknown_version_of_tool_safety_is_refused() {
+fn unknown_tool_safety_version_is_rejected() {
     for (version, is_known) in [("1.0", true), ("1.3", true), ("2.0", false), ("10", false), ("", false)] {
         let mut tool = sound();
         tool["toolSafety"] = json!({ "version": version });
@@ -367,7 +367,7 @@ fn unknown_version_of_tool_safety_is_refused() {
 }
 
 #[test]
-fn test_values_may_be_values_of_the_type() {
+fn test_values_may_be_typed_values() {
     for (kind, value, is_sound) in [
         ("NUMBER", json!(10), true),
         ("NUMBER", json!("10"), true),
@@ -389,7 +389,7 @@ fn test_values_may_be_values_of_the_type() {
 }
 
 #[test]
-fn rust_tools_are_for_programs_and_not_for_files() {
+fn rust_handler_is_rejected_in_files() {
     let document = json!({
         "name": "count", "description": "Counts words. Returns their number.", "classification": "read",
         "input": { "type": "object", "properties": { "text": { "type": "string" } } },
@@ -398,7 +398,7 @@ fn rust_tools_are_for_programs_and_not_for_files() {
     let Value::Object(mut document) = document else { panic!("an object") };
     let in_code = check_in_code(document.clone());
     assert!(in_code.spec.is_some(), "{:?}", in_code.findings);
-    // The other rules hold.
+    // All other rules apply.
     let mut broken = document.clone();
     broken.remove("classification");
     assert!(check_in_code(broken).spec.is_none());

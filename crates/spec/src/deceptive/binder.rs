@@ -1,8 +1,8 @@
-//! Does a selector or a joiner belong where it stands?
+//! Decides whether a variation selector or joiner belongs where it is.
 //!
-//! Selectors choose how the character before them looks; joiners bind, part or break what they stand between. Neither is seen.
-//! Emoji and some scripts cannot be written without them. Everywhere else one of them for each letter spells a message that only
-//! a program reads.
+//! Selectors choose the form of the character before them; joiners connect or separate their neighbours. Both are
+//! invisible. Emoji and some scripts need them. Elsewhere, one per letter can encode a message that only programs
+//! read.
 
 use std::ops::RangeInclusive;
 
@@ -16,22 +16,22 @@ pub(super) fn is_joiner(character: char) -> bool {
     matches!(character, SOFT_HYPHEN | GRAPHEME_JOINER | NON_JOINER | JOINER)
 }
 
-/// What was read so far, as far as it matters to these.
-pub(super) struct Before {
+/// The text so far, as far as selectors and joiners depend on it.
+pub(super) struct PrecedingText {
     last: char,
-    /// The last that is neither a selector nor a joiner.
+    /// The last character that is neither a selector nor a joiner.
     seen: char,
-    /// How many letters stand in a row.
+    /// The length of the current run of letters.
     letters: usize,
 }
 
-impl Default for Before {
+impl Default for PrecedingText {
     fn default() -> Self {
         Self { last: ' ', seen: ' ', letters: 0 }
     }
 }
 
-impl Before {
+impl PrecedingText {
     pub fn read(&mut self, character: char) {
         self.letters = if is_of_a_word(character) { self.letters.saturating_add(1) } else { 0 };
         self.last = character;
@@ -40,7 +40,7 @@ impl Before {
         }
     }
 
-    /// One selector follows what it varies.
+    /// Whether one selector may follow the previous character.
     pub fn is_varied_by(&self, selector: char, rest: &str) -> bool {
         if self.seen != self.last {
             return false;
@@ -54,11 +54,11 @@ impl Before {
         }
     }
 
-    /// One joiner stands between two.
+    /// Whether one joiner may be between the previous and the next character.
     pub fn is_bound_by(&self, joiner: char, rest: &str) -> bool {
         let mut next = rest.chars();
         match joiner {
-            // A word is divided where at least two letters are on either side.
+            // A word is divided only with at least two letters on either side.
             SOFT_HYPHEN => {
                 self.letters >= 2 && next.by_ref().take(2).filter(|next| is_of_a_word(*next)).count() == 2
             }
@@ -88,7 +88,7 @@ const KEYCAP: char = '\u{20e3}';
 
 const HEBREW: &[RangeInclusive<char>] = &['\u{591}'..='\u{5f4}'];
 
-/// Scripts whose letters change their form with their neighbours.
+/// Scripts whose letters change form with their neighbours.
 const JOINED: &[RangeInclusive<char>] = &[
     // Arabic, Syriac, N'Ko, Mandaic.
     '\u{620}'..='\u{8ff}',
@@ -98,17 +98,17 @@ const JOINED: &[RangeInclusive<char>] = &[
     '\u{f00}'..='\u{109f}',
     // Khmer, Mongolian.
     '\u{1780}'..='\u{18aa}',
-    // Balinese and its neighbours, Vedic signs.
+    // Balinese and neighbouring blocks, Vedic signs.
     '\u{1b00}'..='\u{1c4f}',
     '\u{1cd0}'..='\u{1cfa}',
     // Phags-pa to Javanese, Burmese again, Meetei.
     '\u{a840}'..='\u{a9ff}',
     '\u{aa60}'..='\u{aaff}',
     '\u{abc0}'..='\u{abff}',
-    // Forms of Arabic letters.
+    // Arabic presentation forms.
     '\u{fb50}'..='\u{fdff}',
     '\u{fe70}'..='\u{fefc}',
-    // Manichaean and its neighbours, Rohingya, Sogdian, and the other scripts of India.
+    // Manichaean and neighbouring blocks, Rohingya, Sogdian, and the other scripts of India.
     '\u{10ac0}'..='\u{10bff}',
     '\u{10d00}'..='\u{10d3f}',
     '\u{10f30}'..='\u{11fff}',
@@ -116,7 +116,7 @@ const JOINED: &[RangeInclusive<char>] = &[
     '\u{1e900}'..='\u{1e95f}',
 ];
 
-/// What one other form is registered for.
+/// Characters with one registered variation.
 const WITH_A_VARIANT: &[RangeInclusive<char>] = &[
     '\u{1000}'..='\u{109f}',
     '\u{2190}'..='\u{22ff}',
@@ -131,7 +131,7 @@ const WITH_A_VARIANT: &[RangeInclusive<char>] = &[
     '\u{20000}'..='\u{3ffff}',
 ];
 
-/// Hieroglyphs can be turned.
+/// Hieroglyphs can be rotated.
 const WITH_VARIANTS: &[RangeInclusive<char>] = &['\u{13000}'..='\u{1345f}'];
 
 const EMOJI: &[RangeInclusive<char>] = &[

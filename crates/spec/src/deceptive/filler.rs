@@ -1,7 +1,7 @@
-//! Does a character that nobody sees belong where it stands?
+//! Decides whether an invisible filler belongs where it is.
 //!
-//! Some scripts have such characters: fillers of a syllable, selectors of a form, the blank of braille. Beside a letter of their
-//! own script they are what people write; in a row, or among other letters, they are an alphabet for messages in hiding.
+//! Some scripts have such characters: syllable fillers, form selectors, the braille blank. Next to a letter of their
+//! own script they are legitimate. In a row, or among other letters, they can encode a hidden message.
 
 use std::ops::RangeInclusive;
 
@@ -9,14 +9,14 @@ pub(super) fn is_filler(character: char) -> bool {
     script_of(character).is_some()
 }
 
-/// `rest` is what follows the filler, and `before` what it follows.
+/// `rest` follows the filler; `before` precedes it.
 pub(super) fn belongs(filler: char, before: char, rest: &str) -> bool {
     let Some(script) = script_of(filler) else { return false };
     let shows = |character: char| holds(script.seen, character);
     !is_filler(before) && (shows(before) || rest.chars().next().is_some_and(shows))
 }
 
-/// Blanks stand in rows, as spaces do: pictures are drawn with them. A row of them is judged as one.
+/// Braille blanks come in rows, because pictures are drawn with them. A row is checked once.
 pub(super) fn blanks_belong(before: char, rest: &str) -> bool {
     belongs(BLANK, before, rest.trim_start_matches(BLANK))
 }
@@ -29,7 +29,7 @@ struct Script {
 }
 
 fn script_of(filler: char) -> Option<&'static Script> {
-    // Most text lies before all of them.
+    // Most text is below all these ranges.
     let may_be = filler >= '\u{115f}';
     SCRIPTS.iter().find(|script| may_be && holds(script.fillers, filler))
 }

@@ -1,4 +1,4 @@
-//! The capability block, and the older `policy.approval` that it replaces.
+//! Decodes the capability block and the older `policy.approval` that it replaces.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::{
     path_pattern::PathPattern,
 };
 
-/// Reads a capability block that has passed the schema. Public for the shipped defaults and user overrides.
+/// Decodes a capability block that has passed the schema. Also used for shipped defaults and operator overrides.
 pub fn capability(
     declared: &Map<String, Value>,
     at: &Pointer,
@@ -40,7 +40,7 @@ fn approval(declared: &Map<String, Value>) -> ApprovalPatch {
     }
 }
 
-/// A pattern stands alone or with its examples.
+/// A pattern is a string, or an object with examples.
 fn patterns(declared: &Map<String, Value>) -> Vec<String> {
     let pattern =
         |entry: &Value| entry.as_str().or_else(|| entry.get("pattern")?.as_str()).map(str::to_owned);
@@ -135,7 +135,7 @@ fn given_texts(declared: &Map<String, Value>, key: &str) -> Option<Vec<String>> 
     is_given(declared, key).then(|| texts(declared, key))
 }
 
-/// An empty list is a statement; null and absence are none.
+/// An empty list is a setting; null and absence are not.
 fn is_given(declared: &Map<String, Value>, key: &str) -> bool {
     declared.get(key).is_some_and(Value::is_array)
 }

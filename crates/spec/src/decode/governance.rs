@@ -1,4 +1,4 @@
-//! The blocks that a manifest has under their own names and a Safe Tool Spec under `x-toolgate-…`.
+//! Decodes the blocks that a manifest has under their own names and a Safe Tool Spec under `x-toolgate-…`.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub(super) fn governance(document: &Map<String, Value>, findings: &mut Vec<Findi
     if !has_blocks(document) {
         return Governance::default();
     }
-    let names = Names { is_manifest: document.contains_key("handler") };
+    let names = BlockNames { is_manifest: document.contains_key("handler") };
     Governance {
         classification: text(document, &names.of("classification")).and_then(Classification::from_name),
         exposed: flag(document, &names.of("exposed")),
@@ -41,12 +41,12 @@ pub(crate) fn has_blocks(document: &Map<String, Value>) -> bool {
     document.contains_key("handler") || document.keys().any(|key| key.starts_with("x-toolgate-"))
 }
 
-/// Where a block stands in this kind of document.
-struct Names {
+/// The key of each block in this kind of document.
+struct BlockNames {
     is_manifest: bool,
 }
 
-impl Names {
+impl BlockNames {
     fn of(&self, block: &str) -> String {
         if self.is_manifest { block.to_owned() } else { format!("x-toolgate-{block}") }
     }
@@ -56,7 +56,7 @@ fn given(document: &Map<String, Value>, key: &str) -> Option<Value> {
     document.get(key).filter(|value| !value.is_null()).cloned()
 }
 
-/// Arguments that nobody declared are refused, not passed on in silence.
+/// Rejects undeclared arguments instead of passing them on silently.
 fn closed(mut input: Value) -> Value {
     if let Value::Object(schema) = &mut input {
         schema.entry("additionalProperties").or_insert(Value::Bool(false));
@@ -118,11 +118,11 @@ fn bad_field_path(at: Pointer, why: &str) -> Finding {
     )
 }
 
-/// The capability block; the older `policy.approval` counts where the newer word is absent, and brings the defaults
-/// of its time along where the block names none.
+/// Decodes the capability block. Without `capability.approval.level`, the older `policy.approval` counts, together
+/// with the defaults of that format.
 fn capability_of(
     document: &Map<String, Value>,
-    names: &Names,
+    names: &BlockNames,
     findings: &mut Vec<Finding>,
 ) -> CapabilityPatch {
     let key = names.of("capability");

@@ -1,4 +1,4 @@
-//! The handler union.
+//! Decodes the handler union.
 
 use serde_json::{Map, Value};
 
@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// The schema has seen to it that there is exactly one kind; what it refused becomes a command that runs nothing.
+/// The schema ensures that there is exactly one kind. A rejected handler becomes a command that runs nothing.
 pub(super) fn body(declared: &Map<String, Value>, at: &Pointer, findings: &mut Vec<Finding>) -> Body {
     let of_kind = |kind: &str| object(declared, kind);
-    let mut reader = Reader { at: at.clone(), findings };
+    let mut reader = HandlerReader { at: at.clone(), findings };
     Body::Handler(if let Some(http) = of_kind("http") {
         reader.at = at.key("http");
         Handler::Http(reader.http(http))
@@ -33,12 +33,12 @@ pub(super) fn body(declared: &Map<String, Value>, at: &Pointer, findings: &mut V
     })
 }
 
-struct Reader<'f> {
+struct HandlerReader<'f> {
     at: Pointer,
     findings: &'f mut Vec<Finding>,
 }
 
-impl Reader<'_> {
+impl HandlerReader<'_> {
     fn cli(&mut self, declared: &Map<String, Value>) -> CliHandler {
         let at = self.at.key("args");
         let args = list(declared, "args")
@@ -65,7 +65,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What cannot be read becomes an empty argument, so that the others keep their places.
+    /// An unreadable entry becomes an empty argument, to keep the positions of the others.
     fn argument_group(&mut self, written: &Value, at: &Pointer) -> ArgumentGroup {
         let Value::Object(group) = written else { return ArgumentGroup::One(self.argument(written, at)) };
         let forms = ["value", "when", "each"].into_iter().filter(|key| group.contains_key(*key)).count();
@@ -73,7 +73,7 @@ impl Reader<'_> {
             self.findings.push(Finding::new(
                 Code::SpecInvariant,
                 at.clone(),
-                "an argument is a text, a `value`, or `args` under one of `when` and `each`",
+                "an argument must be a string, an object with `value`, or `args` with `when` or `each`",
                 "write `{when: param, args: [...]}`, `{each: param, args: [...]}` or `{value: \"{param}\"}`",
             ));
             return ArgumentGroup::One(Argument::default());
@@ -143,7 +143,7 @@ impl Reader<'_> {
                     self.findings.push(Finding::new(
                         Code::SpecInvariant,
                         self.at.clone(),
-                        "an upstream server is reached by `command` or by `url`",
+                        "an upstream server needs either `command` or `url`",
                         "keep exactly one of the two",
                     ));
                 }
@@ -184,7 +184,7 @@ impl Reader<'_> {
                     Code::SpecInvariant,
                     at,
                     format!("not a template: {why}"),
-                    "`{name}` stands for a parameter or static variable",
+                    "write `{name}` for a parameter or static variable",
                 ));
                 None
             }

@@ -1,19 +1,19 @@
-//! JSON: splice the spans of values, and write new members the way the document writes its own.
+//! Edits JSON: replaces the spans of values, and formats new members like the existing ones.
 
 use serde::Serialize;
 use serde_json::{Map, Value, ser::PrettyFormatter};
 
-use super::{Change, DAMAGED, EditError};
-use crate::read::{self, Member};
+use super::{DAMAGED, EditError, FieldChange};
+use crate::read::{self, JsonMember};
 
 pub(super) fn edit(
     text: &str,
     before: &Map<String, Value>,
-    changes: &[Change<'_>],
+    changes: &[FieldChange<'_>],
 ) -> Result<String, EditError> {
     let mut edited = text.to_owned();
     for (key, value) in changes {
-        // Scanned anew for every change: positions move, and there are few changes.
+        // Scans again for every change, because positions move. There are few changes.
         let members = read::json_members(&edited).ok_or(DAMAGED)?;
         let at = members.iter().position(|member| member.name == *key);
         match (at, value) {
@@ -31,8 +31,8 @@ pub(super) fn edit(
     if untouched(text, changes) == untouched(&edited, changes) { Ok(edited) } else { Err(DAMAGED) }
 }
 
-/// The members that nobody asked to change, byte for byte.
-fn untouched<'text>(text: &'text str, changes: &[Change<'_>]) -> Option<Vec<(&'text str, &'text str)>> {
+/// The members that are not changed, byte for byte.
+fn untouched<'text>(text: &'text str, changes: &[FieldChange<'_>]) -> Option<Vec<(&'text str, &'text str)>> {
     let members = read::json_members(text)?;
     let kept = members.iter().filter(|member| !changes.iter().any(|(key, _)| *key == member.name));
     kept.map(|member| Some((text.get(member.key.range())?, text.get(member.value.range())?))).collect()
@@ -48,19 +48,19 @@ fn raw_value<'text>(text: &'text str, key: &str) -> Option<&'text str> {
     text.get(member.value.range())
 }
 
-fn replace(text: &mut String, members: &[Member], at: usize, value: &Value) -> Option<()> {
+fn replace(text: &mut String, members: &[JsonMember], at: usize, value: &Value) -> Option<()> {
     let written = Style::of(text, members)?.render(value)?;
     text.replace_range(members.get(at)?.value.range(), &written);
     Some(())
 }
 
-fn remove(text: &mut String, members: &[Member], at: usize) -> Option<()> {
+fn remove(text: &mut String, members: &[JsonMember], at: usize) -> Option<()> {
     let this = members.get(at)?;
     let previous = at.checked_sub(1).and_then(|before| members.get(before));
     let gap = match (previous, members.get(at + 1)) {
-        // The comma before it goes too.
+        // Remove the comma before it, too.
         (Some(previous), _) => previous.value.end..this.value.end,
-        // The next one moves to its place.
+        // The next member moves to its position.
         (None, Some(next)) => this.key.start..next.key.start,
         (None, None) => text.find('{')? + 1..this.value.end,
     };
@@ -68,7 +68,7 @@ fn remove(text: &mut String, members: &[Member], at: usize) -> Option<()> {
     Some(())
 }
 
-fn insert(text: &mut String, members: &[Member], key: &str, value: &Value) -> Option<()> {
+fn insert(text: &mut String, members: &[JsonMember], key: &str, value: &Value) -> Option<()> {
     let style = Style::of(text, members)?;
     let member = format!("{}{}{}", Value::from(key), style.colon, style.render(value)?);
     if let Some(last) = members.last() {
@@ -81,12 +81,12 @@ fn insert(text: &mut String, members: &[Member], key: &str, value: &Value) -> Op
     Some(())
 }
 
-/// How this object is laid out, taken from its last member.
+/// The layout of this object, taken from its last member.
 struct Style {
     newline: &'static str,
-    /// What stands before a member's key.
+    /// The white space before a key.
     lead: String,
-    /// What stands between key and value.
+    /// The text between key and value.
     colon: String,
     /// The indentation of the object's members, and of the object itself.
     inner: String,
@@ -94,7 +94,7 @@ struct Style {
 }
 
 impl Style {
-    fn of(text: &str, members: &[Member]) -> Option<Self> {
+    fn of(text: &str, members: &[JsonMember]) -> Option<Self> {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let Some(last) = members.last() else { return Some(Self::of_empty(text, newline)) };
         let before = text.get(..last.key.start)?;
@@ -129,7 +129,7 @@ impl Style {
         !self.lead.contains('\n')
     }
 
-    /// A value in the document's own indentation, or on one line where the document is on one line.
+    /// Formats a value with the document's indentation, or on one line if the document is on one line.
     fn render(&self, value: &Value) -> Option<String> {
         if self.is_one_line() {
             return Some(value.to_string());
@@ -138,12 +138,12 @@ impl Style {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(unit.as_bytes());
         value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter)).ok()?;
-        // A line feed inside a text is escaped, so every one here is layout.
+        // Line feeds inside strings are escaped, so each one here is layout.
         Some(String::from_utf8(bytes).ok()?.replace('\n', &format!("{}{}", self.newline, self.inner)))
     }
 }
 
-/// The indentation of the last line of white space; nothing when it is all one line.
+/// The indentation of the last line of white space; `None` if there is no line break.
 fn last_line(space: &str) -> Option<&str> {
     space.rsplit_once('\n').map(|(_, indent)| indent)
 }

@@ -1,33 +1,33 @@
 use serde_json::{Value, json};
 
-use super::{Change, edit, edit_in_bundle, stamp};
+use super::{FieldChange, edit, edit_in_bundle, stamp};
 use crate::Format;
 
-/// The edited text, or why there is none.
-fn edited(text: &str, format: Format, changes: &[Change<'_>]) -> String {
+/// The edited text, or the error message.
+fn edited(text: &str, format: Format, changes: &[FieldChange<'_>]) -> String {
     edit(text, format, changes).unwrap_or_else(|error| format!("error: {error}"))
 }
 
 #[track_caller]
-fn check_json(text: &str, changes: &[Change<'_>], expect: &str) {
+fn check_json(text: &str, changes: &[FieldChange<'_>], expect: &str) {
     assert_eq!(edited(text, Format::Json, changes), expect);
 }
 
 #[track_caller]
-fn check_yaml(text: &str, changes: &[Change<'_>], expect: &str) {
+fn check_yaml(text: &str, changes: &[FieldChange<'_>], expect: &str) {
     assert_eq!(edited(text, Format::Yaml, changes), expect);
 }
 
-fn set(key: &str, value: Value) -> Change<'_> {
+fn set(key: &str, value: Value) -> FieldChange<'_> {
     (key, Some(value))
 }
 
-fn unset(key: &str) -> Change<'_> {
+fn unset(key: &str) -> FieldChange<'_> {
     (key, None)
 }
 
 #[test]
-fn json_values_are_replaced_where_they_stand() {
+fn json_values_are_replaced_in_place() {
     check_json("{\"a\":1,\"b\":2}", &[set("a", json!(3))], "{\"a\":3,\"b\":2}");
     check_json(
         "{ \"a\" : [1, 2] , \"b\":2}",
@@ -43,7 +43,7 @@ fn json_values_are_replaced_where_they_stand() {
 }
 
 #[test]
-fn new_json_members_look_like_the_others() {
+fn new_json_members_use_the_existing_layout() {
     check_json("{}", &[set("a", json!(1))], "{\"a\": 1}");
     check_json("{ }\n", &[set("a", json!(1)), set("b", json!(2))], "{\"a\": 1,\"b\": 2}\n");
     check_json("{\n}", &[set("a", json!(1)), set("b", json!(2))], "{\n  \"a\": 1,\n  \"b\": 2\n}");
@@ -67,7 +67,7 @@ fn new_json_members_look_like_the_others() {
 }
 
 #[test]
-fn removed_json_members_take_their_comma_along() {
+fn removed_json_members_take_their_comma() {
     let text = "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}";
     check_json(text, &[unset("a")], "{\n  \"b\": 2,\n  \"c\": 3\n}");
     check_json(text, &[unset("b")], "{\n  \"a\": 1,\n  \"c\": 3\n}");
@@ -78,7 +78,7 @@ fn removed_json_members_take_their_comma_along() {
 }
 
 #[test]
-fn what_nobody_asked_about_stays_byte_for_byte() {
+fn other_members_stay_byte_for_byte() {
     let text = "{ \"x-big\":12345678901234567890123,\n \"x-float\" :1.10, \"x-e\": 1E+2,\"x-esc\":\"\\u00e9\\/\\ud83d\\ude00\",\n\n\t\"z\":{ \"b\":1 ,\"a\" : [ ] }, \"draft\": true , \"a\":null}  \n";
     check_json(text, &[set("draft", json!(false))], &text.replace("true", "false"));
     check_json(text, &[set("draft", json!(true))], text);
@@ -87,10 +87,11 @@ fn what_nobody_asked_about_stays_byte_for_byte() {
 }
 
 #[test]
-fn what_is_no_document_is_refused() {
+fn invalid_document_is_rejected() {
     for text in ["", "[]", "{\"a\": 1", "{\"a\": 1, \"a\": 2}", "1"] {
         assert!(
-            edited(text, Format::Json, &[set("b", json!(1))]).starts_with("error: the text is no document"),
+            edited(text, Format::Json, &[set("b", json!(1))])
+                .starts_with("error: the document cannot be edited"),
             "{text}"
         );
     }
@@ -98,9 +99,9 @@ fn what_is_no_document_is_refused() {
 }
 
 #[test]
-fn one_tool_of_a_bundle_changes() {
+fn edit_changes_one_tool_of_a_bundle() {
     let text = "{\n  \"toolSpecs\": [\n    {\n      \"name\": \"a\"\n    },\n    { \"name\": \"b\", \"n\":1.10 }\n  ],\n  \"x\" :1.10\n}";
-    let run = |index, changes: &[Change<'_>]| {
+    let run = |index, changes: &[FieldChange<'_>]| {
         edit_in_bundle(text, index, changes).unwrap_or_else(|error| format!("error: {error}"))
     };
     assert_eq!(
@@ -164,7 +165,7 @@ fn yaml_of_other_shapes() {
 }
 
 #[test]
-fn yaml_that_would_be_damaged_is_refused() {
+fn yaml_that_cannot_be_edited_is_rejected() {
     for text in [
         "a: &x [1]\nb: *x\n",
         "{a: 1, # why\n b: 2}\n",

@@ -1,18 +1,18 @@
-//! YAML: replace the lines of an entry, in a block mapping that has one key a line. YAML has many ways to write the
-//! same; each change is tried in the ways that may do, and the first that reads back as wanted is taken.
+//! Edits YAML: replaces the lines of an entry in a block mapping with one key per line. YAML has many notations, so
+//! each change is tried in several ways; the first result that parses as wanted is used.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::{Change, DAMAGED, EditError, is_exactly, json, object};
+use super::{DAMAGED, EditError, FieldChange, is_exactly, json, object};
 use crate::{
     Format,
     bundle::{flow_yaml, to_yaml_text},
     read::{self, YamlOutline},
 };
 
-pub(super) fn edit(text: &str, changes: &[Change<'_>]) -> Result<String, EditError> {
+pub(super) fn edit(text: &str, changes: &[FieldChange<'_>]) -> Result<String, EditError> {
     let mut edited = text.to_owned();
     let mut value = object(text, Format::Yaml)?;
     for change in changes {
@@ -29,7 +29,7 @@ fn edit_one(
     text: &str,
     before: &Map<String, Value>,
     wanted: &Map<String, Value>,
-    change: &Change<'_>,
+    change: &FieldChange<'_>,
 ) -> Result<String, EditError> {
     let candidates = match read::yaml_outline(text) {
         Some(YamlOutline::Flow) if before.is_empty() => filled(text, change).into_iter().collect(),
@@ -40,22 +40,22 @@ fn edit_one(
     candidates.into_iter().find(is_wanted).ok_or(DAMAGED)
 }
 
-/// `{}` becomes its first entry; what stands around it stays.
-fn filled(text: &str, (key, value): &Change<'_>) -> Option<String> {
+/// Turns `{}` into its first entry and keeps the text around it.
+fn filled(text: &str, (key, value): &FieldChange<'_>) -> Option<String> {
     let (open, close) = (text.rfind('{')?, text.rfind('}')?);
     let (before, after) = (text.get(..open)?, text.get(close + 1..)?);
     Some(format!("{before}{}: {}{after}", plain_key(key), flow_yaml(value.as_ref()?)))
 }
 
-/// `{…}`: most such documents are JSON. The others are written anew, unless that would lose something.
-fn edit_flow(text: &str, wanted: &Map<String, Value>, change: &Change<'_>) -> Result<String, EditError> {
+/// Edits `{…}`. Most such documents are JSON. Others are rewritten, unless that would lose something.
+fn edit_flow(text: &str, wanted: &Map<String, Value>, change: &FieldChange<'_>) -> Result<String, EditError> {
     if let Ok(before) = object(text, Format::Json) {
         return json::edit(text, &before, std::slice::from_ref(change));
     }
     let has_wide_numbers = read::read(text, Format::Yaml).is_ok_and(|tree| tree.has_wide_numbers);
     if has_wide_numbers || text.contains(['#', '&', '%']) {
         return Err(EditError::NotInPlace(
-            "it is a flow mapping with comments, anchors or long numbers; write one key a line",
+            "it is a flow mapping with comments, anchors or long numbers; write one key per line",
         ));
     }
     Ok(to_yaml_text(&Value::Object(wanted.clone())))
@@ -64,9 +64,9 @@ fn edit_flow(text: &str, wanted: &Map<String, Value>, change: &Change<'_>) -> Re
 fn candidates(
     text: &str,
     before: &Map<String, Value>,
-    (key, value): &Change<'_>,
+    (key, value): &FieldChange<'_>,
 ) -> Result<Vec<String>, EditError> {
-    let entries = entries(text).ok_or(EditError::NotInPlace("it is not a mapping with one key a line"))?;
+    let entries = entries(text).ok_or(EditError::NotInPlace("it is not a mapping with one key per line"))?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let existing = entries.iter().find(|entry| entry.name == *key);
     let indent = entries.first().map_or("", |entry| entry.indent.as_str());
@@ -87,8 +87,9 @@ fn candidates(
     })
 }
 
-/// Blank lines and comments after an entry are kept; in a text that keeps its line ends they are part of it.
-fn both_ends(text: &str, entry: &Entry, with: &str) -> Vec<String> {
+/// Keeps blank lines and comments after an entry. In a block scalar that keeps its line ends, they are part of the
+/// value.
+fn both_ends(text: &str, entry: &YamlEntry, with: &str) -> Vec<String> {
     let spliced = |range: &Range<usize>| {
         let mut candidate = text.to_owned();
         candidate.replace_range(range.clone(), with);
@@ -103,7 +104,7 @@ fn appended(text: &str, at: usize, line: &str, newline: &str) -> String {
     format!("{before}{gap}{line}{newline}{after}")
 }
 
-struct Entry {
+struct YamlEntry {
     name: String,
     indent: String,
     /// The lines of key and value.
@@ -112,8 +113,8 @@ struct Entry {
     whole: Range<usize>,
 }
 
-/// Nothing unless every key stands first on its line, all in one column.
-fn entries(text: &str) -> Option<Vec<Entry>> {
+/// Returns `None` unless every key is first on its line and all keys have the same column.
+fn entries(text: &str) -> Option<Vec<YamlEntry>> {
     let Some(YamlOutline::Block(keys)) = read::yaml_outline(text) else { return None };
     let mut starts = Vec::new();
     for (name, offset) in keys {
@@ -128,13 +129,13 @@ fn entries(text: &str) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     for ((name, start, indent), end) in starts.into_iter().zip(ends) {
         let content = content_length(text.get(start..end)?);
-        entries.push(Entry { name, indent, content: start..start + content, whole: start..end });
+        entries.push(YamlEntry { name, indent, content: start..start + content, whole: start..end });
     }
     let first = entries.first()?.indent.clone();
     entries.iter().all(|entry| entry.indent == first).then_some(entries)
 }
 
-/// Without the blank lines, comments in the first column and document end marks that follow.
+/// The length without trailing blank lines, comments in the first column and document end markers.
 fn content_length(entry: &str) -> usize {
     let mut length = entry.len();
     for line in entry.split_inclusive('\n').rev() {
@@ -147,8 +148,8 @@ fn content_length(entry: &str) -> usize {
     length
 }
 
-/// The comment behind a value of one line: what can be cut off without changing the value.
-fn comment_of<'text>(text: &'text str, entry: &Entry, value: &Value) -> Option<&'text str> {
+/// The comment after a one-line value: the part that can be cut off without changing the value.
+fn comment_of<'text>(text: &'text str, entry: &YamlEntry, value: &Value) -> Option<&'text str> {
     let line = text.get(entry.content.clone())?.trim_end();
     if line.contains('\n') {
         return None;
@@ -164,7 +165,7 @@ fn comment_of<'text>(text: &'text str, entry: &Entry, value: &Value) -> Option<&
 fn plain_key(key: &str) -> String {
     let is_plain = key.starts_with(|c: char| c.is_ascii_alphabetic())
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
-        // Longer than every word that some YAML reader takes for a truth value: `no`, `off`, `false`.
+        // Longer than every word that some YAML reader takes for a boolean: `no`, `off`, `false`.
         && (key.len() > 5 || KNOWN_SHORT.contains(&key));
     if is_plain { key.to_owned() } else { flow_yaml(&Value::from(key)) }
 }

@@ -1,4 +1,4 @@
-//! Tools that share a file must not be taken for one another.
+//! Rejects bundles whose tools share an id.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(crate) fn bundle(file: &mut FileCheck) {
                 Code::SpecInvariant,
                 tool.at.clone(),
                 format!("`{}` has the same tool id as `{earlier}` in this bundle", tool.name),
-                "give each tool an id of its own, or rename one of the two",
+                "give each tool its own id, or rename one of them",
             ));
             tool.spec = None;
         }

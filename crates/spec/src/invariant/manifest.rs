@@ -1,5 +1,5 @@
-//! What a manifest's blocks say about each other, and whether what it asks for can be carried out safely.
-//! A Safe Tool Spec carries some of these blocks as `x-toolgate-…`; they are judged by the same rules.
+//! Checks the blocks of a manifest against each other, and whether the handler can run safely. The `x-toolgate-…`
+//! blocks of a Safe Tool Spec follow the same rules.
 
 mod capability;
 mod cli;
@@ -12,10 +12,11 @@ mod http;
 mod input;
 mod interpreter;
 mod json_schema;
+mod line_states;
 mod mcp;
+mod missing_examples;
 mod output;
 mod permissions;
-mod possible;
 mod program_options;
 mod references;
 mod regular_expression;
@@ -24,18 +25,17 @@ mod report;
 mod scope;
 mod templates;
 mod touches;
-mod untried;
 mod url;
 
 use serde_json::{Map, Value};
 
-pub(crate) use capability::check_alone as check_capability;
+pub(crate) use capability::check_standalone as check_capability;
 pub use cli::refuse_file as refuse_program_file;
 pub use command::{family as program_family, starts_others as starts_other_programs};
 pub use environment::{decides_what_runs, loads_code};
-pub(crate) use untried::{Untried, feeds_line, of as untried_rules};
+pub(crate) use missing_examples::{MissingExamples, is_on_command_line, of as rules_without_examples};
 
-use self::{report::Report, scope::Scope};
+use self::{report::ManifestReport, scope::TemplateScope};
 use crate::{
     Finding, Pointer, decode,
     model::{Body, Handler, ToolSpec},
@@ -45,8 +45,8 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &m
     if !decode::has_blocks(document) {
         return;
     }
-    let report = &mut Report::new(document, findings);
-    let scope = &Scope::of(document, spec);
+    let report = &mut ManifestReport::new(document, findings);
+    let scope = &TemplateScope::of(document, spec);
     if report.is_manifest() {
         classification(report);
         input::check(spec, report);
@@ -60,10 +60,10 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, findings: &m
     }
 }
 
-/// Silence about what a call can do to the world would have to be read as the worst; better to ask.
-fn classification(report: &mut Report<'_>) {
+/// Requires a classification. Without one, the tool would have to be rated as destructive.
+fn classification(report: &mut ManifestReport<'_>) {
     if report.at(&Pointer::new("/classification")).is_none_or(Value::is_null) {
-        report.say(
+        report.add(
             &Pointer::root(),
             "`classification` is missing",
             "write `classification: read`, `write` or `destructive`",
@@ -71,9 +71,9 @@ fn classification(report: &mut Report<'_>) {
     }
 }
 
-fn handler(handler: &Handler, scope: &Scope, report: &mut Report<'_>) {
+fn handler(handler: &Handler, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let at = Pointer::new("/handler").key(handler.name());
-    // Where the schema found no handler of a known kind, it has said so, and there is nothing to judge.
+    // The schema has already reported an unknown handler kind.
     if !report.at(&at).is_some_and(Value::is_object) {
         return;
     }

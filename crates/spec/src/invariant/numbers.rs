@@ -1,4 +1,4 @@
-//! Numbers that the canonical form would round, so that two documents could share a digest.
+//! Rejects numbers that the canonical form would round: two documents could then share a digest.
 
 use serde_json::{Map, Value};
 

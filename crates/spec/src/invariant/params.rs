@@ -1,4 +1,4 @@
-//! Parameters and static variables: names that can be bound, test values that parse.
+//! Checks parameters and static variables: valid variable names, and test values that parse.
 
 use super::broken;
 use crate::{Finding, identifier::is_identifier, model::ToolSpec, test_value};
@@ -16,7 +16,7 @@ pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
         if let Some(first) = spec.params.iter().take(index).position(|earlier| earlier.name == param.name) {
             findings.push(broken(
                 &at("name"),
-                format!("`{}` stands twice, first at `/params/{first}`", param.name),
+                format!("`{}` is declared twice, first at `/params/{first}`", param.name),
                 "rename one of the two",
             ));
         }

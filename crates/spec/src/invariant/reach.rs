@@ -1,4 +1,4 @@
-//! Hosts, paths and helpers: well-formed, or refused.
+//! Checks that hosts, paths and helpers are well-formed.
 
 use super::broken;
 use crate::{Finding, HostPattern, helper, lint::shown, model::ToolSpec, path_pattern::PathPattern};
@@ -16,7 +16,7 @@ pub(super) fn check(spec: &ToolSpec, findings: &mut Vec<Finding>) {
     if let Some(base) = &spec.overrides.fs_base_path {
         let problem = match PathPattern::parse(base) {
             Err(why) => Some(why),
-            Ok(_) if base.contains('*') => Some("a base path is one folder, without `*`".into()),
+            Ok(_) if base.contains('*') => Some("a base path must be one directory, without `*`".into()),
             Ok(_) => None,
         };
         if let Some(why) = problem {

@@ -1,25 +1,25 @@
-//! Does the code use what the document declares, and is it granted what it uses?
+//! Compares the helpers that the code uses with those that the document declares and grants.
 
 use serde_json::{Map, Value};
 
-use super::{report::Report, show::listed};
+use super::{report::LintReport, show::listed};
 use crate::{
     Code, Pointer,
     model::{Body, NetworkMode, ToolSpec},
 };
 
-pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
     let Body::JavaScript { code } = &spec.body else { return };
     let judge = |code: &str| {
         let undeclared = if has_helper_list(document) { undeclared(code, spec) } else { None };
         (undeclared, not_granted(code, spec))
     };
-    // Most tools are in order, comments and all; only the others are worth the stripping.
+    // Most tools pass even with comments included, so comments are stripped only for the others.
     let (undeclared, lacks) = judge(code);
     if undeclared.is_none() && lacks.is_empty() {
         return;
     }
-    let (undeclared, lacks) = judge(&bare(code));
+    let (undeclared, lacks) = judge(&without_comments(code));
     if let Some(say) = undeclared {
         report.add(
             Code::LintHelperUndeclared,
@@ -38,10 +38,10 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     }
 }
 
-/// The list of helpers that fits the code: what it uses, in the author's words where the author declared it.
+/// The list of helpers that matches the code. Entries that the author declared keep their spelling.
 #[must_use]
 pub fn helpers_of(code: &str, declared: &[String]) -> Vec<String> {
-    let code = bare(code);
+    let code = without_comments(code);
     let mut helpers: Vec<String> = declared
         .iter()
         .filter(|helper| {
@@ -58,7 +58,7 @@ pub fn helpers_of(code: &str, declared: &[String]) -> Vec<String> {
     helpers
 }
 
-/// How the list of helpers and the code differ.
+/// The difference between the list of helpers and the code.
 fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
     let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
     let declared = runtime.map_or(&[][..], |runtime| runtime.helpers.as_slice());
@@ -81,7 +81,7 @@ fn undeclared(code: &str, spec: &ToolSpec) -> Option<String> {
     (!say.is_empty()).then(|| say.join("; "))
 }
 
-/// Which helpers a tool's policy keeps from it.
+/// The helpers that a tool's policy denies.
 #[derive(Clone, Copy, Debug)]
 pub struct DeniedHelpers {
     pub network: bool,
@@ -89,26 +89,26 @@ pub struct DeniedHelpers {
     pub write: bool,
 }
 
-/// A helper that the code calls and that is not there.
+/// A helper that the code calls but that is not available.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingHelper {
-    /// As it is shown to people.
+    /// The name for people.
     pub call: &'static str,
-    /// The member of `sandboxOverrides` that would grant it, and the value to write there.
+    /// The member of `sandboxOverrides` that grants it, and the value.
     pub field: &'static str,
     pub value: &'static str,
 }
 
-/// What the code calls of what it is denied. Comments and quoted strings call nothing.
+/// The denied helpers that the code calls. Comments and quoted strings do not count.
 #[must_use]
 pub fn missing_helpers(code: &str, denied: DeniedHelpers) -> Vec<MissingHelper> {
-    missing_from(&bare(code), denied)
+    missing_from(&without_comments(code), denied)
 }
 
-/// What the code calls and the document does not ask for.
+/// Helpers that the code calls and the document does not request.
 fn not_granted(code: &str, spec: &ToolSpec) -> Vec<MissingHelper> {
     let wanted = &spec.overrides;
-    // A profile or a capability block may grant what the overrides are silent about.
+    // A profile or capability block may grant what the overrides omit.
     let may_inherit = spec.governance.profile.is_some() || spec.governance.capability.may_inherit();
     let network_may_come = may_inherit || spec.governance.capability.network.access.is_some();
     let is_offline = match wanted.network_mode {
@@ -148,8 +148,8 @@ fn has_helper_list(document: &Map<String, Value>) -> bool {
         .is_some_and(Value::is_array)
 }
 
-/// Does the word stand in the code by itself, and not as the end of a longer name or as a member of something else?
-/// A word that ends with a bracket may have space before it.
+/// Whether the word occurs in the code as a whole name, not as the end of a longer one or as a member. A word that
+/// ends with a bracket may have space before the bracket.
 fn uses(code: &str, word: &str) -> bool {
     let (name, is_call) = word.strip_suffix('(').map_or((word, false), |name| (name, true));
     code.match_indices(name).any(|(at, _)| {
@@ -165,8 +165,8 @@ fn uses(code: &str, word: &str) -> bool {
     })
 }
 
-/// The code without its comments and quoted strings; templates stay, for they contain code.
-fn bare(code: &str) -> String {
+/// The code without comments and quoted strings. Templates stay, because they contain code.
+fn without_comments(code: &str) -> String {
     let mut bare = String::with_capacity(code.len());
     let mut characters = code.chars().peekable();
     while let Some(character) = characters.next() {
@@ -191,7 +191,7 @@ fn bare(code: &str) -> String {
                 bare.push(' ');
             }
             '"' | '\'' => {
-                // A string ends with its line at the latest, so a quote inside a regular expression hides one line.
+                // A string ends with its line, so a quote inside a regular expression hides at most one line.
                 while let Some(skipped) = characters.next_if(|next| *next != '\n') {
                     if skipped == '\\' {
                         characters.next();
@@ -207,14 +207,14 @@ fn bare(code: &str) -> String {
     bare
 }
 
-struct Group {
+struct HelperGroup {
     uses: &'static [&'static str],
     names: &'static [&'static str],
     anchor: &'static str,
     write: &'static str,
 }
 
-impl Group {
+impl HelperGroup {
     fn is_named(&self, helper: &str) -> bool {
         self.names.iter().any(|name| helper.contains(name)) || helper.ends_with(self.anchor)
     }
@@ -224,22 +224,22 @@ impl Group {
     }
 }
 
-const GROUPS: &[Group] = &[
-    Group { uses: &["safety.fs."], names: &["safety.fs/"], anchor: "#fs", write: "safety.fs/v1" },
-    Group {
+const GROUPS: &[HelperGroup] = &[
+    HelperGroup { uses: &["safety.fs."], names: &["safety.fs/"], anchor: "#fs", write: "safety.fs/v1" },
+    HelperGroup {
         uses: &["safety.parser."],
         names: &["safety.parser/"],
         anchor: "#parser",
         write: "safety.parser/v1",
     },
-    Group { uses: &["fetch("], names: &["safety.http/"], anchor: "#http", write: "safety.http/v1" },
-    Group {
+    HelperGroup { uses: &["fetch("], names: &["safety.http/"], anchor: "#http", write: "safety.http/v1" },
+    HelperGroup {
         uses: &["crypto."],
         names: &["safety.crypto/"],
         anchor: "#crypto",
         write: "tool-safety-helpers/v1#crypto",
     },
-    Group {
+    HelperGroup {
         uses: &["atob(", "btoa(", "TextEncoder", "TextDecoder"],
         names: &["safety.encoding/"],
         anchor: "#encoding",
@@ -247,8 +247,7 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// The read group of `safety.fs/v1`.
-/// Each call, and how it is shown.
+/// Each call that writes, and how it is shown.
 const WRITES: &[(&str, &str)] = &[
     ("safety.fs.writeText", "`safety.fs.writeText`"),
     ("safety.fs.appendText", "`safety.fs.appendText`"),
@@ -282,13 +281,13 @@ mod tests {
         let document = document.as_object().unwrap();
         let spec = crate::decode::tool(document, &mut Vec::new());
         let mut findings = Vec::new();
-        super::check(document, &spec, &mut Report::new(&mut findings));
+        super::check(document, &spec, &mut LintReport::new(&mut findings));
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(messages, expect);
     }
 
     #[test]
-    fn the_list_is_made_to_fit_the_code() {
+    fn helper_list_is_derived_from_code() {
         let fit = |code: &str, declared: &[&str]| {
             helpers_of(code, &declared.iter().map(|&helper| helper.to_owned()).collect::<Vec<_>>())
         };
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_and_the_code_agree() {
+    fn helper_list_must_match_code() {
         let online = serde_json::json!({ "networkMode": "strict" });
         check(&tool("return fetch (url).text()", &online, &["safety.http/v1"]), &[]);
         check(
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_denied_and_called_is_missing() {
+    fn helper_is_missing_if_denied_and_called() {
         let fields = |code: &str, network, read, write| {
             let missing = missing_helpers(code, DeniedHelpers { network, read, write });
             missing.iter().map(|missing| missing.field).collect::<Vec<_>>()
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_granted_would_not_be_there() {
+    fn calls_without_grant_are_reported() {
         let silent = serde_json::json!({ "name": "t", "code": "return fetch(u)" });
         check(&silent, &["the code calls `fetch`, but `networkMode` does not grant it"]);
         let reader = serde_json::json!({

@@ -1,10 +1,10 @@
-//! Are the names the ones that were meant? Fields, identifiers, and two things of one name.
+//! Checks names: unknown fields, identifiers outside ASCII, and static variables that hide parameters.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{report::Report, show::shown, trail::elements};
+use super::{report::LintReport, show::shown, value_path::elements};
 use crate::{
     Code, Pointer, Schema,
     block::{BLOCKS, key_of_block, remedy_for_void_guard},
@@ -12,14 +12,14 @@ use crate::{
     similar::closest,
 };
 
-pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
     unknown_fields(document, report);
     shadowed_params(document, spec, report);
     ascii_only(document, report);
 }
 
-fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
-    // A manifest is closed: its schema has refused what it does not know.
+fn unknown_fields(document: &Map<String, Value>, report: &mut LintReport<'_>) {
+    // The schema of a manifest already rejects unknown fields.
     if document.contains_key("handler") {
         return;
     }
@@ -31,19 +31,19 @@ fn unknown_fields(document: &Map<String, Value>, report: &mut Report<'_>) {
         let meant = closest(key, known.keys().map(String::as_str))
             .map(str::to_owned)
             .or_else(|| closest(key, blocks).and_then(|block| key_of_block(block, false)));
-        // A guard under another spelling is an error already.
+        // A misspelt guard is already an error.
         if let Some(close) = meant.filter(|_| remedy_for_void_guard(key).is_none()) {
             report.add_at_key(
                 Code::LintUnknownField,
                 Pointer::root().key(key),
-                format!("`{}` is no field of a tool and has no effect", shown(key)),
-                format!("did you mean `{close}`? a field of your own begins with `x-`"),
+                format!("`{}` is not a field of a tool and has no effect", shown(key)),
+                format!("did you mean `{close}`? custom fields begin with `x-`"),
             );
         }
     }
 }
 
-fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
     let params: HashSet<&str> = spec.params.iter().map(|param| param.name.as_str()).collect();
     for (index, entry) in elements(document, "staticVariables").iter().enumerate() {
         for name in entry.as_object().into_iter().flat_map(Map::keys) {
@@ -51,7 +51,7 @@ fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut 
                 report.add_at_key(
                     Code::LintShadowedParam,
                     Pointer::new("/staticVariables").index(index).key(name),
-                    format!("`{}` is a parameter too; the static value wins", shown(name)),
+                    format!("`{}` is also a parameter; the static value wins", shown(name)),
                     "rename one of the two",
                 );
             }
@@ -59,7 +59,7 @@ fn shadowed_params(document: &Map<String, Value>, spec: &ToolSpec, report: &mut 
     }
 }
 
-fn ascii_only(document: &Map<String, Value>, report: &mut Report<'_>) {
+fn ascii_only(document: &Map<String, Value>, report: &mut LintReport<'_>) {
     let mut judge = |text: &str, what: &str, at: &dyn Fn() -> Pointer| {
         if !text.is_ascii() {
             report.add(
@@ -106,13 +106,13 @@ mod tests {
         let document = document.as_object().unwrap();
         let spec = crate::decode::tool(document, &mut Vec::new());
         let mut findings = Vec::new();
-        super::check(document, &spec, &mut Report::new(&mut findings));
+        super::check(document, &spec, &mut LintReport::new(&mut findings));
         let found: Vec<_> = findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect();
         assert_eq!(found, expect);
     }
 
     #[test]
-    fn misspelt_fields_are_noticed_and_foreign_ones_kept() {
+    fn misspelt_fields_are_reported_and_others_accepted() {
         check(
             &serde_json::json!({ "name": "t", "toolSaftey": {}, "discription": "x", "permisions": {}, "x-descriptoin": 1, "icon": 1 }),
             &[(Code::LintUnknownField, "/toolSaftey"), (Code::LintUnknownField, "/discription")],
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_variable_hides_a_parameter() {
+    fn static_variable_hiding_a_parameter_is_reported() {
         check(
             &serde_json::json!({ "name": "t", "params": [{ "name": "q" }], "staticVariables": [{ "a": "1" }, { "q": "2" }] }),
             &[(Code::LintShadowedParam, "/staticVariables/1/q")],

@@ -1,22 +1,20 @@
-//! Which of many short words stand in a text, and where?
+//! Finds many short words in a text, ignoring case.
 //!
-//! An automaton would read the text byte by byte, each step waiting for the last. Here every place is judged by itself:
-//! three bytes, letter case folded, choose a bit; only where it is set are words compared. Texts without any of
-//! the words cost a few instructions a byte.
+//! An automaton would process byte by byte, each step waiting for the last. Here every position is tested
+//! independently: three case-folded bytes select a bit, and words are compared only if it is set. Text without any of
+//! the words costs a few instructions per byte.
 
 use std::ops::ControlFlow;
 
-/// A set of words to look for, whatever their letter case.
+/// A set of words to search for, ignoring case.
 pub(super) struct Needles {
     words: Vec<&'static str>,
-    /// Where in `by_slot` the words of each slot begin, and one more for the end.
+    /// For each slot, the index in `by_slot` of its first word, plus one entry for the end.
     firsts: Vec<usize>,
-    /// The numbers of the words, sorted by the slots they begin in.
+    /// The word numbers, sorted by slot.
     by_slot: Vec<usize>,
-    /// Does some word begin in this slot? What `firsts` says, in less room.
+    /// Whether a word begins in this slot: the information of `firsts` in less memory.
     filter: Box<[bool; SLOTS]>,
-    /// Does some word begin in this slot, or one byte before it? Asked at every other place only.
-    wide_filter: Box<[bool; SLOTS]>,
 }
 
 impl Needles {
@@ -30,38 +28,12 @@ impl Needles {
         let firsts: Vec<usize> =
             (0..=SLOTS).map(|slot| placed.partition_point(|(other, _)| *other < slot)).collect();
         let filter = marked(placed.iter().map(|(slot, _)| *slot));
-        let after_first =
-            words.iter().flat_map(|word| slots_of(word.as_bytes().get(1..).unwrap_or_default()));
-        let wide_filter = marked(placed.iter().map(|(slot, _)| *slot).chain(after_first));
         let by_slot = placed.into_iter().map(|(_, number)| number).collect();
-        Self { words, firsts, by_slot, filter, wide_filter }
+        Self { words, firsts, by_slot, filter }
     }
 
-    /// Visits each word and the byte it begins at, from left to right, until told to stop.
-    pub(super) fn each(
-        &self,
-        text: &str,
-        mut visit: impl FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let bytes = text.as_bytes();
-        let mut slot = 0;
-        let (pairs, _) = bytes.as_chunks();
-        for (number, [one, two]) in pairs.iter().enumerate() {
-            slot = next_slot(next_slot(slot, *one), *two);
-            if self.wide_filter.get(slot % SLOTS).copied().unwrap_or_default() {
-                let at = number * 2;
-                self.compare_at(bytes, at.wrapping_sub(2), &mut visit)?;
-                self.compare_at(bytes, at.wrapping_sub(1), &mut visit)?;
-            }
-        }
-        // What begins in the last pair, or after it, has not been asked about.
-        for start in (pairs.len() * 2).saturating_sub(2)..bytes.len() {
-            self.compare_at(bytes, start, &mut visit)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// As `each`, but what begins with a letter or digit must begin a word, and with no more than two letters be one.
+    /// Visits each word that the text contains, from left to right, until `visit` breaks. A word that starts with a letter or
+    /// digit must start a word of the text; one of at most two letters must be a whole word.
     pub(super) fn each_word(
         &self,
         text: &str,
@@ -76,7 +48,7 @@ impl Needles {
             if is_inside || is_part { ControlFlow::Continue(()) } else { visit(number) }
         };
         let mut slot = 0;
-        // One bit a byte, the latest lowest: is it a letter or digit?
+        // One bit per byte, the latest lowest: whether it is a letter or digit.
         let mut letters = 0_u8;
         for (ahead, byte) in bytes.iter().enumerate() {
             slot = next_slot(slot, *byte);
@@ -94,23 +66,11 @@ impl Needles {
     }
 
     fn begins(&self, slot: usize) -> bool {
-        // The remainder changes nothing; it lets the compiler see that the slot is there.
+        // The remainder has no effect; it proves to the compiler that the index is in bounds.
         self.filter.get(slot % SLOTS).copied().unwrap_or_default()
     }
 
-    #[cold]
-    fn compare_at(
-        &self,
-        bytes: &[u8],
-        start: usize,
-        visit: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let at = |offset: usize| bytes.get(start.wrapping_add(offset)).copied().unwrap_or(PAD);
-        let slot = (0..3).fold(0, |slot, offset| next_slot(slot, at(offset)));
-        self.compare(bytes, start, slot, visit)
-    }
-
-    /// A start before the text, which wraps around, is beyond it and matches nothing.
+    /// A wrapped start is beyond the end of the text and matches nothing.
     #[cold]
     fn compare(
         &self,
@@ -131,7 +91,7 @@ impl Needles {
     }
 }
 
-#[expect(clippy::large_stack_arrays, reason = "32 KiB, twice a set, when the first document is read")]
+#[expect(clippy::large_stack_arrays, reason = "32 KiB once per set, when the first document is read")]
 fn marked(slots: impl Iterator<Item = usize>) -> Box<[bool; SLOTS]> {
     let mut marks = Box::new([false; SLOTS]);
     for slot in slots {
@@ -142,12 +102,12 @@ fn marked(slots: impl Iterator<Item = usize>) -> Box<[bool; SLOTS]> {
     marks
 }
 
-/// The slot of three bytes, moved on by one.
+/// Shifts the next byte into the slot of three bytes.
 fn next_slot(slot: usize, byte: u8) -> usize {
     slot >> 5 | code(byte) << 10
 }
 
-/// Words of one or two bytes stand before any others.
+/// A word of one or two bytes may be followed by any bytes.
 fn slots_of(word: &[u8]) -> impl Iterator<Item = usize> {
     let at = |index: usize| word.get(index).map_or(0..=31, |byte| code(*byte)..=code(*byte));
     let (ones, twos, threes) = (at(0), at(1), at(2));
@@ -158,7 +118,7 @@ fn slots_of(word: &[u8]) -> impl Iterator<Item = usize> {
     ones.flat_map(pairs).map(|(one, two, three)| one | two << 5 | three << 10)
 }
 
-/// Five bits a byte. Letters of either case become one; signs fall together, which costs a comparison and no more.
+/// Five bits per byte. Upper and lower case are equal; most signs share a code, which only costs a comparison.
 fn code(byte: u8) -> usize {
     CODES.get(usize::from(byte)).copied().map_or(0, usize::from)
 }
@@ -193,10 +153,10 @@ mod tests {
 
     use super::*;
 
-    fn found(words: &[&'static str], text: &str) -> Vec<(usize, usize)> {
+    fn found(words: &[&'static str], text: &str) -> Vec<usize> {
         let mut found = Vec::new();
-        let _ = Needles::new(words.to_vec()).each(text, |word, start| {
-            found.push((start, word));
+        let _ = Needles::new(words.to_vec()).each_word(text, |word| {
+            found.push(word);
             ControlFlow::Continue(())
         });
         found.sort_unstable();
@@ -205,14 +165,23 @@ mod tests {
 
     const WORDS: [&str; 7] = ["a", "ab", "abc", "-b", "bcd", "tok", "token"];
 
+    /// Whether the word at `start` counts: see `each_word`.
+    fn is_whole(text: &[u8], start: usize, word: &str) -> bool {
+        let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let is_inside = is_letter(start) && start > 0 && is_letter(start - 1);
+        let is_part = word.len() <= 2 && is_letter(start) && is_letter(start + word.len());
+        !is_inside && !is_part
+    }
+
     proptest! {
         #[test]
         fn finds_what_a_plain_search_finds(text in "[abcdA-DtokenTOKEN é.-]{0,40}") {
-            let lower = text.to_ascii_lowercase();
-            let mut expect: Vec<(usize, usize)> = (0..lower.len())
+            let lower = text.to_ascii_lowercase().into_bytes();
+            let mut expect: Vec<usize> = (0..lower.len())
                 .flat_map(|start| WORDS.iter().enumerate().map(move |(number, word)| (start, number, *word)))
-                .filter(|(start, _, word)| lower.as_bytes()[*start..].starts_with(word.as_bytes()))
-                .map(|(start, number, _)| (start, number))
+                .filter(|(start, _, word)| lower[*start..].starts_with(word.as_bytes()))
+                .filter(|(start, _, word)| is_whole(&lower, *start, word))
+                .map(|(_, number, _)| number)
                 .collect();
             expect.sort_unstable();
             prop_assert_eq!(found(&WORDS, &text), expect);
@@ -220,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn stops_when_told() {
+    fn search_stops_on_break() {
         let mut seen = 0;
-        let _ = Needles::new(vec!["aa"]).each("aaaa", |_, _| {
+        let _ = Needles::new(vec!["aaa"]).each_word("aaa aaa", |_| {
             seen += 1;
             ControlFlow::Break(())
         });

@@ -1,12 +1,12 @@
-//! Can a model choose the tool by its description, and a person review it?
+//! Checks that models can choose the tool by its description and people can review it.
 
 use serde_json::{Map, Value};
 
-use super::{poison::characters::is_latin, report::Report};
+use super::{poison::characters::is_latin, report::LintReport};
 use crate::{Code, Pointer, model::ToolSpec};
 
-pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
-    // What the schema refused is not judged again.
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
+    // The schema has already rejected these values.
     if document.get("description").is_some_and(|value| !value.is_string() && !value.is_null()) {
         return;
     }
@@ -15,7 +15,7 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     locale(&spec.description, report);
 }
 
-fn length(spec: &ToolSpec, report: &mut Report<'_>) {
+fn length(spec: &ToolSpec, report: &mut LintReport<'_>) {
     let description = spec.description.trim();
     let is_draft = spec.draft == Some(true);
     let say = match description.len() {
@@ -33,7 +33,7 @@ fn length(spec: &ToolSpec, report: &mut Report<'_>) {
     report.add(Code::LintDescription, at(), say, remedy);
 }
 
-fn return_shape(spec: &ToolSpec, report: &mut Report<'_>) {
+fn return_shape(spec: &ToolSpec, report: &mut LintReport<'_>) {
     let description = &spec.description;
     if description.trim().is_empty() || spec.governance.output.is_some() {
         return;
@@ -56,8 +56,8 @@ fn return_shape(spec: &ToolSpec, report: &mut Report<'_>) {
     }
 }
 
-/// English prose that may quote other scripts.
-fn locale(description: &str, report: &mut Report<'_>) {
+/// Requires English prose; quotes may use other scripts.
+fn locale(description: &str, report: &mut LintReport<'_>) {
     if description.is_ascii() {
         return;
     }
@@ -75,7 +75,7 @@ fn locale(description: &str, report: &mut Report<'_>) {
         report.add(
             Code::LintLocale,
             at(),
-            "a good part of the description is in another script, and its beginning does not say whose",
+            "a good part of the description is in another script, and it does not begin with its locale",
             "begin with the locale, such as `Korean tool — …`",
         );
     }
@@ -98,7 +98,7 @@ fn at() -> Pointer {
 
 const SHORTEST: usize = 12;
 const LONGEST: usize = 2000;
-/// One letter in so many.
+/// One letter in this many.
 const NOTICEABLE: usize = 5;
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         let document = document.as_object().unwrap();
         let spec = crate::decode::tool(document, &mut Vec::new());
         let mut findings = Vec::new();
-        super::check(document, &spec, &mut Report::new(&mut findings));
+        super::check(document, &spec, &mut LintReport::new(&mut findings));
         let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, expect, "{description}");
     }

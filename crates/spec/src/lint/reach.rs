@@ -1,17 +1,17 @@
-//! Does the tool ask for more of the world than it can need?
+//! Checks whether the tool requests more access than it can need.
 
 mod hosts;
 mod paths;
 
 use serde_json::{Map, Value};
 
-use super::report::Report;
+use super::report::LintReport;
 use crate::{
     Code, Pointer,
     model::{ApprovalLevel, Classification, EnvironmentMode, NetworkMode, SandboxKind, ToolSpec, TrustLevel},
 };
 
-pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
     let capability = if document.contains_key("handler") { "capability" } else { "x-toolgate-capability" };
     hosts::check(spec, report);
     paths::check(document, spec, capability, report);
@@ -25,15 +25,15 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
     }
     if let Some(block) = document.get(capability) {
         let capability = Pointer::root().key(capability);
-        untried(block, &capability, report);
+        missing_examples(block, &capability, report);
         hosts::check_capability(spec, &capability.key("network"), report);
         unconfined(spec, &capability, report);
     }
 }
 
-/// A pattern is written from memory and read by nobody until the day it is needed. The schema wants examples of one that is
-/// written as an object; a bare text is how older documents write it.
-fn untried(block: &Value, capability: &Pointer, report: &mut Report<'_>) {
+/// Danger patterns without examples: a wrong pattern is noticed only when it should have matched. The schema requires
+/// examples for patterns written as objects; older documents use plain strings.
+fn missing_examples(block: &Value, capability: &Pointer, report: &mut LintReport<'_>) {
     let patterns = block.get("approval").and_then(|approval| approval.get("dangerPatterns"));
     for (index, entry) in patterns.and_then(Value::as_array).into_iter().flatten().enumerate() {
         if !entry.is_string() {
@@ -48,7 +48,7 @@ fn untried(block: &Value, capability: &Pointer, report: &mut Report<'_>) {
     }
 }
 
-fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
+fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut LintReport<'_>) {
     let patch = &spec.governance.capability;
     let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
     if patch.approval.level == Some(ApprovalLevel::Auto)
@@ -56,28 +56,28 @@ fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
     {
         wall(
             capability.key("approval").key("level"),
-            "the tool changes things and asks nobody",
+            "the tool changes data without approval",
             "use `ask` or `always`; the operator may still lower it",
         );
     }
     if patch.labels.output_trust.is_some_and(|trust| trust > TrustLevel::User) {
         wall(
             capability.key("labels").key("outputTrust"),
-            "what the tool returns is trusted like the system's own word",
+            "the tool's output is trusted like system text",
             "use `untrusted`, or `user` for the user's own files",
         );
     }
     if patch.execution.sandbox == Some(SandboxKind::None) {
         wall(
             capability.key("execution").key("sandbox"),
-            "`none` takes no wall away: the tool runs as with `process`, and is rated as if it had no sandbox",
+            "`none` does not remove isolation: the tool runs as with `process`, but is rated as if it had no sandbox",
             "use `process` or `container`",
         );
     }
     if patch.execution.env == Some(EnvironmentMode::Inherit) {
         wall(
             capability.key("execution").key("env"),
-            "the tool sees the gateway's environment, but for variables that are known to be secret or to decide what code runs",
+            "the tool sees the gateway's environment, except variables known to be secret or to load code",
             "use `explicit` and name the variables in `allowedEnvVars`",
         );
     }
@@ -85,7 +85,7 @@ fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut Report<'_>) {
         wall(
             capability.key("network").key("blockPrivateIPs"),
             "the tool may reach private networks",
-            "leave the guard on; name an internal host in `allowedHosts` where one is needed",
+            "leave the guard on; name an internal host in `allowedHosts` if needed",
         );
     }
     if patch.network.block_metadata == Some(false) {
@@ -106,13 +106,13 @@ mod tests {
         let document = document.as_object().unwrap();
         let spec = crate::decode::tool(document, &mut Vec::new());
         let mut findings = Vec::new();
-        super::check(document, &spec, &mut Report::new(&mut findings));
+        super::check(document, &spec, &mut LintReport::new(&mut findings));
         let found: Vec<_> = findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect();
         assert_eq!(found, expect);
     }
 
     #[test]
-    fn danger_patterns_bring_examples_along() {
+    fn danger_patterns_need_examples() {
         let of = |patterns: &Value| {
             serde_json::json!({
                 "name": "t", "code": "", "x-toolgate-capability": { "approval": { "dangerPatterns": patterns } },

@@ -1,23 +1,23 @@
-//! How much may one document say? A hostile one must not drown the reader in findings.
+//! Limits the number of findings of one document, because a hostile document could produce thousands.
 
 use crate::{Code, Finding, Pointer};
 
-/// Gathers findings, at most [`MOST_OF_A_CODE`] of each code; the rest are counted.
+/// Collects findings, at most [`MOST_OF_A_CODE`] per code, and counts the rest.
 ///
 /// The first blocking finding of a code is always kept. Harmless findings before it cannot hide it.
-pub(super) struct Report<'f> {
+pub(super) struct LintReport<'f> {
     findings: &'f mut Vec<Finding>,
-    counts: Vec<Count>,
+    counts: Vec<CodeCount>,
 }
 
-struct Count {
+struct CodeCount {
     code: Code,
     kept: usize,
     dropped: usize,
     has_blocking: bool,
 }
 
-impl<'f> Report<'f> {
+impl<'f> LintReport<'f> {
     pub(super) fn new(findings: &'f mut Vec<Finding>) -> Self {
         Self { findings, counts: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl<'f> Report<'f> {
         self.push(Finding::new(code, at, message, remedy));
     }
 
-    /// As `add`, for what keeps a document from being published.
+    /// Like `add`, for a finding that blocks publishing.
     pub(super) fn add_blocking(
         &mut self,
         code: Code,
@@ -43,7 +43,7 @@ impl<'f> Report<'f> {
         self.push(Finding::new(code, at, message, remedy).blocking());
     }
 
-    /// As `add`, for a key that is itself at fault.
+    /// Like `add`, for a problem of the key itself.
     pub(super) fn add_at_key(
         &mut self,
         code: Code,
@@ -54,15 +54,15 @@ impl<'f> Report<'f> {
         self.push(Finding::new(code, at, message, remedy).at_key());
     }
 
-    /// Says how many findings were left out.
+    /// Reports how many findings were dropped.
     pub(super) fn close(self) {
-        for Count { code, dropped, .. } in self.counts {
+        for CodeCount { code, dropped, .. } in self.counts {
             if dropped > 0 {
                 self.findings.push(Finding::new(
                     code,
                     Pointer::root(),
-                    format!("{dropped} more places with this finding"),
-                    "repair the ones that are listed and check again",
+                    format!("{dropped} more findings of this kind"),
+                    "fix the listed ones and check again",
                 ));
             }
         }
@@ -72,7 +72,7 @@ impl<'f> Report<'f> {
         let code = finding.code;
         let known = self.counts.iter().position(|count| count.code == code).unwrap_or(self.counts.len());
         if known == self.counts.len() {
-            self.counts.push(Count { code, kept: 0, dropped: 0, has_blocking: false });
+            self.counts.push(CodeCount { code, kept: 0, dropped: 0, has_blocking: false });
         }
         let Some(count) = self.counts.get_mut(known) else { return };
         let is_first_blocking = finding.blocks_publishing && !count.has_blocking;
@@ -90,26 +90,26 @@ const MOST_OF_A_CODE: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_OF_A_CODE, Report};
+    use super::{LintReport, MOST_OF_A_CODE};
     use crate::{Code, Pointer};
 
     #[test]
-    fn a_flood_becomes_a_number() {
+    fn excess_findings_are_counted() {
         let mut findings = Vec::new();
-        let mut report = Report::new(&mut findings);
+        let mut report = LintReport::new(&mut findings);
         for index in 0..500 {
             report.add(Code::LintLocale, Pointer::new("/tags").index(index), "a", "b");
         }
         report.add(Code::LintTestValue, Pointer::root(), "a", "b");
         report.close();
         assert_eq!(findings.len(), MOST_OF_A_CODE + 2);
-        assert_eq!(findings.last().unwrap().message, "484 more places with this finding");
+        assert_eq!(findings.last().unwrap().message, "484 more findings of this kind");
     }
 
     #[test]
     fn flood_of_warnings_does_not_hide_a_blocking_finding() {
         let mut findings = Vec::new();
-        let mut report = Report::new(&mut findings);
+        let mut report = LintReport::new(&mut findings);
         for index in 0..MOST_OF_A_CODE + 4 {
             report.add(Code::LintSecretText, Pointer::new("/tags").index(index), "a", "b");
         }
@@ -119,6 +119,6 @@ mod tests {
         report.close();
         assert_eq!(findings.iter().filter(|finding| finding.blocks_publishing).count(), 1);
         assert_eq!(findings.len(), MOST_OF_A_CODE + 2);
-        assert_eq!(findings.last().unwrap().message, "13 more places with this finding");
+        assert_eq!(findings.last().unwrap().message, "13 more findings of this kind");
     }
 }

@@ -1,265 +1,140 @@
-//! Does any text of the document look like a credential?
-//!
-//! One pass of an automaton finds the few words that credentials begin with; a rule's expression runs only from
-//! there, anchored, so the cost is linear in the text. No word near a value makes it innocent: such a word is
-//! the first thing that somebody who hides a secret would write.
+//! Reports credentials in the strings and keys of a document, with the rules of the crate `secrets`.
 
-mod keyed;
-mod rules;
-
-use std::{
-    ops::ControlFlow,
-    sync::{LazyLock, OnceLock},
-};
-
-use regex::Regex;
 use serde_json::{Map, Value};
+use toolgate_secrets::{Detector, Encoding, Finding, Tier};
 use uuid::Uuid;
 
 use super::{
-    needles::Needles,
-    report::Report,
-    show::listed,
-    trail::{Trail, strings_and_keys},
+    report::LintReport,
+    show::{listed, shown},
+    value_path::{ValuePath, strings_and_keys},
 };
-use crate::Code;
-use rules::{Before, RULES, Rule, Test};
+use crate::{Code, Pointer, placeholder::Template};
 
-pub(super) fn check(document: &Map<String, Value>, report: &mut Report<'_>) {
-    let root = Trail::Root;
+pub(super) fn check(document: &Map<String, Value>, report: &mut LintReport<'_>) {
+    let detector = match Detector::shipped() {
+        Ok(detector) => detector,
+        Err(error) => {
+            let message = format!("the secret rules cannot be loaded: {error}");
+            report.add_blocking(Code::LintSecretText, Pointer::root(), message, "reinstall Toolgate");
+            return;
+        }
+    };
+    let root = ValuePath::Root;
     let is_uuid = |value: &Value| value.as_str().is_some_and(|id| Uuid::try_parse(id).is_ok());
     for (key, value) in document.iter().filter(|(key, value)| *key != "toolId" || !is_uuid(value)) {
-        let language = if key == "code" { Language::Code } else { Language::Prose };
-        let mut visit = |text: &str, trail: &Trail<'_>| {
-            let Found { mut hits, has_known_format } = find(text, language);
-            let is_key = trail.is_key(text);
-            if !is_key {
-                hits.extend(trail.name().and_then(|name| keyed::find(name, text, key)));
+        let mut visit = |text: &str, location: &ValuePath<'_>| {
+            let is_key = location.is_key(text);
+            let mut found = find(&detector, text);
+            if found.names.is_empty() && !is_key && is_configuration(key) {
+                found.names.extend(location.name().and_then(|name| literal_under(&detector, name, text)));
             }
-            if hits.is_empty() {
+            if found.names.is_empty() {
                 return;
             }
             // The pointer to a key would repeat the secret.
-            let at = if is_key { trail.parent_pointer() } else { trail.pointer() };
-            let message = format!("this looks like {}", listed(&hits));
-            if has_known_format || is_shown_to_models(key, trail) {
+            let at = if is_key { location.parent_pointer() } else { location.pointer() };
+            let message = format!("this looks like a secret: {}", listed(&found.names));
+            if found.has_known_format || is_shown_to_models(key, location) {
                 report.add_blocking(Code::LintSecretText, at, message, REMEDY);
             } else {
                 report.add(Code::LintSecretText, at, message, REMEDY);
             }
         };
-        let trail = root.key(key);
-        visit(key, &trail);
-        strings_and_keys(value, &trail, &mut visit);
+        let location = root.key(key);
+        visit(key, &location);
+        strings_and_keys(value, &location, &mut visit);
     }
 }
 
-/// Is the text part of what clients list? There every suspicion keeps the document from being published.
-fn is_shown_to_models(key: &str, trail: &Trail<'_>) -> bool {
+/// Whether MCP clients see the text. There, any suspected secret blocks publishing.
+fn is_shown_to_models(key: &str, location: &ValuePath<'_>) -> bool {
     match key {
-        "params" => matches!(trail.name(), Some("name" | "description")),
+        "params" => matches!(location.name(), Some("name" | "description")),
         _ => super::poison::SHOWN_TEXTS.contains(&key) || super::poison::SHOWN_TREES.contains(&key),
     }
 }
 
-/// The credentials in one text.
-#[derive(Default)]
-struct Found {
-    hits: Vec<String>,
-    /// One of them is recognised by its format alone, without any context.
+/// Whether the top-level field holds settings, where the key above a value can show that the value is a secret.
+fn is_configuration(field: &str) -> bool {
+    matches!(field, "staticVariables" | "handler")
+}
+
+/// The secrets in one text.
+struct TextSecrets {
+    /// For the message; never the secret itself.
+    names: Vec<String>,
+    /// Whether the format of one of them proves that it is a secret.
     has_known_format: bool,
 }
 
-/// Code quotes its texts; prose and command lines do not.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Language {
-    Code,
-    Prose,
-}
-
-fn find(text: &str, language: Language) -> Found {
-    let mut found = Found::default();
-    if text.len() < SHORTEST {
-        return found;
-    }
-    let _ = DETECTOR.needles.each(text, |needle, start| {
-        // Suspicions beyond the limit are not reported. A known format still is, because it blocks publishing.
-        let is_full = found.hits.len() >= MOST_HITS;
-        let rules = DETECTOR.rules_of.get(needle).map_or(&[][..], Vec::as_slice);
-        let hit = rules.iter().find_map(|number| {
-            let rule = RULES.get(*number).filter(|rule| !is_full || has_known_format(rule))?;
-            Some((rule, apply(rule, *number, text, start, language)?))
-        });
-        if let Some((rule, name)) = hit {
-            // In front, because a message names only the first few.
-            let at = if is_full { 0 } else { found.hits.len() };
-            found.hits.insert(at, name);
-            found.has_known_format |= has_known_format(rule);
-        }
-        if found.has_known_format && found.hits.len() >= MOST_HITS {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
-    found
-}
-
-/// Whether the rule recognises a credential by its format alone.
-const fn has_known_format(rule: &Rule) -> bool {
-    matches!(rule.test, Test::Shape | Test::Mixed)
-}
-
-fn apply(rule: &Rule, number: usize, text: &str, start: usize, language: Language) -> Option<String> {
-    let (before, from) = text.split_at_checked(start)?;
-    if (rule.test == Test::Unquoted && language == Language::Code) || !rule.before.holds(before) {
-        return None;
-    }
-    let from = from.get(..from.floor_char_boundary(LONGEST)).unwrap_or(from);
-    if !is_worth_a_try(rule.test, from) {
-        return None;
-    }
-    let found = pattern(rule, number)?.captures(from)?;
-    let value = found.name("value").map_or("", |value| value.as_str());
-    let word = found.name("word").map_or("", |word| word.as_str());
-    let holds = match rule.test {
-        Test::Shape => true,
-        Test::Mixed => keyed::is_mixed(value),
-        Test::Assigned | Test::Unquoted => keyed::is_secret_value(word, value),
-        Test::Random => keyed::is_random(value),
-        Test::Password => !keyed::without_placeholders(value).is_empty(),
-        Test::JsonWebToken => super::poison::decode::base64(value)
-            .is_some_and(|header| header.windows(5).any(|piece| piece == b"\"alg\"")),
-    };
-    // The sample keys in AWS's own documentation. A word near a key excuses nothing; these end with it.
-    let is_sample = ["EXAMPLE", "EXAMPLEKEY"].iter().any(|end| {
-        let whole = found.get(0).map_or("", |all| all.as_str()).trim_end_matches(['"', '\'', '`']);
-        whole.ends_with(end) || value.ends_with(end)
-    });
-    let holds = holds && !is_sample;
-    // Only a public prefix is shown; of a password even four characters would be too many.
-    let prefix: String = found.get(0).map_or("", |all| all.as_str()).chars().take(4).collect();
-    holds.then(|| match rule.before {
-        Before::Edge if matches!(rule.test, Test::Shape) => format!("{} (`{prefix}…`)", rule.name),
-        _ => rule.name.to_owned(),
-    })
-}
-
-/// A glance at the bytes that follow; most words for secrets are followed by nothing of the kind.
-fn is_worth_a_try(test: Test, from: &str) -> bool {
-    let bytes = from.as_bytes();
-    match test {
-        Test::Shape | Test::Mixed | Test::JsonWebToken => true,
-        Test::Password => {
-            let ends = |byte: &u8| {
-                matches!(byte, b'/' | b'@' | b'"' | b'\'' | b'`' | b'?' | b'#') || byte.is_ascii_whitespace()
-            };
-            bytes.iter().skip("://".len()).take(PASSWORD_WINDOW).find(|byte| ends(byte)) == Some(&b'@')
-        }
-        Test::Assigned | Test::Unquoted => {
-            let is_word = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
-            let is_between =
-                |byte: &&u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\') || byte.is_ascii_whitespace();
-            let word = bytes.iter().take(WORD_WINDOW).take_while(is_word).count();
-            let sign = word + bytes.iter().skip(word).take(WORD_WINDOW).take_while(is_between).count();
-            matches!(bytes.get(sign), Some(b'=' | b':'))
-        }
-        Test::Random => {
-            // A run of 32 covers one of every 32 bytes; from there it is counted both ways.
-            let window = bytes.get(..RANDOM_WINDOW).unwrap_or(bytes);
-            let is_part = |byte: &&u8| keyed::is_token_byte(**byte);
-            (RANDOM_RUN - 1..window.len()).step_by(RANDOM_RUN).any(|at| {
-                let (before, after) = window.split_at_checked(at).unwrap_or_default();
-                before.iter().rev().take_while(is_part).count() + after.iter().take_while(is_part).count()
-                    >= RANDOM_RUN
-            })
-        }
+fn find(detector: &Detector, text: &str) -> TextSecrets {
+    let mut findings = detector.scan(text);
+    findings.retain(|finding| finding.tier >= Tier::Probable && !is_aws_sample(text, finding));
+    // Proven secrets first: the message lists only the first few.
+    findings.sort_by_key(|finding| !has_known_format(finding));
+    TextSecrets {
+        has_known_format: findings.iter().any(has_known_format),
+        names: findings.iter().map(name_of).collect(),
     }
 }
 
-struct Detector {
-    needles: Needles,
-    /// For each needle, the rules that begin with it.
-    rules_of: Vec<Vec<usize>>,
+/// Names a value that is a secret only because of its key, such as `apiKey`. A `${NAME}` next to the secret does not hide it.
+fn literal_under(detector: &Detector, name: &str, value: &str) -> Option<String> {
+    let literal = Template::parse(value).map_or_else(|_| value.to_owned(), |template| template.literal());
+    let member = format!("{}: {}", Value::from(name), Value::from(literal));
+    let is_secret = |finding: &Finding| finding.tier >= Tier::Probable && finding.span.end > name.len() + 4;
+    detector.scan(&member).iter().any(is_secret).then(|| format!("literal value of `{}`", shown(name)))
 }
 
-static DETECTOR: LazyLock<Detector> = LazyLock::new(|| {
-    let mut needles: Vec<&'static str> = RULES.iter().flat_map(|rule| rule.needles).copied().collect();
-    needles.sort_unstable();
-    needles.dedup();
-    let rules_of = |needle: &&str| {
-        let rules = RULES.iter().enumerate().filter(|(_, rule)| rule.needles.contains(needle));
-        rules.map(|(number, _)| number).collect()
-    };
-    let rules_of = needles.iter().map(rules_of).collect();
-    Detector { needles: Needles::new(needles), rules_of }
-});
-
-/// A rule's expression, compiled when a needle of it is first met: most documents meet none.
-fn pattern(rule: &Rule, number: usize) -> Option<&'static Regex> {
-    static PATTERNS: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
-    let compiled = PATTERNS.get(number)?.get_or_init(|| Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok());
-    compiled.as_ref()
+/// The sample keys in the documentation of AWS end with this word. The word next to a key excuses nothing.
+fn is_aws_sample(text: &str, finding: &Finding) -> bool {
+    let secret = text.get(finding.span.clone()).unwrap_or_default();
+    secret.ends_with("EXAMPLE") || secret.ends_with("EXAMPLEKEY")
 }
 
-const REMEDY: &str =
-    "revoke it, keep the new one in the environment, and refer to it as `${NAME}` from a static variable";
+/// Authorization headers count as proven: their value has no other use.
+fn has_known_format(finding: &Finding) -> bool {
+    finding.tier == Tier::Definite || matches!(&*finding.rule, "bearer-token" | "basic-authorization")
+}
 
-/// How far behind a rule's beginning its telling characters can stand.
-const PASSWORD_WINDOW: usize = 220;
-const WORD_WINDOW: usize = 32;
-const RANDOM_WINDOW: usize = 110;
-const RANDOM_RUN: usize = 32;
-/// No rule matches less.
-const SHORTEST: usize = 12;
-/// No rule looks further than this from where it begins.
-const LONGEST: usize = 4096;
-/// A text that has this many secrets needs no more findings, except for the first of a known format.
-const MOST_HITS: usize = 8;
+/// For example "github token", "password" or "aws access key (base64)".
+fn name_of(finding: &Finding) -> String {
+    let kind = finding.kind.replace('-', " ");
+    let name = if &*finding.provider == "generic" { kind } else { format!("{} {kind}", finding.provider) };
+    match finding.encoding {
+        Encoding::Plain => name,
+        encoding => format!("{name} ({})", encoding.name()),
+    }
+}
+
+const REMEDY: &str = "revoke it, store the new one in an environment variable, and refer to it as `${NAME}` from a static variable";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn hits(text: &str, language: Language) -> Vec<String> {
-        find(text, language).hits
+    fn names(text: &str) -> Vec<String> {
+        find(&Detector::shipped().unwrap(), text).names
     }
 
     #[track_caller]
     fn check(document: &Value, expect: &[(&str, &str)]) {
         let mut findings = Vec::new();
-        let mut report = Report::new(&mut findings);
+        let mut report = LintReport::new(&mut findings);
         super::check(document.as_object().unwrap(), &mut report);
         let found: Vec<_> =
             findings.iter().map(|finding| (finding.at.as_str(), finding.message.as_str())).collect();
         assert_eq!(found, expect);
     }
 
-    /// Examples carry a `~` so that other people's scanners leave our source alone.
+    /// Examples contain a `~`, otherwise secret scanners would report this file.
     fn unbroken(example: &str) -> String {
         example.replace('~', "")
     }
 
     #[test]
-    fn every_rule_compiles_and_keeps_to_its_examples() {
-        for (number, rule) in RULES.iter().enumerate() {
-            assert!(pattern(rule, number).is_some(), "{}", rule.name);
-            for hit in rule.hits {
-                let found = hits(&unbroken(hit), Language::Prose);
-                assert!(
-                    found.iter().any(|name| name.starts_with(rule.name)),
-                    "{}: {hit}: {found:?}",
-                    rule.name
-                );
-            }
-            for miss in rule.misses {
-                assert_eq!(hits(&unbroken(miss), Language::Prose), [""; 0], "{}: {miss}", rule.name);
-            }
-        }
-    }
-
-    #[test]
-    fn what_only_looks_random_is_left_alone() {
+    fn digests_placeholders_and_code_are_not_secrets() {
         for innocent in [
             "da39a3ee5e6b4b0d3255bfef95601890afd80709",
             "commit 9b9a6e92f1c3d4e5a6b7c8d9e0f1a2b3c4d5e6f7",
@@ -276,16 +151,16 @@ mod tests {
             "secret: optional",
             "https://example.com:8080/@user/post",
         ] {
-            assert_eq!(hits(innocent, Language::Prose), [""; 0], "{innocent}");
+            assert_eq!(names(innocent), [""; 0], "{innocent}");
         }
         for innocent in [
             "const token = await login(user1, pass2)",
-            "const password=input.password2||other1",
+            "const password = input.password2 || other1",
             "headers: { 'X-Token': token, Authorization: `Bearer ${apiKey}` }",
             "if (!secret) return { error: 'secret', token: \"not_configured\" }",
             "return { token: 'https://oauth2.googleapis.com/token' }",
         ] {
-            assert_eq!(hits(innocent, Language::Code), [""; 0], "{innocent}");
+            assert_eq!(names(innocent), [""; 0], "{innocent}");
         }
     }
 
@@ -294,12 +169,12 @@ mod tests {
         for sample in
             ["AKIA~IOSFODNN7EXAMPLE", "aws_secret_access_key = 'wJal~rXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'"]
         {
-            assert_eq!(hits(&unbroken(sample), Language::Prose), [""; 0], "{sample}");
+            assert_eq!(names(&unbroken(sample)), [""; 0], "{sample}");
         }
     }
 
     #[test]
-    fn no_neighbouring_word_is_an_excuse() {
+    fn words_beside_a_key_do_not_excuse_it() {
         let key = unbroken("AKIA~QYLPMN5HXAMPLE7Z");
         for text in [
             format!("example {key}"),
@@ -307,20 +182,20 @@ mod tests {
             format!("data:image/png;base64, {key}"),
             format!("not a secret: '{key}'"),
         ] {
-            let found = hits(&text, Language::Prose);
-            assert!(found.iter().any(|name| name == "an AWS access key (`AKIA…`)"), "{text}: {found:?}");
+            let found = names(&text);
+            assert!(found.iter().any(|name| name == "aws access key id"), "{text}: {found:?}");
         }
     }
 
     #[test]
-    fn a_live_secret_keeps_a_document_from_being_published() {
-        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+    fn live_secret_blocks_publishing() {
+        let github = unbroken("gh~p_q7Zk2mVx9TbLw4Rs8NyPd3HcJf6GaE05tdzd");
         let jwt = unbroken(
             "eyJ~hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
         );
         let is_blocked = |document: &Value| {
             let mut findings = Vec::new();
-            let mut report = Report::new(&mut findings);
+            let mut report = LintReport::new(&mut findings);
             super::check(document.as_object().unwrap(), &mut report);
             findings.iter().any(|finding| finding.blocks_publishing)
         };
@@ -351,29 +226,29 @@ mod tests {
     }
 
     #[test]
-    fn secret_in_a_key_is_not_repeated_by_the_pointer() {
-        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+    fn pointer_does_not_repeat_a_secret_key() {
+        let github = unbroken("gh~p_q7Zk2mVx9TbLw4Rs8NyPd3HcJf6GaE05tdzd");
         check(
             &serde_json::json!({ "staticVariables": [{ github.as_str(): "a" }] }),
-            &[("/staticVariables/0", "this looks like a GitHub token (`ghp_…`)")],
+            &[("/staticVariables/0", "this looks like a secret: github token")],
         );
     }
 
     #[test]
-    fn suspicions_do_not_hide_a_known_format() {
-        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
-        for count in [0, MOST_HITS - 1, MOST_HITS, MOST_HITS + 1, 50] {
+    fn suspected_secrets_do_not_hide_a_proven_one() {
+        let github = unbroken("gh~p_q7Zk2mVx9TbLw4Rs8NyPd3HcJf6GaE05tdzd");
+        for count in [0, 1, 7, 8, 50] {
             let code =
                 format!("{}const key = '{github}'", "f({password: 'hunter0horse9zq'});\n".repeat(count));
-            let found = find(&code, Language::Code);
+            let found = find(&Detector::shipped().unwrap(), &code);
             assert!(found.has_known_format, "{count}");
-            assert!(found.hits.iter().any(|hit| hit.starts_with("a GitHub token")), "{count}");
+            assert!(found.names.first().is_some_and(|name| name == "github token"), "{count}");
         }
     }
 
     #[test]
-    fn looks_everywhere_and_never_repeats_the_value() {
-        let github = unbroken("gh~p_1234567890abcdefghijABCDEFGHIJ123456");
+    fn every_field_is_searched_and_values_are_not_repeated() {
+        let github = unbroken("gh~p_q7Zk2mVx9TbLw4Rs8NyPd3HcJf6GaE05tdzd");
         check(
             &serde_json::json!({
                 "description": format!("uses {github}"),
@@ -383,12 +258,22 @@ mod tests {
                 "handler": { "http": { "headers": { "X-Api-Key": "a1b2c3d4e5f6" }, "body": { "clientSecret": "{secret}" } } },
             }),
             &[
-                ("/description", "this looks like a GitHub token (`ghp_…`)"),
-                ("/params/0/testValue", "this looks like a GitHub token (`ghp_…`)"),
-                ("/staticVariables/0/apiKey", "this looks like a literal value of `apiKey`"),
-                ("/code", "this looks like a GitHub token (`ghp_…`)"),
-                ("/handler/http/headers/X-Api-Key", "this looks like a literal value of `X-Api-Key`"),
+                ("/description", "this looks like a secret: github token"),
+                ("/params/0/testValue", "this looks like a secret: github token"),
+                ("/staticVariables/0/apiKey", "this looks like a secret: literal value of `apiKey`"),
+                ("/code", "this looks like a secret: github token"),
+                ("/handler/http/headers/X-Api-Key", "this looks like a secret: literal value of `X-Api-Key`"),
             ],
         );
+    }
+
+    #[test]
+    fn placeholder_excuses_only_itself() {
+        let detector = Detector::shipped().unwrap();
+        for (value, is_secret) in
+            [("${A}", false), ("k3jh4k5j6h7${A}", true), ("{secret}", false), ("Bearer ${T}", false)]
+        {
+            assert_eq!(literal_under(&detector, "apiKey", value).is_some(), is_secret, "{value}");
+        }
     }
 }

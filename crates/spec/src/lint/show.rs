@@ -1,6 +1,6 @@
-//! How do we quote a document to its author? Short, and with nothing that cannot be seen.
+//! Quotes text of a document for its author: short, with invisible characters made visible.
 
-/// At most [`MOST`] characters; what is invisible or moves the cursor appears as `U+XXXX`.
+/// At most [`MOST`] characters. Invisible characters and cursor movements become `U+XXXX`.
 pub(crate) fn shown(text: &str) -> String {
     let mut quoted = String::new();
     for (count, character) in text.chars().enumerate() {
@@ -22,7 +22,7 @@ pub(super) fn code_point(character: char) -> String {
     format!("U+{:04X}", u32::from(character))
 }
 
-/// Each once, in order, at most five; for messages that name what was found.
+/// Joins distinct items in order, at most five.
 pub(super) fn listed(items: &[String]) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for item in items {

@@ -1,12 +1,12 @@
-//! Does the test run try anything real?
+//! Finds test values that test nothing.
 
-use super::{report::Report, show::shown};
+use super::{report::LintReport, show::shown};
 use crate::{
     Code, Pointer,
     model::{Param, ParamType, ToolSpec},
 };
 
-pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, report: &mut LintReport<'_>) {
     for (index, param) in spec.params.iter().enumerate() {
         if let Some(value) = &param.test_value
             && is_filler(param, value)
@@ -41,7 +41,7 @@ fn is_filler(param: &Param, value: &str) -> bool {
         || is_counting
 }
 
-/// A parameter that takes words, so that a number in it means nothing.
+/// Whether the parameter takes words, where a number is meaningless.
 fn names_text(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
@@ -61,7 +61,7 @@ fn names_text(name: &str) -> bool {
     .any(|word| name.ends_with(word))
 }
 
-/// A parameter whose honest values have angle brackets.
+/// Whether legitimate values of the parameter contain angle brackets.
 fn is_markup_param(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["html", "xml", "markup", "svg", "tag"].iter().any(|word| name.contains(word))
@@ -69,7 +69,8 @@ fn is_markup_param(name: &str) -> bool {
 
 const LONGEST: usize = 200;
 
-/// Only words that no real call would have. `foo` and `bar` are missing, because text tools are honestly tried with them.
+/// Only words that no real call would have. `foo` and `bar` are missing, because authors legitimately test text tools
+/// with them.
 const FILLERS: [&str; 24] = [
     "test",
     "testing",
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn fillers_are_told_from_values() {
+    fn fillers_are_distinguished_from_values() {
         for filler in ["test", "Test", "TODO", "xxx", "<your text>", "…", "Lorem ipsum dolor", "123"] {
             check("name", ParamType::String, filler, true);
         }

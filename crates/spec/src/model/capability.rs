@@ -1,11 +1,11 @@
-//! The capability block, as written: every setting may be absent. `policy` fills in the rest and keeps the origins.
+//! The capability block as written: every setting is optional. `policy` fills in the rest and records origins.
 
 use crate::path_pattern::PathPattern;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapabilityPatch {
-    /// A shipped set of defaults to start from: `read`, `web_fetch`, `write`, `bash` or `send_message`; or
-    /// `POLICY_APPROVAL`, which no document can write.
+    /// The shipped defaults to start from: `read`, `web_fetch`, `write`, `bash` or `send_message`; or
+    /// `POLICY_APPROVAL`, which documents cannot write.
     pub extends: Option<String>,
     pub approval: ApprovalPatch,
     pub data: DataPatch,
@@ -16,10 +16,10 @@ pub struct CapabilityPatch {
 }
 
 impl CapabilityPatch {
-    /// The defaults of a manifest in the older form, with `policy.approval` and without `extends`.
+    /// The defaults of the older manifest form, with `policy.approval` and without `extends`.
     pub const POLICY_APPROVAL: &str = "policy-approval";
 
-    /// Does the author start from shipped settings, which may bring hosts, paths and variables along?
+    /// Whether the block extends shipped settings, which may add hosts, paths and variables.
     pub fn may_inherit(&self) -> bool {
         self.extends.as_deref().is_some_and(|name| name != Self::POLICY_APPROVAL)
     }
@@ -28,7 +28,7 @@ impl CapabilityPatch {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApprovalPatch {
     pub level: Option<ApprovalLevel>,
-    /// Regular expressions over the arguments' text that escalate to a person.
+    /// Regular expressions over the arguments' text that require approval.
     pub danger_patterns: Option<Vec<String>>,
     pub ask_for_methods: Option<Vec<String>>,
     pub trust_after_approval: Option<bool>,
@@ -45,7 +45,7 @@ pub struct DataPatch {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkPatch {
     pub access: Option<NetworkAccess>,
-    /// What access may become with approval; only `proxy` today.
+    /// The access that an approval may grant; only `proxy` today.
     pub access_upgradeable: Option<String>,
     pub allowed_hosts: Option<Vec<String>>,
     pub require_approval_for_unknown_hosts: Option<bool>,
@@ -82,7 +82,7 @@ pub struct LabelsPatch {
     pub accepts_untrusted: Option<bool>,
 }
 
-/// An enum whose variants have stable names; the order is from harmless to grave.
+/// Defines an enum whose variants have stable names, ordered from harmless to severe.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($variant:ident $text:literal,)* }) => {
         $(#[$doc])*
@@ -104,7 +104,7 @@ macro_rules! named {
 }
 
 named! {
-    /// When a person is asked: never by itself, unless trusted before, every time.
+    /// When a person is asked: only by other rules, unless approved before, or every time.
     ApprovalLevel { Auto "auto", Ask "ask", Always "always", }
 }
 named! {
@@ -115,18 +115,18 @@ named! {
     NetworkAccess { None "none", Limited "limited", Full "full", }
 }
 named! {
-    /// From the strongest wall to none.
+    /// From the strongest isolation to none.
     SandboxKind { Container "container", Process "process", None "none", }
 }
 named! {
-    /// What of the gateway's environment a command sees; from nothing to everything.
+    /// How much of the gateway's environment a command sees, from nothing to everything.
     EnvironmentMode { Clean "clean", Explicit "explicit", Inherit "inherit", }
 }
 named! {
-    /// Whose word is it? Ordered upwards.
+    /// How far the content is trusted, ascending.
     TrustLevel { Untrusted "untrusted", Verified "verified", User "user", System "system", }
 }
 named! {
-    /// Who may see it? Ordered upwards.
+    /// Who may see the content, ascending.
     DataClass { Public "public", Internal "internal", Sensitive "sensitive", Secret "secret", }
 }

@@ -1,4 +1,4 @@
-//! The blocks that a manifest has of its own, and that a Safe Tool Spec carries as `x-toolgate-…`.
+//! The governance blocks: top-level in a manifest, `x-toolgate-…` in a Safe Tool Spec.
 
 use serde_json::Value;
 
@@ -8,36 +8,37 @@ use crate::field_path::FieldPattern;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Governance {
     pub classification: Option<Classification>,
-    /// `Some(false)`: not served unless the operator exposes the tool by name or id. A bundle can say it for its tools.
+    /// `Some(false)`: not served unless the operator exposes the tool by name or id. A bundle can set it for its
+    /// tools.
     pub exposed: Option<bool>,
-    /// A named profile between baseline and overrides.
+    /// A named profile, applied between baseline and overrides.
     pub profile: Option<String>,
     pub permissions: Permissions,
-    /// A JSON Schema for the arguments, instead of `params`. Closed: `additionalProperties` is false at the top,
-    /// also where the document leaves it out.
+    /// A JSON Schema for the arguments, instead of `params`. `additionalProperties` is false at the top, even if the
+    /// document omits it.
     pub input: Option<Value>,
-    /// What the Local Pass sends when `input` is used.
+    /// The arguments of the Local Pass if `input` is used.
     pub test_input: Option<Value>,
     pub output: Option<Value>,
-    /// `None`: no field policy. `Some`: what no rule names does not leave.
+    /// `None`: no field policy. `Some`: fields without a rule are removed.
     pub output_policy: Option<Vec<OutputRule>>,
     pub pii_fields: Vec<FieldPattern>,
     pub touches: Touches,
     pub capability: CapabilityPatch,
 }
 
-/// Which arguments name something outside, so that it can be judged before the tool runs.
+/// The arguments that name paths or hosts, which are checked before the tool runs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Touches {
-    /// Paths that are read.
+    /// Paths to read.
     pub read: Vec<FieldPattern>,
-    /// Paths that are written, made or removed.
+    /// Paths to write, create or remove.
     pub write: Vec<FieldPattern>,
-    /// URLs or host names that are reached.
+    /// URLs or host names to connect to.
     pub connect: Vec<FieldPattern>,
 }
 
-/// What a call can do to the world; ordered by consequence.
+/// The effect of a call, ordered by severity.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Classification {
     Read,
@@ -63,12 +64,12 @@ impl Classification {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Permissions {
-    /// All of these, always.
+    /// Always required, all of them.
     pub required: Vec<String>,
     pub elevated: Vec<Elevation>,
 }
 
-/// More permissions when the input fits a schema.
+/// Further permissions that are required if the input matches a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elevation {
     pub when: Value,
@@ -82,8 +83,8 @@ pub struct OutputRule {
 }
 
 impl OutputRule {
-    /// The rule that decides about a field: the most specific that covers it, and of equals the strictest.
-    /// `None` means that the field does not leave.
+    /// Returns the rule that decides about a field: the most specific that covers it, then the strictest. `None`
+    /// means that the field is removed.
     pub fn deciding<'r, S: AsRef<str>>(rules: &'r [Self], path: &[S]) -> Option<&'r Self> {
         rules
             .iter()
@@ -93,7 +94,7 @@ impl OutputRule {
     }
 }
 
-/// What happens to a field; the order is the order of strictness.
+/// The action for a field, ordered by strictness.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum OutputAction {
     Allow,

@@ -1,4 +1,4 @@
-//! How a manifest's tool is carried out. A closed union: what is not here cannot be asked for.
+//! The handler of a manifest: how the tool runs. A closed union.
 
 use serde_json::Value;
 
@@ -35,23 +35,24 @@ pub struct CliHandler {
     pub cwd: Option<String>,
     pub env: Vec<NamedTemplate>,
     pub timeout_ms: Option<u64>,
-    /// May it start other processes?
+    /// Whether the command may start other processes.
     pub child_processes: bool,
     pub output: CommandOutput,
 }
 
-/// The list of `each` that the gateway fills in: its own files below `cwd`, relative to it. Tools cannot read these.
+/// The `each` list that the gateway fills with its own files below `cwd`, as relative paths. Tools cannot read these
+/// files.
 pub const GATEWAY_FILES: &str = "$GATEWAY_FILES";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentGroup {
     One(Argument),
-    /// Present only when the parameter was given; a BOOLEAN must also be true.
+    /// Present only if the parameter was given; a BOOLEAN must also be true.
     When {
         param: String,
         args: Vec<Argument>,
     },
-    /// Once for each element of an ARRAY parameter, which the templates call `item`.
+    /// Repeated for each element of an ARRAY parameter; templates call the element `item`.
     Each {
         param: String,
         args: Vec<Argument>,
@@ -62,7 +63,7 @@ pub enum ArgumentGroup {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Argument {
     pub template: ArgTemplate,
-    /// A value that begins with `-` is refused unless the template says that one is meant.
+    /// Whether a value may begin with `-`. Otherwise such values are rejected.
     pub may_be_option: bool,
 }
 
@@ -87,10 +88,10 @@ pub struct HttpHandler {
     pub method: String,
     /// Scheme and host are literal; parameters fill path segments and query values and are percent-encoded.
     pub url: ArgTemplate,
-    /// An entry that is one optional parameter and nothing else is left out when the parameter is.
+    /// An entry that consists of one optional parameter is left out if the parameter is absent.
     pub query: Vec<NamedTemplate>,
     pub headers: Vec<NamedTemplate>,
-    /// JSON whose strings are templates; one that is `{x}` and nothing else becomes the value of `x`, of any type.
+    /// JSON whose strings are templates. A string that is exactly `{x}` becomes the value of `x`, of any type.
     pub body: Option<Value>,
     pub timeout_ms: Option<u64>,
 }
@@ -100,7 +101,7 @@ pub struct GrpcHandler {
     pub endpoint: String,
     pub service: String,
     pub method: String,
-    /// A compiled descriptor set or `.proto` file; server reflection where absent.
+    /// A compiled descriptor set or `.proto` file; without it, server reflection is used.
     pub descriptor: Option<String>,
     pub message: Option<Value>,
     pub metadata: Vec<NamedTemplate>,

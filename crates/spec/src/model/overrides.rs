@@ -1,4 +1,4 @@
-//! What the author asks for beyond the baseline. `None` inherits; an explicit value always counts.
+//! The author's changes to the baseline. `None` inherits; an explicit value always counts.
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SandboxOverrides {
@@ -11,11 +11,11 @@ pub struct SandboxOverrides {
     pub file_read: Option<bool>,
     pub file_write: Option<bool>,
     pub fs_base_path: Option<String>,
-    /// The tool's effect cannot be undone. Newer than the text of the specification.
+    /// Whether the effect of the tool cannot be undone. Newer than the text of the specification.
     pub destructive: bool,
 }
 
-/// From no network at all to everything; the order is the order of reach.
+/// From no network to unrestricted, ordered by reach.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum NetworkMode {
     Blocked,

@@ -1,4 +1,4 @@
-//! Parameters: what the model may send.
+//! Parameters of a tool.
 
 /// One parameter, in declared order.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -7,7 +7,7 @@ pub struct Param {
     pub description: String,
     pub required: bool,
     pub kind: ParamType,
-    /// What the Local Pass runs the tool with; always text, parsed into the declared type.
+    /// The value for the Local Pass; always text, parsed into the declared type.
     pub test_value: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl ParamType {
     pub const ALL: [Self; 6] =
         [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Object, Self::Array];
 
-    /// As documents spell it.
+    /// The name in documents.
     pub const fn spec_name(self) -> &'static str {
         match self {
             Self::String => "STRING",
@@ -37,7 +37,7 @@ impl ParamType {
         }
     }
 
-    /// As JSON Schema spells it.
+    /// The name in JSON Schema.
     pub const fn schema_name(self) -> &'static str {
         match self {
             Self::String => "string",

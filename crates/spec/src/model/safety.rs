@@ -1,4 +1,4 @@
-//! `toolSafety`: the record of a resolved posture. Written by us, read from others only to compare.
+//! `toolSafety`: the record of a resolved policy. Toolgate writes it; records of others are only compared.
 
 use super::NetworkMode;
 

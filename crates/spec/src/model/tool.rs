@@ -1,11 +1,11 @@
-//! The tool itself.
+//! The tool model.
 
 use uuid::Uuid;
 
 use super::{Governance, Handler, Param, SandboxOverrides, ToolSafety};
 use crate::placeholder::Template;
 
-/// A tool document that is sound in itself. Whether it may run is for `policy` to say.
+/// A valid tool document. `policy` decides whether it may run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     pub id: ToolId,
@@ -14,14 +14,14 @@ pub struct ToolSpec {
     pub category: Option<String>,
     pub tags: Vec<String>,
     pub params: Vec<Param>,
-    /// In document order; of two with one name the later wins.
+    /// In document order; for a repeated name the last value wins.
     pub statics: Vec<StaticVariable>,
     pub body: Body,
     pub overrides: SandboxOverrides,
-    /// What some earlier writer recorded. Never trusted; see `policy::tool_safety`.
+    /// The record of an earlier writer. Never trusted; see `policy::tool_safety`.
     pub claimed_safety: Option<ToolSafety>,
     pub approval: HumanInTheLoop,
-    /// `None` where the document is silent, which counts as a draft until a pass for this digest exists.
+    /// `None` if the document does not say, which counts as a draft until a pass for this digest exists.
     pub draft: Option<bool>,
     pub created_ms: Option<i64>,
     pub updated_ms: Option<i64>,
@@ -31,14 +31,15 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// Whether an entry of a list of tools means this tool. An entry that is a UUID is an id, any other entry is a name.
+    /// Whether an entry of a list of tools means this tool. A UUID is matched with the id, any other entry with the
+    /// name.
     ///
-    /// An author chooses both. Without this rule a tool could use another tool's name as its id, or the reverse.
+    /// The author chooses both, so a tool could otherwise use another tool's name as its id, or the reverse.
     pub fn is_named_by(&self, entry: &str) -> bool {
         if ToolId::is_uuid(entry) { self.id.as_str().eq_ignore_ascii_case(entry) } else { self.name == entry }
     }
 
-    /// The static variables as the tool sees them: one value a name, the later of two.
+    /// The static variables as the tool sees them: one value per name, the last one.
     pub fn effective_statics(&self) -> Vec<&StaticVariable> {
         let last_of_name = |(at, variable): &(usize, &StaticVariable)| {
             !self.statics.iter().skip(at + 1).any(|later| later.name == variable.name)
@@ -46,7 +47,7 @@ impl ToolSpec {
         self.statics.iter().enumerate().filter(last_of_name).map(|(_, variable)| variable).collect()
     }
 
-    /// Every environment variable that the static variables refer to, in order, each once.
+    /// The environment variables that static variables refer to, in order, without duplicates.
     pub fn required_environment(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.effective_statics().into_iter().flat_map(|variable| variable.value.names()) {
@@ -58,19 +59,19 @@ impl ToolSpec {
     }
 }
 
-/// What is run when the tool is called.
+/// The implementation of the tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     JavaScript { code: String },
     Handler(Handler),
 }
 
-/// Stable across renames where the author gave one; derived from the name where not.
+/// The tool id: given by the author, which survives renames, or derived from the name.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ToolId(String);
 
 impl ToolId {
-    /// An author's own id; any text that is not blank.
+    /// An id given by the author: any text that is not blank.
     pub fn given(id: &str) -> Option<Self> {
         (!id.trim().is_empty()).then(|| Self(id.to_owned()))
     }
@@ -89,17 +90,17 @@ impl ToolId {
     }
 }
 
-/// UUIDv5 of `https://toolgate.dev/ns/tool` in the URL namespace of RFC 9562; a promise, never to be changed.
+/// UUIDv5 of `https://toolgate.dev/ns/tool` in the URL namespace of RFC 9562. Must never change.
 pub const TOOL_NAMESPACE: Uuid = Uuid::from_u128(0xb17b_ee19_ec49_5f8a_9a72_1540_873a_9533);
 
-/// A value the tool reads and the model never sees.
+/// A value that the tool reads and the model never sees.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StaticVariable {
     pub name: String,
     pub value: Template,
 }
 
-/// Must a person confirm each call?
+/// Whether a person must confirm each call.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HumanInTheLoop {
     pub mode: ApprovalMode,
@@ -108,7 +109,7 @@ pub struct HumanInTheLoop {
 
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ApprovalMode {
-    /// The document is silent, and whoever runs the gateway decides by the risk.
+    /// The document does not say; the operator decides by the risk.
     #[default]
     Unstated,
     Disabled,
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_is_the_one_we_promised() {
+    fn tool_namespace_is_stable() {
         assert_eq!(Uuid::new_v5(&Uuid::NAMESPACE_URL, b"https://toolgate.dev/ns/tool"), TOOL_NAMESPACE);
     }
 }

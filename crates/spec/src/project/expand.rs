@@ -1,7 +1,7 @@
-//! A schema without references, identifiers and private remarks. References are followed inside the document only, with
-//! a budget, so that a small schema cannot grow into a large one.
+//! Expands references in a schema and removes identifiers and private remarks. References are followed only inside
+//! the document, with a budget, because a small schema could expand to a huge one.
 //!
-//! The MCP listing also keeps `$schema`, `$anchor` and those `$defs` that the schema refers to.
+//! The MCP listing keeps `$schema`, `$anchor` and the `$defs` that the schema refers to.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 use super::ProjectError;
 use crate::Pointer;
 
-/// Arguments: always an object, closed unless it says otherwise.
+/// Expands the arguments schema: always an object, closed unless it says otherwise.
 pub(super) fn input(schema: &Value) -> Result<Value, ProjectError> {
     Expander::new("input", schema).root().map(closed)
 }
 
-/// The same as MCP clients list it.
+/// Like `input`, for the MCP listing.
 pub(super) fn listed_input(schema: &Value) -> Result<Value, ProjectError> {
     let (flat, dialect) = Expander::new("input", schema).listed()?;
     Ok(with_dialect(closed(flat), dialect))
@@ -26,13 +26,13 @@ pub(super) fn listed_output(schema: &Value) -> Result<Value, ProjectError> {
     Ok(with_dialect(Value::Object(flat), dialect))
 }
 
-/// Refuses what function calling does not take at the top of a schema.
+/// Rejects keywords that function calling does not allow at the top of a schema.
 pub(super) fn check_top(schema: &Value) -> Result<(), ProjectError> {
     match NOT_AT_TOP.into_iter().find(|keyword| schema.get(keyword).is_some()) {
         None => Ok(()),
         Some(keyword) => Err(ProjectError {
             at: format!("input/{keyword}"),
-            message: format!("models' interfaces take no `{keyword}` at the top of a schema"),
+            message: format!("function calling does not support `{keyword}` at the top of a schema"),
         }),
     }
 }
@@ -63,17 +63,17 @@ fn closed(mut flat: Map<String, Value>) -> Value {
     Value::Object(object)
 }
 
-type Members = Map<String, Value>;
+type SchemaMembers = Map<String, Value>;
 
 struct Expander<'schema> {
     block: &'static str,
     root: &'schema Value,
-    /// The references that are being followed, outermost first.
+    /// The references currently being followed, outermost first.
     following: Vec<String>,
     bytes_left: usize,
-    /// Names under `$defs` that were referred to.
+    /// Names under `$defs` that are referred to.
     used: BTreeSet<String>,
-    /// Is `$anchor` kept? A copy of a definition must not have the anchor of its original.
+    /// Whether to keep `$anchor`. A copy of a definition must not repeat the anchor of the original.
     keeps_anchors: bool,
 }
 
@@ -83,15 +83,15 @@ impl<'schema> Expander<'schema> {
         Self { block, root, following: Vec::new(), bytes_left: MAX_BYTES, used, keeps_anchors: false }
     }
 
-    /// The schema, and what says how to read it: `$schema` and `$defs`.
-    fn listed(mut self) -> Result<(Members, Members), ProjectError> {
+    /// The schema, and the keywords for reading it: `$schema` and `$defs`.
+    fn listed(mut self) -> Result<(SchemaMembers, SchemaMembers), ProjectError> {
         self.keeps_anchors = true;
         let flat = self.root()?;
         let mut dialect = Map::new();
         if let Some(schema) = self.root.get("$schema") {
             dialect.insert("$schema".into(), schema.clone());
         }
-        // The references are already replaced, so definitions that are too large can be left out.
+        // References are already expanded, so definitions that are too large can be left out.
         if let Ok(definitions) = self.definitions()
             && !definitions.is_empty()
         {
@@ -100,7 +100,7 @@ impl<'schema> Expander<'schema> {
         Ok((flat, dialect))
     }
 
-    /// Those that were referred to. The others may say what no model should read.
+    /// Only definitions that are referred to. Others may contain text that models should not read.
     fn definitions(&mut self) -> Result<Map<String, Value>, ProjectError> {
         let (root, used) = (self.root, std::mem::take(&mut self.used));
         self.bytes_left = MAX_BYTES;
@@ -149,7 +149,7 @@ impl<'schema> Expander<'schema> {
         }
     }
 
-    /// Only where a keyword holds schemas do names in it mean anything; a property may well be called `$defs`.
+    /// Expands only keywords that hold schemas: a property may be called `$defs`.
     fn keyword(
         &mut self,
         keyword: &str,
@@ -178,7 +178,7 @@ impl<'schema> Expander<'schema> {
         }
     }
 
-    /// The schema behind a reference, with what stands beside the reference.
+    /// The target of a reference, combined with the keywords next to it.
     fn follow(
         &mut self,
         reference: &Value,
@@ -232,7 +232,7 @@ impl<'schema> Expander<'schema> {
     }
 }
 
-/// Remarks beside a reference win over the target's; anything that constrains holds together with the target.
+/// Annotations next to a reference win over those of the target; constraints apply together with the target.
 fn combined(target: Value, beside: Map<String, Value>) -> Value {
     if beside.keys().all(|keyword| REMARKS.contains(&keyword.as_str())) {
         return match target {
@@ -251,7 +251,7 @@ fn combined(target: Value, beside: Map<String, Value>) -> Value {
     Value::Object(both)
 }
 
-/// For authors and validators; a model learns nothing from it, and it may say what it should not.
+/// Keywords for authors and validators. They do not help a model and may contain private text.
 fn is_private(keyword: &str) -> bool {
     NOT_FOR_MODELS.contains(&keyword) || keyword.starts_with("x-")
 }
@@ -285,10 +285,10 @@ const HOLDS_ONE_SCHEMA: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// Anthropic and OpenAI refuse these there; some MCP clients drop the tool without a word.
+/// Anthropic and OpenAI reject these at the top; some MCP clients silently drop the tool.
 const NOT_AT_TOP: [&str; 6] = ["oneOf", "anyOf", "allOf", "not", "enum", "const"];
 
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Levels of schemas, references included.
+/// Schema levels, including references.
 const MAX_DEPTH: usize = 32;

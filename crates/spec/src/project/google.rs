@@ -1,11 +1,11 @@
-//! Google's dialect: a part of OpenAPI 3.0. What it does not know is left out where that only widens what a model is
-//! told (the gate still checks the real schema), and refused where it would tell something else.
+//! Converts a schema to Google's dialect, a subset of OpenAPI 3.0. Unsupported keywords are dropped if that only
+//! widens the schema, because the gate validates with the real one. Otherwise the tool is rejected.
 
 use serde_json::{Map, Value, json};
 
 use super::ProjectError;
 
-/// `schema` has been expanded already.
+/// `schema` is already expanded.
 pub(super) fn restrict(schema: &Value) -> Result<Value, ProjectError> {
     of_schema(schema, "input")
 }
@@ -14,11 +14,11 @@ fn of_schema(schema: &Value, at: &str) -> Result<Value, ProjectError> {
     let Value::Object(members) = schema else { return of_boolean(schema, at) };
     if let Some(keyword) = ["allOf", "prefixItems"].into_iter().find(|keyword| members.contains_key(*keyword))
     {
-        return Err(refused(at, &format!("Google's function declarations have no `{keyword}`")));
+        return Err(refused(at, &format!("Google's function declarations do not support `{keyword}`")));
     }
     let mut flat = Map::new();
     if let Some(choices) = ["anyOf", "oneOf"].into_iter().find_map(|key| members.get(key)) {
-        // A schema with choices has no type of its own there.
+        // In this dialect a schema with choices has no type.
         copy(members, &mut flat, &["description"]);
         let choices = choices.as_array().map_or(&[][..], Vec::as_slice).iter();
         let choices: Result<Vec<Value>, _> = choices.map(|choice| of_schema(choice, at)).collect();
@@ -43,11 +43,11 @@ fn of_schema(schema: &Value, at: &str) -> Result<Value, ProjectError> {
     Ok(Value::Object(flat))
 }
 
-/// Anything is told as text: a text is something, too. Nothing at all cannot be told.
+/// `true` becomes a string, because a string is a valid value. `false` cannot be expressed.
 fn of_boolean(schema: &Value, at: &str) -> Result<Value, ProjectError> {
     match schema {
         Value::Bool(true) => Ok(json!({ "type": "string" })),
-        _ => Err(refused(at, "nothing fits this schema")),
+        _ => Err(refused(at, "no value matches this schema")),
     }
 }
 
@@ -87,7 +87,7 @@ fn object(members: &Map<String, Value>, flat: &mut Map<String, Value>, at: &str)
     for (name, schema) in declared.into_iter().flatten() {
         properties.insert(name.clone(), of_schema(schema, &format!("{at}/properties/{name}"))?);
     }
-    // An object without properties is refused there; a free object is told as one without any statement on them.
+    // The API rejects an object with empty properties, so a free object has no `properties`.
     if !properties.is_empty() {
         let is_declared = |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
         let required = members.get("required").and_then(Value::as_array);
@@ -100,7 +100,7 @@ fn object(members: &Map<String, Value>, flat: &mut Map<String, Value>, at: &str)
     Ok(())
 }
 
-/// Choices are texts there.
+/// Enum values must be strings in this dialect.
 fn choices(members: &Map<String, Value>, flat: &mut Map<String, Value>) {
     let listed = members.get("enum").and_then(Value::as_array);
     let all = listed.into_iter().flatten().chain(members.get("const"));
@@ -118,7 +118,7 @@ fn keep_format(members: &Map<String, Value>, flat: &mut Map<String, Value>, know
     }
 }
 
-/// The types that are said, or those that the rest of the schema speaks of; and whether null is one of them.
+/// The declared types, or those implied by other keywords, and whether null is allowed.
 fn kinds_of(members: &Map<String, Value>) -> (Vec<String>, bool) {
     let mut kinds: Vec<String> = match members.get("type") {
         Some(Value::String(kind)) => vec![kind.clone()],

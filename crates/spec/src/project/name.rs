@@ -1,4 +1,4 @@
-//! By which name does a model call the tool? By its own wherever the format allows it.
+//! The name of a tool in a wire format: unchanged if the format allows it.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::WireTarget;
 
-/// The name itself where `target` takes it; else what is left of it, `_` and eight digits of its SHA-256.
-/// A registry must still refuse two tools with one wire name: a name can be chosen to look like another's.
+/// Returns the name if `target` accepts it. Otherwise: the allowed characters, `_` and eight digits of its SHA-256. A
+/// registry must still reject two tools with the same wire name, because an author can choose a colliding name.
 pub fn wire_name(name: &str, target: WireTarget) -> Cow<'_, str> {
     if is_accepted(name, target) {
         return Cow::Borrowed(name);
@@ -32,7 +32,7 @@ fn is_accepted(name: &str, target: WireTarget) -> bool {
     let is_made_of = |also: &[char]| name.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(&c));
     let fits = (1..=64).contains(&name.len());
     match target {
-        // The protocol recommends an alphabet and requires none; foreign names must not be refused for theirs.
+        // The protocol recommends an alphabet but requires none, so names of other servers must be accepted.
         WireTarget::Mcp => !name.is_empty() && !name.chars().any(char::is_control),
         WireTarget::OpenAi | WireTarget::Anthropic => fits && is_made_of(&['_', '-']),
         WireTarget::Google => fits && is_made_of(&['_', '-', '.']) && name.starts_with(is_google_start),
@@ -43,5 +43,5 @@ fn is_google_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// 64 less a possible `_` in front, and `_` with eight digits behind.
+/// 64 minus a possible leading `_`, and a trailing `_` with eight digits.
 const MOST_KEPT: usize = 54;

@@ -1,11 +1,11 @@
-//! JSON by serde_json, with duplicate keys refused and the place of every error.
+//! Parses JSON with serde_json; rejects duplicate keys and reports the position of errors.
 
 use serde::de::DeserializeSeed;
 use serde_json::error::Category;
 
 use super::{
     Parsed, json_locate,
-    value::{DUPLICATE_KEY, Notes, UniqueKeys},
+    value::{DUPLICATE_KEY, ReadNotes, UniqueKeys},
 };
 use crate::{
     Code, Finding, Span,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
-    let notes = Notes::default();
+    let notes = ReadNotes::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = UniqueKeys(&notes)
         .deserialize(&mut deserializer)
@@ -52,7 +52,7 @@ fn explain(text: &str, error: &serde_json::Error) -> Finding {
     Finding::new(Code::SpecParse, json_locate::pointer_at(text, offset), message, remedy).at_span(span)
 }
 
-/// The parser stops at the quote that ends the key.
+/// The parser stops at the closing quote of the key.
 fn key_before(text: &str, end: usize) -> Span {
     let start = text.get(..end).and_then(|before| before.rfind('"')).unwrap_or(end);
     Span::new(start, (end + 1).min(text.len()))

@@ -1,21 +1,21 @@
-//! Finds places in JSON text. Runs only when there is something to point at, so that clean documents pay nothing.
-//! Tolerant by design: on text that is not JSON it stops early and finds fewer places.
+//! Finds positions in JSON text. Runs only if there are findings, so valid documents cost nothing. Stops early on
+//! invalid JSON and then finds fewer positions.
 
 use std::collections::HashMap;
 
-use super::Place;
+use super::SourceSpans;
 use crate::{Pointer, Span};
 
 /// One member of an object, as written.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct JsonMember {
     pub name: String,
     pub key: Span,
     pub value: Span,
 }
 
-/// The places of the wanted token paths, in their order.
-pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
+/// The spans of the requested token paths, in their order.
+pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<SourceSpans>> {
     let mut found = vec![None; wanted.len()];
     let all: Vec<usize> = (0..wanted.len()).collect();
     let mut scanner = Scanner { text, at: 0 };
@@ -23,20 +23,20 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
     found
 }
 
-/// The top-level members of an object; nothing when the text is no object.
-pub(super) fn members(text: &str) -> Option<Vec<Member>> {
+/// The top-level members of an object; `None` if the text is not an object.
+pub(super) fn members(text: &str) -> Option<Vec<JsonMember>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut members = Vec::new();
     scanner.skip_space();
     scanner.each_member(|scanner, name, key| {
         let value = scanner.skip_value()?;
-        members.push(Member { name, key, value });
+        members.push(JsonMember { name, key, value });
         Some(())
     })?;
     Some(members)
 }
 
-/// The spans of an array's elements; nothing when the text is no array.
+/// The spans of an array's elements; `None` if the text is not an array.
 pub(super) fn elements(text: &str) -> Option<Vec<Span>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut elements = Vec::new();
@@ -48,9 +48,9 @@ pub(super) fn elements(text: &str) -> Option<Vec<Span>> {
     Some(elements)
 }
 
-/// The innermost value that an offset lies in, as far as the text can be followed.
+/// The innermost value at an offset, as far as the text can be parsed.
 pub(super) fn pointer_at(text: &str, offset: usize) -> Pointer {
-    let mut open: Vec<Step> = Vec::new();
+    let mut open: Vec<JsonStep> = Vec::new();
     let mut scanner = Scanner { text, at: 0 };
     loop {
         scanner.skip_space();
@@ -59,19 +59,19 @@ pub(super) fn pointer_at(text: &str, offset: usize) -> Pointer {
             break;
         }
         match byte {
-            b'{' => open.push(Step::Member(None)),
-            b'[' => open.push(Step::Element(0)),
+            b'{' => open.push(JsonStep::Member(None)),
+            b'[' => open.push(JsonStep::Element(0)),
             b'}' | b']' => {
                 open.pop();
             }
             b',' => match open.last_mut() {
-                Some(Step::Element(index)) => *index += 1,
-                Some(Step::Member(name)) => *name = None,
+                Some(JsonStep::Element(index)) => *index += 1,
+                Some(JsonStep::Member(name)) => *name = None,
                 None => {}
             },
             b'"' => {
                 let Some(span) = scanner.skip_string() else { break };
-                if let Some(Step::Member(name @ None)) = open.last_mut() {
+                if let Some(JsonStep::Member(name @ None)) = open.last_mut() {
                     *name = Some(unescape(text, span));
                 }
                 continue;
@@ -81,13 +81,13 @@ pub(super) fn pointer_at(text: &str, offset: usize) -> Pointer {
         scanner.at += 1;
     }
     open.iter().take(MAX_POINTER_TOKENS).fold(Pointer::root(), |pointer, step| match step {
-        Step::Member(Some(name)) => pointer.key(name),
-        Step::Member(None) => pointer,
-        Step::Element(index) => pointer.index(*index),
+        JsonStep::Member(Some(name)) => pointer.key(name),
+        JsonStep::Member(None) => pointer,
+        JsonStep::Element(index) => pointer.index(*index),
     })
 }
 
-enum Step {
+enum JsonStep {
     Member(Option<String>),
     Element(usize),
 }
@@ -98,15 +98,15 @@ struct Scanner<'text> {
 }
 
 impl Scanner<'_> {
-    /// Walks into a value only as far as somebody wants to know; recursion is bounded by the reader's depth limit,
-    /// since every wanted path leads to a value that was parsed.
+    /// Descends only along requested paths. The depth limit of the reader bounds the recursion, because every
+    /// requested path leads to a parsed value.
     fn descend(
         &mut self,
         wanted: &[Vec<String>],
         here: &[usize],
         depth: usize,
         key: Option<Span>,
-        found: &mut [Option<Place>],
+        found: &mut [Option<SourceSpans>],
     ) -> Option<()> {
         self.skip_space();
         let start = self.at;
@@ -131,7 +131,7 @@ impl Scanner<'_> {
                 self.skip_value()?;
             }
         }
-        let place = Place { key, value: Span::new(start, self.at) };
+        let place = SourceSpans { key, value: Span::new(start, self.at) };
         for which in here {
             if wanted.get(*which).is_some_and(|path| path.len() == depth)
                 && let Some(slot) = found.get_mut(*which)
@@ -181,7 +181,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Passes over one value without recursion, whatever its depth.
+    /// Skips one value without recursion, at any depth.
     fn skip_value(&mut self) -> Option<Span> {
         let start = self.at;
         let mut depth = 0_usize;
@@ -266,5 +266,5 @@ fn unescape(text: &str, span: Span) -> String {
     serde_json::from_str(quoted).unwrap_or_else(|_| quoted.trim_matches('"').to_owned())
 }
 
-/// Enough to find the place by; a hostile nesting does not get to print a megabyte.
+/// Long enough to find the position; bounds the output for deeply nested documents.
 const MAX_POINTER_TOKENS: usize = 64;

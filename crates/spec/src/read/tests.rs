@@ -4,18 +4,18 @@ use super::{locate, read};
 use crate::source::MAX_YAML_DEPTH;
 use crate::{
     Code, Format, LineIndex, Pointer,
-    finding::{Finding, Target},
+    finding::{Finding, FindingTarget},
 };
 
-/// Where a text breaks: `line:column pointer message`.
+/// The error of a text: `line:column pointer message`.
 fn broken(text: &str, format: Format) -> String {
     let finding = read(text, format).map(|tree| tree.value).expect_err("should not parse");
     let position = LineIndex::new(text).position(finding.span.expect("a place").start);
     format!("{}:{} {} {}", position.line, position.column, finding.at.as_str(), finding.message)
 }
 
-/// The text that a pointer leads back to.
-fn place(text: &str, format: Format, pointer: &str, target: Target) -> String {
+/// The text at the span of a pointer.
+fn place(text: &str, format: Format, pointer: &str, target: FindingTarget) -> String {
     read(text, format).expect("should parse");
     let mut findings = [Finding { target, ..Finding::new(Code::SpecParse, Pointer::new(pointer), "", "") }];
     locate(text, format, &mut findings);
@@ -48,12 +48,12 @@ fn yaml_errors_say_where() {
         ("a: -.inf\n", "1:4  `-.inf` is not a JSON number"),
         ("a: 1e999\n", "1:4  `1e999` is not a JSON number"),
         ("a: 1\n---\nb: 2\n", "2:1  more than one document in one file"),
-        ("a: &x [*x]\n", "1:8  an alias stands inside of what it stands for"),
+        ("a: &x [*x]\n", "1:8  an alias is inside its own anchor"),
         ("a: *x\n", "1:4  an alias without its anchor"),
         ("<<: {a: 1}\n", "1:1  merge key `<<` is not supported"),
-        ("? [a]\n: 1\n", "1:3  a key is not a text"),
-        ("{a: 1}: 1\n", "1:1  a key is not a text"),
-        ("null: 1\n", "1:1  a key is not a text"),
+        ("? [a]\n: 1\n", "1:3  a key is not a string"),
+        ("{a: 1}: 1\n", "1:1  a key is not a string"),
+        ("null: 1\n", "1:1  a key is not a string"),
         ("a: [1, 2\n", "1:4  unclosed bracket '['"),
     ] {
         assert_eq!(broken(text, Format::Yaml), expect, "{text}");
@@ -61,16 +61,16 @@ fn yaml_errors_say_where() {
 }
 
 #[test]
-fn yaml_errors_name_a_way_out_and_no_option_of_the_library() {
+fn yaml_errors_have_a_remedy_and_name_no_library_option() {
     for (text, expect) in [
         ("a: 1\na: 2\n", "remove one of the two; readers disagree on which one counts"),
-        ("a: !x 1\n", "remove the tag; the types are those of JSON, and quotes make a text"),
+        ("a: !x 1\n", "remove the tag; types are those of JSON, and quotes make a string"),
         ("a: &x [*x]\n", "write the values out"),
         (
             "a: 1\n---\nb: 2\n",
             "one file holds one document; several tools go into a bundle: {toolSpecs: [...]}",
         ),
-        ("[a]: 1\n", "keys are texts, as in JSON; quote the key"),
+        ("[a]: 1\n", "keys must be strings, as in JSON; quote the key"),
         ("<<: {a: 1}\n", "write the merged keys out"),
     ] {
         let finding = read(text, Format::Yaml).map(|tree| tree.value).expect_err("should not parse");
@@ -79,14 +79,14 @@ fn yaml_errors_name_a_way_out_and_no_option_of_the_library() {
 }
 
 #[test]
-fn yaml_bombs_are_defused() {
+fn yaml_bombs_are_rejected() {
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..9 {
         let previous = level - 1;
         let aliases = vec![format!("*a{previous}"); 10].join(", ");
         writeln!(bomb, "a{level}: &a{level} [{aliases}]").unwrap();
     }
-    let many = "more anchors and aliases than are followed";
+    let many = "too many anchors and aliases";
     assert!(broken(&bomb, Format::Yaml).ends_with(many), "{}", broken(&bomb, Format::Yaml));
     let anchors: String = (0..257).fold(String::new(), |text, n| text + &format!("a{n}: &x{n} 1\n"));
     assert_eq!(broken(&anchors, Format::Yaml), format!("257:13  {many}"));
@@ -97,7 +97,7 @@ fn yaml_bombs_are_defused() {
 #[test]
 fn depth_is_bounded_in_yaml() {
     let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-    // On a test's own stack of 2 MiB and not optimised, which is the least room a reader has.
+    // On a test thread's 2 MiB stack without optimization, the smallest stack of any reader.
     assert!(read(&nested(MAX_YAML_DEPTH), Format::Yaml).is_ok());
     for (levels, place) in [(MAX_YAML_DEPTH + 1, "1:41"), (10_000, "1:256")] {
         let shown = broken(&nested(levels), Format::Yaml);
@@ -108,14 +108,14 @@ fn depth_is_bounded_in_yaml() {
 #[test]
 fn pointers_lead_back_to_the_text() {
     let json = "{\"a\": [1, {\"b/c\": \"x\\\"y\"}], \"d\": {}}";
-    assert_eq!(place(json, Format::Json, "/a/1/b~1c", Target::Value), "\"x\\\"y\"");
-    assert_eq!(place(json, Format::Json, "/a/1/b~1c", Target::Key), "\"b/c\"");
-    assert_eq!(place(json, Format::Json, "/d", Target::Value), "{}");
-    assert_eq!(place(json, Format::Json, "", Target::Value), json);
-    assert_eq!(place(json, Format::Json, "/nothing", Target::Value), "nowhere");
+    assert_eq!(place(json, Format::Json, "/a/1/b~1c", FindingTarget::Value), "\"x\\\"y\"");
+    assert_eq!(place(json, Format::Json, "/a/1/b~1c", FindingTarget::Key), "\"b/c\"");
+    assert_eq!(place(json, Format::Json, "/d", FindingTarget::Value), "{}");
+    assert_eq!(place(json, Format::Json, "", FindingTarget::Value), json);
+    assert_eq!(place(json, Format::Json, "/nothing", FindingTarget::Value), "nowhere");
     let yaml = "a:\n  - 1\n  - b: text\nü: {d: 4}\n";
-    assert_eq!(place(yaml, Format::Yaml, "/a/1/b", Target::Value), "text");
-    assert_eq!(place(yaml, Format::Yaml, "/ü", Target::Key), "ü");
+    assert_eq!(place(yaml, Format::Yaml, "/a/1/b", FindingTarget::Value), "text");
+    assert_eq!(place(yaml, Format::Yaml, "/ü", FindingTarget::Key), "ü");
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn order_and_numbers_survive() {
     assert!(tree.has_wide_numbers);
 }
 
-/// Everything that walks a document does so on the stack; the deepest that is read must be walked without overflowing.
+/// All document walks use the stack; the deepest accepted document must not overflow it.
 #[test]
-fn the_deepest_document_is_judged_whole() {
+fn deepest_document_is_checked_without_overflow() {
     let document = |value: &str| {
         format!(
             "{{\"name\": \"t\", \"code\": \"return 1\", \"codeType\": \"Javascript\", \"x-deep\": {value}}}"
@@ -149,7 +149,7 @@ fn the_deepest_document_is_judged_whole() {
 }
 
 #[test]
-fn yaml_has_no_tags_at_all() {
+fn yaml_tags_are_rejected() {
     for tagged in [
         "!!str abc",
         "!!binary YWJj",
@@ -171,12 +171,12 @@ fn yaml_has_no_tags_at_all() {
     assert!(read("a: 'no ! tag'\nb: a!b\nc: |\n  !!str x\n# !!str\n", Format::Yaml).is_ok());
 }
 
-/// A reviewer's YAML reader must not see another number than we do.
+/// The YAML reader of a reviewer must not see a different number.
 #[test]
-fn yaml_numbers_are_the_same_to_everybody() {
+fn ambiguous_yaml_numbers_are_rejected() {
     for number in ["0777", "-007", "0o17", "0b11", "1_000", "+1_0.5", "0x1_f", "01.5", "1_0e3", "00"] {
         let said = broken(&format!("a: [{number}]\n"), Format::Yaml);
-        assert!(said.starts_with("1:5 ") && said.contains("other readers"), "{number}: {said}");
+        assert!(said.starts_with("1:5 ") && said.contains("other YAML readers"), "{number}: {said}");
     }
     for fine in [
         "0",
@@ -196,9 +196,9 @@ fn yaml_numbers_are_the_same_to_everybody() {
     }
 }
 
-/// Ten thousand places on one line of megabytes, each found without going through the line.
+/// Ten thousand positions on one line of megabytes, found without scanning the line each time.
 #[test]
-fn a_long_line_of_yaml_does_not_keep_anybody_waiting() {
+fn long_yaml_line_is_located_in_linear_time() {
     let text = format!("{{\"pad\": \"{}\", \"list\": [{}]}}\n", "é".repeat(2_000_000), "x,".repeat(10_000));
     let mut findings: Vec<_> = (0..10_000)
         .map(|index| Finding::new(Code::SpecParse, Pointer::new("/list").index(index), "", ""))

@@ -1,4 +1,4 @@
-//! One visitor for both formats: builds a `Value`, refuses keys that stand twice, notes numbers that are too wide.
+//! A serde visitor for both formats: builds a `Value`, rejects duplicate keys, and notes numbers that lose precision.
 
 use std::{cell::Cell, fmt};
 
@@ -8,23 +8,23 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-/// A value in which no object names a member twice; one that does is refused as wrong data.
+/// A value without duplicate keys; deserializing a duplicate fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unambiguous(pub Value);
 
 impl<'de> Deserialize<'de> for Unambiguous {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        UniqueKeys(&Notes::default()).deserialize(deserializer).map(Self)
+        UniqueKeys(&ReadNotes::default()).deserialize(deserializer).map(Self)
     }
 }
 
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct ReadNotes {
     pub has_wide_numbers: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct UniqueKeys<'notes>(pub &'notes Notes);
+pub(super) struct UniqueKeys<'notes>(pub &'notes ReadNotes);
 
 impl<'de> DeserializeSeed<'de> for UniqueKeys<'_> {
     type Value = Value;
@@ -123,7 +123,7 @@ impl UniqueKeys<'_> {
 
 pub(super) const DUPLICATE_KEY: &str = "duplicate key";
 
-/// The largest integer below which every integer is its own double.
+/// The largest integer up to which a double represents every integer exactly.
 const EXACT_LIMIT: u64 = (1 << 53) - 1;
 #[expect(clippy::cast_precision_loss, reason = "2^53 - 1 is exact in a double")]
 pub(crate) const EXACT_LIMIT_FLOAT: f64 = EXACT_LIMIT as f64;

@@ -1,4 +1,5 @@
-//! YAML by serde-saphyr, held to the JSON data model: no tags, no merge keys, bounded aliases, one document.
+//! Parses YAML with serde-saphyr, limited to the JSON data model: no tags, no merge keys, bounded aliases, one
+//! document.
 
 use std::{collections::HashMap, fmt};
 
@@ -6,8 +7,8 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Options, Spanned, options};
 
 use super::{
-    Parsed, Place, YamlOutline,
-    value::{Notes, UniqueKeys},
+    Parsed, SourceSpans, YamlOutline,
+    value::{ReadNotes, UniqueKeys},
     yaml_error::explain,
     yaml_extent::{self, NodeShape},
     yaml_strict,
@@ -18,7 +19,7 @@ use crate::{
 };
 
 pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
-    let notes = Notes::default();
+    let notes = ReadNotes::default();
     let value =
         serde_saphyr::with_deserializer_from_str_with_options(text, reader_options(), |deserializer| {
             UniqueKeys(&notes).deserialize(deserializer)
@@ -30,8 +31,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Finding> {
     Ok(Parsed { value, has_wide_numbers: notes.has_wide_numbers.get() })
 }
 
-pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
-    let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()) else {
+pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<SourceSpans>> {
+    let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<YamlNode>>(text, reader_options()) else {
         return vec![None; wanted.len()];
     };
     let lines = LineIndex::new(text);
@@ -39,8 +40,8 @@ pub(super) fn places(text: &str, wanted: &[Vec<String>]) -> Vec<Option<Place>> {
 }
 
 pub(super) fn outline(text: &str) -> Option<YamlOutline> {
-    let root = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, reader_options()).ok()?;
-    let Node::Mapping(mapping) = &root.value else { return None };
+    let root = serde_saphyr::from_str_with_options::<Spanned<YamlNode>>(text, reader_options()).ok()?;
+    let YamlNode::Mapping(mapping) = &root.value else { return None };
     let lines = LineIndex::new(text);
     if text.get(start_of(&lines, &root)..)?.starts_with('{') {
         return Some(YamlOutline::Flow);
@@ -49,28 +50,28 @@ pub(super) fn outline(text: &str) -> Option<YamlOutline> {
     Some(YamlOutline::Block(keys.collect()))
 }
 
-fn find(text: &str, lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]) -> Option<Place> {
+fn find(text: &str, lines: &LineIndex<'_>, root: &Spanned<YamlNode>, path: &[String]) -> Option<SourceSpans> {
     let span = |start: usize, shape: NodeShape| {
         let line = text.get(start..lines.end_of_line(start)).unwrap_or_default();
         Span::new(start, start + yaml_extent::length(line, shape))
     };
-    let of_value = |node: &Spanned<Node>, in_flow: bool| {
-        span(start_of(lines, node), NodeShape { is_scalar: matches!(node.value, Node::Scalar), in_flow })
+    let of_value = |node: &Spanned<YamlNode>, in_flow: bool| {
+        span(start_of(lines, node), NodeShape { is_scalar: matches!(node.value, YamlNode::Scalar), in_flow })
     };
-    let mut place = Place { key: None, value: of_value(root, false) };
+    let mut place = SourceSpans { key: None, value: of_value(root, false) };
     let (mut node, mut in_flow) = (root, false);
     for token in path {
         in_flow |= text.get(place.value.start..).is_some_and(|rest| rest.starts_with(['[', '{']));
         (place, node) = match &node.value {
-            Node::Scalar => return None,
-            Node::Sequence(items) => {
+            YamlNode::Scalar => return None,
+            YamlNode::Sequence(items) => {
                 let item = items.get(token.parse::<usize>().ok()?)?;
-                (Place { key: None, value: of_value(item, in_flow) }, item)
+                (SourceSpans { key: None, value: of_value(item, in_flow) }, item)
             }
-            Node::Mapping(mapping) => {
+            YamlNode::Mapping(mapping) => {
                 let (key, value) = mapping.members.get(*mapping.by_name.get(token)?)?;
                 let key = span(start_of(lines, key), NodeShape { is_scalar: true, in_flow });
-                (Place { key: Some(key), value: of_value(value, in_flow) }, value)
+                (SourceSpans { key: Some(key), value: of_value(value, in_flow) }, value)
             }
         };
     }
@@ -78,7 +79,7 @@ fn find(text: &str, lines: &LineIndex<'_>, root: &Spanned<Node>, path: &[String]
 }
 
 fn start_of<T>(lines: &LineIndex<'_>, node: &Spanned<T>) -> usize {
-    // Bytes, not columns: counting columns from the start of a line of megabytes, for every node, takes hours.
+    // Bytes, not columns: counting columns from the start of a huge line for every node takes hours.
     let bytes = node.referenced.span().byte_offset().and_then(|offset| usize::try_from(offset).ok());
     bytes.unwrap_or_else(|| {
         let line = usize::try_from(node.referenced.line()).unwrap_or(1);
@@ -107,8 +108,8 @@ fn reader_options() -> Options {
     }
 }
 
-/// The document's outline with places; scalars keep none of their content.
-enum Node {
+/// The document's structure with positions, without the content of scalars.
+enum YamlNode {
     Scalar,
     Sequence(Vec<Spanned<Self>>),
     Mapping(Mapping),
@@ -116,11 +117,11 @@ enum Node {
 
 #[derive(Default)]
 struct Mapping {
-    members: Vec<(Spanned<String>, Spanned<Node>)>,
+    members: Vec<(Spanned<String>, Spanned<YamlNode>)>,
     by_name: HashMap<String, usize>,
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Outline)
     }
@@ -129,54 +130,54 @@ impl<'de> Deserialize<'de> for Node {
 struct Outline;
 
 impl<'de> Visitor<'de> for Outline {
-    type Value = Node;
+    type Value = YamlNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a YAML node")
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_unit<E>(self) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_none<E>(self) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_none<E>(self) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_bool<E>(self, _: bool) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_i64<E>(self, _: i64) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_u64<E>(self, _: u64) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_f64<E>(self, _: f64) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Node, E> {
-        Ok(Node::Scalar)
+    fn visit_str<E>(self, _: &str) -> Result<YamlNode, E> {
+        Ok(YamlNode::Scalar)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlNode, A::Error> {
         let mut sequence = Vec::new();
         while let Some(item) = items.next_element()? {
             sequence.push(item);
         }
-        Ok(Node::Sequence(sequence))
+        Ok(YamlNode::Sequence(sequence))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<YamlNode, A::Error> {
         let mut mapping = Mapping::default();
         while let Some((key, value)) = members.next_entry::<Spanned<String>, _>()? {
             mapping.by_name.insert(key.value.clone(), mapping.members.len());
             mapping.members.push((key, value));
         }
-        Ok(Node::Mapping(mapping))
+        Ok(YamlNode::Mapping(mapping))
     }
 }

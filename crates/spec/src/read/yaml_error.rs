@@ -1,4 +1,4 @@
-//! What the YAML library found wrong, in our own words and with a way out.
+//! Translates errors of the YAML library to messages with a remedy.
 
 use serde_saphyr::{Error, ExternalMessageSource, budget::BudgetBreach, granit_parser::ErrorKind};
 
@@ -15,22 +15,22 @@ pub(super) fn explain(text: &str, error: &Error) -> Finding {
         let line = usize::try_from(location.line()).unwrap_or(1);
         lines.char_offset(line, usize::try_from(location.column()).unwrap_or(1))
     });
-    let (message, remedy) = in_our_words(error);
+    let (message, remedy) = message_and_remedy(error);
     Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(Span::new(offset, offset))
 }
 
-/// Message and remedy. What the library says about syntax is kept; what it says about its options and types would
-/// send an author looking for something that a document does not have.
-fn in_our_words(error: &Error) -> (String, &'static str) {
+/// Returns message and remedy. Syntax messages of the library are kept. Messages about its options and Rust types are
+/// replaced, because a document has neither.
+fn message_and_remedy(error: &Error) -> (String, &'static str) {
     match error {
-        Error::AliasError { error, .. } => in_our_words(error.without_snippet()),
+        Error::AliasError { error, .. } => message_and_remedy(error.without_snippet()),
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             (format!("{DUPLICATE_KEY} `{}` in one mapping", key.escape_debug()), ONE_OF_TWO)
         }
         Error::DuplicateMappingKey { key: None, .. } => {
             (format!("{DUPLICATE_KEY} in one mapping"), ONE_OF_TWO)
         }
-        // Two keys that differ in YAML and are one text, as `1` and `"1"`; our own reader finds them.
+        // Keys that differ in YAML but are equal as strings, such as `1` and `"1"`; our own visitor finds them.
         Error::Message { msg, .. } if msg.starts_with(DUPLICATE_KEY) => {
             (format!("{msg} in one mapping"), ONE_OF_TWO)
         }
@@ -49,24 +49,24 @@ fn in_our_words(error: &Error) -> (String, &'static str) {
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. } => (MANY_ALIASES.into(), NO_ALIASES),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
-            ("an alias stands inside of what it stands for".into(), NO_ALIASES)
+            ("an alias is inside its own anchor".into(), NO_ALIASES)
         }
         Error::UnknownAnchor { .. } => (
             "an alias without its anchor".into(),
-            "define `&name` before `*name`; quote a text that begins with `*`",
+            "define `&name` before `*name`; quote a string that begins with `*`",
         ),
         Error::MergeKeyNotAllowed { .. } | Error::MergeValueNotMapOrSeqOfMaps { .. } => {
             ("merge key `<<` is not supported".into(), "write the merged keys out")
         }
         Error::NonFiniteFloat { value, .. } => (
             format!("`{}` is not a JSON number", value.escape_debug()),
-            "there is no NaN, no infinity and nothing beyond a double; quote it where a text is meant",
+            "NaN, infinity and numbers beyond a double are not supported; quote it if a string is meant",
         ),
-        // Only keys are read as text without asking what they are.
+        // Only keys are read as strings without checking their type.
         Error::NullIntoString { .. } | Error::Unexpected { expected: "string scalar", .. } => {
-            ("a key is not a text".into(), "keys are texts, as in JSON; quote the key")
+            ("a key is not a string".into(), "keys must be strings, as in JSON; quote the key")
         }
-        // The scanner has a limit of its own, above ours.
+        // The scanner has its own, higher limit.
         Error::ExternalMessage { source, .. } if is_too_deep(source) => too_deep(),
         other => (first_line(&other.to_string()), PLAIN_YAML),
     }
@@ -93,16 +93,16 @@ fn is_too_deep(source: &ExternalMessageSource) -> bool {
     matches!(source, ExternalMessageSource::Parser(error) if *error.kind() == ErrorKind::RecursionLimitExceeded)
 }
 
-/// Without the place, which the finding carries itself.
+/// Without the position, which the finding has.
 fn first_line(said: &str) -> String {
     said.lines().next().unwrap_or_default().split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 const ONE_OF_TWO: &str = "remove one of the two; readers disagree on which one counts";
-pub(super) const NO_TAGS: &str = "remove the tag; the types are those of JSON, and quotes make a text";
+pub(super) const NO_TAGS: &str = "remove the tag; types are those of JSON, and quotes make a string";
 const MANY_DOCUMENTS: &str = "more than one document in one file";
 const ONE_DOCUMENT: &str = "one file holds one document; several tools go into a bundle: {toolSpecs: [...]}";
-const MANY_ALIASES: &str = "more anchors and aliases than are followed";
+const MANY_ALIASES: &str = "too many anchors and aliases";
 const NO_ALIASES: &str = "write the values out";
 const PLAIN_YAML: &str =
     "write one YAML 1.2 document within the JSON data model: string keys, no tags, no merge keys";

@@ -1,15 +1,15 @@
-//! Finds the end of a YAML node on its first line. The parser says only where a node begins.
+//! Finds the end of a YAML node on its first line. The parser reports only where a node begins.
 
 /// The kind and context of a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct NodeShape {
-    /// A text, number or the like; otherwise a list or a map.
+    /// A string, number or similar; otherwise a list or map.
     pub is_scalar: bool,
     /// Inside of `[…]` or `{…}`, where `,` and brackets end a plain text.
     pub in_flow: bool,
 }
 
-/// The length of the node, given its line from where the node begins.
+/// The length of the node, given its line from the start of the node.
 pub(super) fn length(line: &str, shape: NodeShape) -> usize {
     let near = line.char_indices().take(MOST);
     let found = match line.chars().next() {
@@ -27,7 +27,7 @@ fn quoted(line: &str, quote: char) -> Option<usize> {
     while let Some((at, letter)) = letters.next() {
         match letter {
             '\\' if quote == '"' => drop(letters.next()),
-            // Two single quotes stand for one.
+            // Two single quotes are an escaped quote.
             '\'' if quote == '\'' && letters.next_if(|(_, next)| *next == '\'').is_some() => {}
             other if other == quote => return Some(at + 1),
             _ => {}
@@ -42,7 +42,7 @@ fn bracketed(letters: impl Iterator<Item = (usize, char)>) -> Option<usize> {
     for (at, letter) in letters {
         match (inside, letter) {
             (Some(quote), _) if letter == quote && !(quote == '"' && before == '\\') => inside = None,
-            // Within a plain text a quote is a letter as any other.
+            // Inside plain text a quote is an ordinary character.
             (None, '"' | '\'') if matches!(before, ' ' | ',' | '[' | '{' | ':') => inside = Some(letter),
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => {
@@ -58,7 +58,7 @@ fn bracketed(letters: impl Iterator<Item = (usize, char)>) -> Option<usize> {
     None
 }
 
-/// Up to a comment, the colon of a key, or what ends a text in brackets.
+/// Up to a comment, the colon of a key, or the end of text in brackets.
 fn plain(line: &str, in_flow: bool) -> usize {
     let bytes = line.as_bytes();
     let is_gap =
@@ -78,7 +78,7 @@ fn without_comment(line: &str) -> usize {
     line.get(..comment.unwrap_or(line.len())).unwrap_or(line).trim_end().len()
 }
 
-/// Bytes or characters that are looked at: a line can have megabytes, and many nodes.
+/// The maximum number of bytes or characters to scan: a line can have megabytes and many nodes.
 const MOST: usize = 512;
 
 #[cfg(test)]

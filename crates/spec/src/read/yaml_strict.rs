@@ -1,12 +1,12 @@
-//! What the YAML library takes and JSON has no word for: tags, and numbers that another reader would take for others.
+//! Rejects YAML that JSON cannot express or that other readers understand differently: tags and ambiguous numbers.
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 
 use crate::{Code, Finding, Pointer, Span};
 
-/// The first such place in a text that has been parsed, and is therefore bounded.
+/// The first such position in a text that is already parsed and therefore bounded.
 pub(super) fn refusal(text: &str) -> Option<Finding> {
-    // Nearly every document ends here; the others are gone through once more.
+    // A quick test; nearly every document ends here.
     if !text.contains('!') && !has_odd_digits(text.as_bytes()) {
         return None;
     }
@@ -27,14 +27,14 @@ fn problem(event: &Event<'_>) -> Option<(String, &'static str)> {
             super::yaml_error::NO_TAGS,
         )),
         Event::Scalar(written, ScalarStyle::Plain, ..) if is_ambiguous(written) => Some((
-            format!("`{}` is another number, or none, to other readers", written.escape_debug()),
-            "write a number as JSON does: decimal, without leading zeros and underscores; quote a text",
+            format!("`{}` is read differently by other YAML readers", written.escape_debug()),
+            "write a number as JSON does: decimal, without leading zeros and underscores; quote it if a string is meant",
         )),
         _ => None,
     }
 }
 
-/// `0777` is 777 or 511, `0b11` and `1_000` are numbers or texts, all by the version of YAML.
+/// Depending on the YAML version, `0777` is 777 or 511, and `0b11` and `1_000` are numbers or strings.
 fn is_ambiguous(written: &str) -> bool {
     let digits = written.strip_prefix(['+', '-']).unwrap_or(written);
     if let Some(rest) = digits.strip_prefix("0b").or_else(|| digits.strip_prefix("0o")) {
@@ -56,7 +56,7 @@ fn has_leading_zero(mantissa: &str) -> bool {
     mantissa.strip_prefix('0').is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
-/// Whether `is_ambiguous` can be true of anything in here.
+/// Whether `is_ambiguous` can be true for any part of the text.
 fn has_odd_digits(text: &[u8]) -> bool {
     text.windows(2).any(|pair| match pair {
         [b'0', b'0'..=b'9' | b'b' | b'o'] => true,

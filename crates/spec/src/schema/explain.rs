@@ -1,4 +1,4 @@
-//! What a violation of the schema means to the author of the document.
+//! Explains schema violations to the author of a document.
 
 use jsonschema::{
     ValidationError,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::Schema;
 use crate::{Code, Finding, Pointer};
 
-/// One violation; an object with several unknown keys yields a finding for each.
+/// Explains one violation. An object with several unknown keys yields one finding per key.
 pub(crate) fn explain(schema: Schema, error: &ValidationError<'_>) -> Vec<Finding> {
     let at = Pointer::new(error.instance_path().as_str());
     if let Kind::AdditionalProperties { unexpected } = error.kind() {
@@ -26,7 +26,7 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
         Kind::Required { property } => match property.as_str().unwrap_or_default() {
             "testValue" => (
                 "`testValue` is missing on a required parameter".into(),
-                "write the text that the test run shall use".into(),
+                "write the value that the test run uses".into(),
             ),
             name => (format!("`{name}` is missing"), format!("add `{name}`")),
         },
@@ -77,7 +77,7 @@ fn words(error: &ValidationError<'_>) -> (String, String) {
     }
 }
 
-/// Null is left out: it means the same as leaving the field away, which nobody needs to be told.
+/// Omits null: it means the same as an absent field.
 pub(super) fn expected_types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => with_article(&one.to_string()),
@@ -105,7 +105,7 @@ fn unknown_key(at: &Pointer, key: &str, known: &[&str]) -> Finding {
     Finding::new(Code::SpecParse, at.key(key), format!("unknown key `{}`", shorten(key, 40)), remedy).at_key()
 }
 
-/// The properties that the violated part of the schema knows, found by its own path.
+/// The known properties at the violated part of the schema.
 fn known_keys(schema: Schema, error: &ValidationError<'_>) -> Vec<&'static str> {
     let path = error.schema_path().as_str();
     let holder = path.strip_suffix("/additionalProperties").unwrap_or(path);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn violations_name_the_place_and_the_remedy() {
+    fn violations_have_position_and_remedy() {
         check(&json!({}), &[]);
         check(
             &json!({ "sandboxOverrides": { "fileread": true, "network": 1 }, "tags": ["a", "b", "c"] }),
@@ -177,7 +177,7 @@ mod tests {
             &json!({ "params": [{ "name": "a", "required": true, "type": "TEXT" }], "draft": "no" }),
             &[
                 "/draft \"no\" where a boolean is expected / write `true` or `false`",
-                "/params/0 `testValue` is missing on a required parameter / write the text that the test run shall use",
+                "/params/0 `testValue` is missing on a required parameter / write the value that the test run uses",
                 "/params/0/type \"TEXT\" is none of the known values / write one of \"STRING\", \"INTEGER\", \"NUMBER\", \"BOOLEAN\", \"OBJECT\", \"ARRAY\"",
             ],
         );

@@ -1,23 +1,23 @@
-//! What is wrong with a value, in words for a model that is to send a better one?
+//! Explains schema violations of a value to the model that sent it.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use super::explain::{describe, expected_types, shorten};
 
-/// One thing that is wrong with a value.
+/// One problem of a value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
     /// A JSON pointer into the value; empty for the value itself.
     pub at: String,
     pub expected: String,
     pub came: String,
-    /// The same for those who may not see the value: which rule of the schema is broken, in the schema's words alone, and the
-    /// type of what came. Names of members are a part of the value as well, so the place is one in the schema.
+    /// The message for readers who may not see the value: the violated schema rule and the type of the value. Member
+    /// names belong to the value too, so the position is one in the schema.
     pub without_value: String,
 }
 
-/// `schema` is the whole schema, for the examples beside a pattern.
+/// `schema` is the whole schema, for the examples next to a pattern.
 pub(super) fn of(error: &ValidationError<'_>, schema: Option<&Value>) -> Violation {
     let at = shorten(error.instance_path().as_str(), 200);
     let (expected, came) = words(error, schema);
@@ -27,14 +27,14 @@ pub(super) fn of(error: &ValidationError<'_>, schema: Option<&Value>) -> Violati
     };
     let rule = shorten(error.schema_path().as_str(), 200);
     let without_value = match &expected {
-        Some(expected) => format!("`{rule}`: expected {}, came {type_of_it}", shorten(expected, 300)),
-        None => format!("`{rule}` does not hold, came {type_of_it}"),
+        Some(expected) => format!("`{rule}`: expected {}, got {type_of_it}", shorten(expected, 300)),
+        None => format!("`{rule}` is violated, got {type_of_it}"),
     };
     let expected = expected.unwrap_or_else(|| error.masked().to_string());
     Violation { at, expected: shorten(&expected, 300), came: shorten(&came, 120), without_value }
 }
 
-/// What is expected, where the schema's words alone can say it, and what came.
+/// The expectation, if it can be stated without the value, and a description of the value.
 fn words(error: &ValidationError<'_>, schema: Option<&Value>) -> (Option<String>, String) {
     let instance = error.instance();
     let came = || describe(instance);
@@ -64,13 +64,13 @@ fn words(error: &ValidationError<'_>, schema: Option<&Value>) -> (Option<String>
         Kind::Pattern { .. } => (allowed_text(error, schema), came()),
         Kind::Format { format } => (format!("text in the format `{format}`"), came()),
         Kind::UniqueItems => ("entries that are all different".to_owned(), "one of them twice".to_owned()),
-        // What the library says of the rest may name members of the value.
+        // Other messages of the library may name members of the value.
         _ => return (None, came()),
     };
     (Some(expected), came)
 }
 
-/// Says in words what a pattern allows: few people and models read regular expressions.
+/// Explains a pattern by the examples next to it, because few people and models read regular expressions.
 fn allowed_text(error: &ValidationError<'_>, schema: Option<&Value>) -> String {
     let rule = error.schema_path().as_str();
     let beside = rule.strip_suffix("/pattern").and_then(|node| schema?.pointer(node));
@@ -128,25 +128,25 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_can_be_told_without_the_value() {
+    fn violation_message_without_value() {
         let fields = json!({ "mail": { "type": "integer" }, "name": { "maxLength": 2 } });
         let schema = json!({ "properties": fields, "required": ["mail"], "additionalProperties": false });
         let mail = "ann@example.org";
         check(
             &schema,
             &json!({ "mail": mail }),
-            "`/properties/mail/type`: expected an integer, came a string",
+            "`/properties/mail/type`: expected an integer, got a string",
         );
         check(
             &schema,
             &json!({ "mail": 1, "name": mail }),
-            "`/properties/name/maxLength`: expected at most 2 characters, came a string",
+            "`/properties/name/maxLength`: expected at most 2 characters, got a string",
         );
-        check(&schema, &json!({}), "`/required`: expected `mail`, came nothing");
+        check(&schema, &json!({}), "`/required`: expected `mail`, got nothing");
         check(
             &schema,
             &json!({ "mail": 1, mail: 2 }),
-            "`/additionalProperties`: expected no other members than those declared, came an object",
+            "`/additionalProperties`: expected no other members than those declared, got an object",
         );
     }
 
@@ -159,37 +159,37 @@ mod tests {
         check(
             &schema,
             &json!({ "branch": "-p" }),
-            "`/properties/branch/pattern`: expected text such as `main` or `dev`, came a string",
+            "`/properties/branch/pattern`: expected text such as `main` or `dev`, got a string",
         );
         check(
             &schema,
             &json!({ "tag": "-p" }),
-            "`/properties/tag/pattern`: expected text in the form that the description of this argument states, came a string",
+            "`/properties/tag/pattern`: expected text in the form that the description of this argument states, got a string",
         );
     }
 
-    /// The library's own words name them.
+    /// Messages of the library name members.
     #[test]
-    fn names_of_members_are_a_part_of_the_value() {
+    fn message_without_value_names_no_members() {
         let value = json!({ "ann@example.org": true });
         check(
             &json!({ "additionalProperties": { "type": "integer" } }),
             &value,
-            "`/additionalProperties/type`: expected an integer, came a boolean",
+            "`/additionalProperties/type`: expected an integer, got a boolean",
         );
         for (schema, expect) in [
             (
                 json!({ "unevaluatedProperties": false }),
-                "`/unevaluatedProperties` does not hold, came an object",
+                "`/unevaluatedProperties` is violated, got an object",
             ),
             (
                 json!({ "propertyNames": { "maxLength": 2 } }),
-                "`/propertyNames/maxLength` does not hold, came an object",
+                "`/propertyNames/maxLength` is violated, got an object",
             ),
-            (json!({ "not": { "type": "object" } }), "`/not` does not hold, came an object"),
+            (json!({ "not": { "type": "object" } }), "`/not` is violated, got an object"),
             (
                 json!({ "patternProperties": { "@": false } }),
-                "`/patternProperties/@` does not hold, came a boolean",
+                "`/patternProperties/@` is violated, got a boolean",
             ),
         ] {
             check(&schema, &value, expect);

@@ -125,7 +125,7 @@ fn a_host_that_is_none_is_refused_twice() {
     };
     testing::refused(
         &network("allowedHosts: ['\u{430}.org']"),
-        "/x-toolgate-capability/network/allowedHosts/0: a host is written in ASCII; use its `xn--` form",
+        "/x-toolgate-capability/network/allowedHosts/0: a host must be ASCII; use its `xn--` form",
     );
     let refused = |change: fn(&mut ToolSpec, Vec<String>)| {
         let mut spec = testing::spec(&network("allowedHosts: [a.org]"));
@@ -133,7 +133,7 @@ fn a_host_that_is_none_is_refused_twice() {
         let findings = resolve(&spec, &PolicySet::shipped().unwrap(), None).unwrap_err();
         findings.iter().map(|finding| format!("{}: {}", finding.at, finding.message)).collect::<Vec<_>>()
     };
-    let ascii = "a host is written in ASCII; use its `xn--` form";
+    let ascii = "a host must be ASCII; use its `xn--` form";
     assert_eq!(
         refused(|spec, hosts| spec.governance.capability.network.allowed_hosts = Some(hosts)),
         [format!("/x-toolgate-capability/network/allowedHosts/1: {ascii}")]

@@ -1,15 +1,15 @@
-//! The capability block: patterns that compile, hosts and names that are some, settings that have an effect.
+//! Checks the capability block: patterns compile, hosts and names are valid, settings have an effect.
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::{environment, regular_expression, report::Report};
+use super::{environment, regular_expression, report::ManifestReport};
 use crate::{
     Finding, HostPattern, Pointer,
     model::{Body, EnvironmentMode, Handler, NetworkAccess, ToolSpec},
 };
 
-pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, report: &mut ManifestReport<'_>) {
     let at = report.block("capability");
     if report.at(&at).is_none() {
         return;
@@ -20,13 +20,13 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     data(spec, &at.key("data"), report);
 }
 
-/// The values of a block that stands outside a document, as shipped defaults and an operator's overrides do. Whether
-/// a setting has an effect there depends on what it is laid over.
-pub(crate) fn check_alone(block: &Map<String, Value>, findings: &mut Vec<Finding>) {
-    values(&Pointer::root(), &mut Report::new(block, findings));
+/// Checks the values of a block outside a document: shipped defaults and operator overrides. Whether a setting has an
+/// effect there depends on the tool, so that is not checked.
+pub(crate) fn check_standalone(block: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    values(&Pointer::root(), &mut ManifestReport::new(block, findings));
 }
 
-fn values(at: &Pointer, report: &mut Report<'_>) {
+fn values(at: &Pointer, report: &mut ManifestReport<'_>) {
     let dangers = at.key("approval").key("dangerPatterns");
     for list in [&dangers, &at.key("audit").key("redactPatterns")] {
         for (at, text) in report.texts(list) {
@@ -44,7 +44,7 @@ fn values(at: &Pointer, report: &mut Report<'_>) {
     for list in [network_at.key("allowedHosts"), network_at.key("blockedHosts")] {
         for (at, host) in report.texts(&list) {
             if let Err(why) = HostPattern::parse(host) {
-                report.say(
+                report.add(
                     &at,
                     why,
                     "write `api.example.com`, `api.example.com:8443`, `*.example.com`, `docs.*`, an IP address, or `*`",
@@ -54,7 +54,7 @@ fn values(at: &Pointer, report: &mut Report<'_>) {
     }
     for (at, name) in report.texts(&at.key("execution").key("allowedEnvVars")) {
         if !environment::is_name(name) {
-            report.say(
+            report.add(
                 &at,
                 format!("`{}` is not an environment variable", name.escape_debug()),
                 "use letters, digits and `_`, not beginning with a digit; there are no wildcards",
@@ -63,18 +63,18 @@ fn values(at: &Pointer, report: &mut Report<'_>) {
     }
 }
 
-fn pattern(text: &str, at: &Pointer, report: &mut Report<'_>) {
+fn pattern(text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
     if let Some(why) = regular_expression::refuse(text) {
-        report.say(
+        report.add(
             at,
-            format!("not a regular expression that is understood: {why}"),
+            format!("unsupported regular expression: {why}"),
             "patterns are linear: no look-around and no backreferences; `(?i)` ignores letter case",
         );
     }
 }
 
-/// A pattern that does not do what its author thinks is found when it is loaded, and not when it was needed.
-fn examples(text: &str, entry: &Value, at: &Pointer, report: &mut Report<'_>) {
+/// Runs the examples when the document is loaded, so a wrong pattern is found before it is needed.
+fn examples(text: &str, entry: &Value, at: &Pointer, report: &mut ManifestReport<'_>) {
     let Ok(pattern) = Regex::new(text) else { return };
     for (key, expected) in [("hits", true), ("misses", false)] {
         let examples = entry.get(key).and_then(Value::as_array);
@@ -82,7 +82,7 @@ fn examples(text: &str, entry: &Value, at: &Pointer, report: &mut Report<'_>) {
             let Some(example) = example.as_str() else { continue };
             if pattern.is_match(example) != expected {
                 let does = if expected { "does not match" } else { "matches" };
-                report.say(
+                report.add(
                     &at.key(key).index(index),
                     format!("`{text}` {does} `{}`", example.escape_debug()),
                     "correct the pattern or the example",
@@ -92,11 +92,11 @@ fn examples(text: &str, entry: &Value, at: &Pointer, report: &mut Report<'_>) {
     }
 }
 
-/// The shorter of two limits always counts; a handler that asks for more than it can get says something untrue.
-pub(super) fn timeouts_agree(handler_ms: u64, at: &Pointer, report: &mut Report<'_>) {
+/// Rejects a handler timeout above the limit, because the shorter of the two always applies.
+pub(super) fn timeouts_agree(handler_ms: u64, at: &Pointer, report: &mut ManifestReport<'_>) {
     let limit = report.at(&Pointer::new("/capability/execution/timeout")).and_then(Value::as_u64);
     if let Some(limit) = limit.filter(|limit| *limit < handler_ms) {
-        report.say(
+        report.add(
             at,
             format!(
                 "the handler may take {handler_ms} ms, but `capability.execution.timeout` stops it at {limit}"
@@ -106,8 +106,8 @@ pub(super) fn timeouts_agree(handler_ms: u64, at: &Pointer, report: &mut Report<
     }
 }
 
-/// Settings that count with `access: limited` only. A shipped capability may bring that along.
-fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+/// Settings that need `access: limited`. A shipped capability may set that.
+fn network(spec: &ToolSpec, at: &Pointer, report: &mut ManifestReport<'_>) {
     let patch = &spec.governance.capability;
     let is_limited = match patch.network.access {
         Some(access) => access == NetworkAccess::Limited,
@@ -117,9 +117,9 @@ fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     let lists = patch.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
     for (key, is_given) in [("allowedHosts", lists), ("requireApprovalForUnknownHosts", asks)] {
         if is_given && !is_limited {
-            report.say_of_key(
+            report.add_at_key(
                 &at.key(key),
-                format!("`{key}` counts with `access: limited` only"),
+                format!("`{key}` has no effect without `access: limited`"),
                 "write `access: limited`, or remove it",
             );
         }
@@ -127,15 +127,15 @@ fn network(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
     let has_network = patch.network.access.is_some_and(|access| access != NetworkAccess::None);
     let is_command = matches!(spec.body, Body::Handler(Handler::Cli(_)));
     if patch.network.access_upgradeable.is_some() && (has_network || !is_command) {
-        report.say_of_key(
+        report.add_at_key(
             &at.key("accessUpgradeable"),
-            "`accessUpgradeable` counts for commands without a network only",
+            "`accessUpgradeable` has an effect only for commands without network access",
             "remove it, or write `access: none` for a command",
         );
     }
 }
 
-fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+fn execution(spec: &ToolSpec, at: &Pointer, report: &mut ManifestReport<'_>) {
     let execution = &spec.governance.capability.execution;
     let (mode_at, list_at) = (at.key("env"), at.key("allowedEnvVars"));
     let lists = execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty());
@@ -143,8 +143,9 @@ fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
         let asks = execution.env.is_some_and(|mode| mode != EnvironmentMode::Clean);
         for (place, key, is_given) in [(&mode_at, "env", asks), (&list_at, "allowedEnvVars", lists)] {
             if is_given {
-                let message = format!("`{key}` counts for commands only; JavaScript has no environment");
-                report.say_of_key(
+                let message =
+                    format!("`{key}` has an effect only for commands; JavaScript has no environment");
+                report.add_at_key(
                     place,
                     message,
                     "remove it; a static variable `${NAME}` reads one variable",
@@ -158,22 +159,22 @@ fn execution(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
         None => spec.governance.capability.may_inherit(),
     };
     if lists && !is_explicit {
-        report.say_of_key(
+        report.add_at_key(
             &list_at,
-            "`allowedEnvVars` counts with `env: explicit` only",
+            "`allowedEnvVars` has no effect without `env: explicit`",
             "write `env: explicit`, or remove it",
         );
     }
 }
 
-/// A tool that makes secrets may hand them out as they are; one that finds them may not.
-fn data(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+/// A tool that generates secrets may return them unredacted; one that reads secrets may not.
+fn data(spec: &ToolSpec, at: &Pointer, report: &mut ManifestReport<'_>) {
     let data = &spec.governance.capability.data;
     if data.sanitize_output == Some(false) && data.can_read_secrets == Some(true) {
-        report.say(
+        report.add(
             &at.key("sanitizeOutput"),
             "the tool can read secrets and its output is not redacted",
-            "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
+            "leave `sanitizeOutput` on, or set `canReadSecrets: false`",
         );
     }
 }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_without_effect_are_refused_where_they_are_stated() {
+    fn settings_without_effect_are_rejected() {
         let javascript = |capability: &str| {
             format!(
                 "{{name: t, codeType: Javascript, code: 'return 1;', x-toolgate-capability: {capability}}}"
@@ -206,7 +207,7 @@ mod tests {
         let upgradeable = at("network/accessUpgradeable");
         check(&javascript("{network: {access: none, accessUpgradeable: proxy}}"), &[&upgradeable]);
         check(&javascript("{execution: {env: clean, allowedEnvVars: []}, network: {access: none}}"), &[]);
-        // What shipped settings bring along for commands too is nobody's mistake.
+        // Shipped settings for commands are not the author's mistake.
         check(&javascript("{extends: bash}"), &[]);
         let command = |network: &str| {
             format!(

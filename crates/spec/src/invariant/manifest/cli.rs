@@ -1,17 +1,17 @@
-//! A command: a fixed program, arguments that stay arguments, values that are there when they are needed.
+//! Checks command handlers: a fixed program, separate arguments, and values that are present when needed.
 
 use serde_json::{Map, Value};
 
 use super::{
-    command::{self, Arguments},
+    command::{self, ArgumentAuthor},
     environment,
     interpreter::Interpreter,
-    possible::Possible,
+    line_states::LineStates,
     program_options::ProgramOptions,
     remote_shell::RemoteShell,
-    report::Report,
-    scope::{Scope, Shape},
-    templates::{self, Absent, ITEM, Place, Used, Whole},
+    report::ManifestReport,
+    scope::{TemplateScope, ValueShape},
+    templates::{self, Absent, ITEM, TemplateRules, Used, WholeValue},
 };
 use crate::{
     Pointer,
@@ -20,12 +20,12 @@ use crate::{
     path_pattern::PathPattern,
 };
 
-pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     if !cli.command.is_empty()
-        && !is_meant_shell(cli, report)
-        && let Some((message, remedy)) = command::refuse(&cli.command, Arguments::Filled)
+        && !is_explicit_shell(cli, report)
+        && let Some((message, remedy)) = command::refuse(&cli.command, ArgumentAuthor::Filled)
     {
-        report.say(&at.key("command"), message, remedy);
+        report.add(&at.key("command"), message, remedy);
     }
     let used = &mut Used::default();
     let mut watchers = Watchers::of_family(&command::family(&cli.command));
@@ -35,7 +35,7 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
         watchers.group(group, &group_at, report);
     }
     if let Some(stdin) = &cli.stdin {
-        let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
+        let place = TemplateRules { absent: Absent::LeftOut, whole: WholeValue::Text, item_of: None };
         templates::check(stdin, &at.key("stdin"), place, scope, used, report);
         if templates::chosen_by_caller(stdin, scope).next().is_some() {
             watchers.stdin(&at.key("stdin"), report);
@@ -43,7 +43,7 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
     }
     let env_at = at.key("env");
     for variable in &cli.env {
-        let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
+        let place = TemplateRules { absent: Absent::LeftOut, whole: WholeValue::Text, item_of: None };
         templates::check(&variable.value, &env_at.key(&variable.name), place, scope, used, report);
     }
     environment::check(&cli.env, &env_at, scope, report);
@@ -53,19 +53,19 @@ pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &Scope, report: &mut 
     used.report_unused(scope, report);
 }
 
-/// A shell runs what the agent writes. Whoever wants that says so with the shipped settings for it, where a person is
-/// asked and a container is the wall, and loosens neither of the two in the document.
-fn is_meant_shell(cli: &CliHandler, report: &Report<'_>) -> bool {
+/// Whether the author explicitly allows a shell, which runs whatever the agent writes. That requires the shipped
+/// `bash` settings, with approval and a container, and no override that weakens either.
+fn is_explicit_shell(cli: &CliHandler, report: &ManifestReport<'_>) -> bool {
     let value = |at: &str| report.at(&Pointer::new(at)).filter(|value| !value.is_null());
     let text = |at: &str| value(at).and_then(Value::as_str);
-    // The older word and the switch of its own take the question away as surely as the level does.
+    // The older `policy.approval` and the separate switch can disable approval as well.
     let asks = ["/capability/approval/level", "/policy/approval"]
         .into_iter()
         .all(|at| matches!(text(at), None | Some("ask" | "always")))
         && text("/humanInTheLoop/mode") != Some("DISABLED")
         && value("/capability/approval/trustAfterApproval") != Some(&Value::Bool(true));
-    let is_walled = matches!(text("/capability/execution/sandbox"), None | Some("container"));
-    let has_settings = text("/capability/extends") == Some("bash") && asks && is_walled;
+    let is_isolated = matches!(text("/capability/execution/sandbox"), None | Some("container"));
+    let has_settings = text("/capability/extends") == Some("bash") && asks && is_isolated;
     let [ArgumentGroup::One(flag), ArgumentGroup::One(script)] = cli.args.as_slice() else { return false };
     has_settings
         && matches!(cli.command.as_str(), "bash" | "/bin/bash" | "/usr/bin/bash")
@@ -74,11 +74,11 @@ fn is_meant_shell(cli: &CliHandler, report: &Report<'_>) -> bool {
         && cli.stdin.is_none()
 }
 
-/// Why the file that a command leads to must not be run, where it goes by another name than the command does: a link
-/// `lister` to a shell is a shell.
+/// Rejects a command whose file has another name than the command: a symlink `lister` to a shell is a shell. Returns
+/// the reason.
 pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     let (given, found) = (command::family(&cli.command), command::family(file_name));
-    // One file with many programs in it is the one that it is called by.
+    // A multi-call binary acts as the program it is called by.
     let is_chosen_by_name = MANY_IN_ONE.iter().any(|many| found == *many && !given.starts_with(*many));
     if given == found || is_chosen_by_name {
         return None;
@@ -88,7 +88,7 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     }
     let mut watchers = Watchers::of_family(&found);
     let (document, mut findings) = (Map::new(), Vec::new());
-    let report = &mut Report::new(&document, &mut findings);
+    let report = &mut ManifestReport::new(&document, &mut findings);
     let at = Pointer::root();
     for group in &cli.args {
         watchers.group(group, &at, report);
@@ -101,23 +101,23 @@ pub fn refuse_file(cli: &CliHandler, file_name: &str) -> Option<String> {
     Some(format!("{what} would run what the caller writes; {}", first.remedy))
 }
 
-/// Whoever knows how the program would run what a caller writes.
+/// Checks that know how a program would execute caller text.
 struct Watchers {
-    interpreter: Option<Possible<Interpreter>>,
-    options: Option<Possible<ProgramOptions>>,
-    remote: Option<Possible<RemoteShell>>,
+    interpreter: Option<LineStates<Interpreter>>,
+    options: Option<LineStates<ProgramOptions>>,
+    remote: Option<LineStates<RemoteShell>>,
 }
 
 impl Watchers {
     fn of_family(family: &str) -> Self {
         Self {
-            interpreter: Interpreter::of_family(family).map(Possible::new),
-            options: ProgramOptions::of_family(family).map(Possible::new),
-            remote: RemoteShell::of_family(family).map(Possible::new),
+            interpreter: Interpreter::of_family(family).map(LineStates::new),
+            options: ProgramOptions::of_family(family).map(LineStates::new),
+            remote: RemoteShell::of_family(family).map(LineStates::new),
         }
     }
 
-    fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
+    fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut ManifestReport<'_>) {
         if let Some(interpreter) = &mut self.interpreter {
             interpreter.group(group, at, report);
         }
@@ -129,8 +129,8 @@ impl Watchers {
         }
     }
 
-    /// A caller writes something of what is sent to it.
-    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+    /// The caller fills in a part of standard input.
+    fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
         if let Some(interpreter) = &self.interpreter {
             interpreter.stdin(at, report);
         }
@@ -143,7 +143,13 @@ impl Watchers {
     }
 }
 
-fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, report: &mut Report<'_>) {
+fn group(
+    group: &ArgumentGroup,
+    at: &Pointer,
+    scope: &TemplateScope,
+    used: &mut Used,
+    report: &mut ManifestReport<'_>,
+) {
     match group {
         ArgumentGroup::One(one) => {
             argument(one, at, Absent::Refused { guarded: None }, None, scope, used, report);
@@ -168,9 +174,9 @@ fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, re
                 argument(one, &at.key("args").index(index), absent, Some(param), scope, used, report);
             }
             if !args.iter().any(|one| one.template.names().any(|name| name == ITEM)) {
-                report.say(
+                report.add(
                     &at.key("args"),
-                    "nothing in here uses `{item}`",
+                    "no argument of this `each` uses `{item}`",
                     "put `{item}` where an element belongs",
                 );
             }
@@ -178,20 +184,20 @@ fn group(group: &ArgumentGroup, at: &Pointer, scope: &Scope, used: &mut Used, re
     }
 }
 
-fn each(param: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+fn each(param: &str, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     match scope.variable(param) {
         None => no_such_parameter(param, at, scope, report),
-        Some(variable) if variable.shape != Shape::Array => {
-            report.say(at, format!("`{param}` is not an ARRAY"), "use `when`, or make it an ARRAY");
+        Some(variable) if variable.shape != ValueShape::Array => {
+            report.add(at, format!("`{param}` is not an ARRAY"), "use `when`, or make it an ARRAY");
         }
-        Some(variable) if !variable.has_plain_items => report.say(
+        Some(variable) if !variable.has_plain_items => report.add(
             at,
-            format!("the elements of `{param}` are of no certain type, or no plain values"),
+            format!("the elements of `{param}` have no declared type, or are not plain values"),
             "give its `items` one plain `type` in `input`",
         ),
-        Some(_) if scope.variable(ITEM).is_some() => report.say(
+        Some(_) if scope.variable(ITEM).is_some() => report.add(
             at,
-            "a parameter is called `item`, which inside `each` is the element",
+            "a parameter is named `item`, which is reserved for the element inside `each`",
             "rename the parameter",
         ),
         Some(_) => {}
@@ -203,15 +209,22 @@ fn argument(
     at: &Pointer,
     absent: Absent<'_>,
     item_of: Option<&str>,
-    scope: &Scope,
+    scope: &TemplateScope,
     used: &mut Used,
-    report: &mut Report<'_>,
+    report: &mut ManifestReport<'_>,
 ) {
     let template = &argument.template;
     let text_at = report.text_of(at);
-    templates::check(template, &text_at, Place { absent, whole: Whole::Text, item_of }, scope, used, report);
+    templates::check(
+        template,
+        &text_at,
+        TemplateRules { absent, whole: WholeValue::Text, item_of },
+        scope,
+        used,
+        report,
+    );
     if templates::has_secret(template, scope) {
-        report.say(
+        report.add(
             &text_at,
             "a secret in an argument can be read by every process on the machine",
             "pass it in `env` or `stdin`",
@@ -220,22 +233,22 @@ fn argument(
     if let [ArgPart::Literal(start), ArgPart::Variable(name), ..] = template.parts()
         && chooses_option(start)
     {
-        report.say(
+        report.add(
             &text_at,
-            format!("`{name}` would choose the option, not its value"),
+            format!("`{name}` would let the caller choose the option, not its value"),
             "write the option out: `--name={value}`, or as two arguments",
         );
     }
     if argument.may_be_option && !may_carry_option(template.parts()) {
-        report.say(
+        report.add(
             &at.key("allowOption"),
-            "`allowOption` has no meaning here",
-            "it belongs to a `value` that is `{param}`, `name={param}` or `-n{param}`",
+            "`allowOption` has no effect here",
+            "use it with a `value` that is `{param}`, `name={param}` or `-n{param}`",
         );
     }
 }
 
-/// `-{x}` and `--{x}` are options of the caller's choice, and so is `--upload{x}` with `-pack=…`.
+/// `-{x}` and `--{x}` let the caller choose the option; so does `--upload{x}` with `-pack=…`.
 fn chooses_option(start: &str) -> bool {
     start == "-" || (start.starts_with("--") && !start.contains('='))
 }
@@ -243,7 +256,7 @@ fn chooses_option(start: &str) -> bool {
 fn may_carry_option(parts: &[ArgPart]) -> bool {
     match parts {
         [ArgPart::Variable(_)] => true,
-        // Glued to a letter of which only the author knows that it takes a value.
+        // After a letter, only the author knows whether that option takes a value.
         [ArgPart::Literal(start), ArgPart::Variable(_)] => {
             start.ends_with('=') || (start.starts_with('-') && !start.starts_with("--"))
         }
@@ -251,25 +264,25 @@ fn may_carry_option(parts: &[ArgPart]) -> bool {
     }
 }
 
-fn no_such_parameter(name: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+fn no_such_parameter(name: &str, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let remedy = crate::similar::remedy(name, scope.variable_names(), "name one of the parameters");
-    report.say(at, format!("`{}` names no parameter", name.escape_debug()), remedy);
+    report.add(at, format!("`{}` is not a parameter", name.escape_debug()), remedy);
 }
 
-fn folder(cwd: &str, at: &Pointer, report: &mut Report<'_>) {
+fn folder(cwd: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
     let problem = match PathPattern::parse(cwd) {
         Err(why) => Some(why),
-        Ok(_) if cwd.contains('*') => Some("a working folder is one folder, without `*`".into()),
+        Ok(_) if cwd.contains('*') => Some("the working directory must be one directory, without `*`".into()),
         Ok(_) => None,
     };
     if let Some(why) = problem {
-        report.say(
+        report.add(
             at,
             why,
-            "write an absolute path, or one below `$WORKSPACE` or `$HOME`; nothing is filled in",
+            "write an absolute path, or one below `$WORKSPACE` or `$HOME`; templates are not expanded here",
         );
     }
 }
 
-/// Files that hold many programs.
+/// Multi-call binaries.
 const MANY_IN_ONE: [&str; 2] = ["busybox", "toybox"];

@@ -1,21 +1,21 @@
-//! Which program runs? One the author fixed, that does not itself run what it is told to.
+//! Checks the program of a command: fixed by the author, and not a program that runs other programs.
 
 mod target;
 
-/// Who writes the arguments?
+/// Who writes the arguments.
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Arguments {
-    /// Callers fill some of them in.
+pub(super) enum ArgumentAuthor {
+    /// Callers fill in some of them.
     Filled,
-    /// The author wrote all of them, as for an upstream server.
+    /// The author writes all of them, as for an upstream server.
     Literal,
 }
 
-/// Why a command cannot be run, and what to do instead.
-pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'static str)> {
+/// Returns why a command is rejected, and the remedy.
+pub(super) fn refuse(command: &str, arguments: ArgumentAuthor) -> Option<(String, &'static str)> {
     let form = "write an absolute path such as `/usr/bin/git`, or a bare name such as `git`";
     if command.contains(['{', '}', '$']) {
-        return Some(("the command is fixed; nothing is filled in".into(), form));
+        return Some(("the command must be literal; templates are not expanded here".into(), form));
     }
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '@' | '/');
     if let Some(bad) = command.chars().find(|c| !is_allowed(*c)) {
@@ -23,7 +23,7 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
         let message = if bad.is_whitespace() {
             format!("the command contains a space (`{shown}`); there is no shell to split it")
         } else {
-            format!("`{shown}` has no place in a command; there is no shell to read it")
+            format!("`{shown}` is not allowed in a command; there is no shell")
         };
         return Some((message, "write the program alone; its arguments go into `args`"));
     }
@@ -32,10 +32,10 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     }
     if let Some(below) = command.strip_prefix('/') {
         if below.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Some(("the path is not in its plain form".into(), form));
+            return Some(("the path is not normalized".into(), form));
         }
         if let Some(folder) = OPEN_FOLDERS.iter().find(|folder| command.starts_with(*folder)) {
-            let message = format!("what lies in `{folder}` can be replaced by others");
+            let message = format!("other users can replace files in `{folder}`");
             return Some((message, "install the program where only the operator can write"));
         }
     } else if command.contains('/') {
@@ -43,8 +43,8 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     }
     if starts_others(command) {
         let why = match arguments {
-            Arguments::Filled => "it would run what the agent writes",
-            Arguments::Literal => "it would hide what runs",
+            ArgumentAuthor::Filled => "it would run what the agent writes",
+            ArgumentAuthor::Literal => "it would hide what runs",
         };
         return Some((
             format!("`{command}` starts other programs: {why}"),
@@ -54,19 +54,19 @@ pub(super) fn refuse(command: &str, arguments: Arguments) -> Option<(String, &'s
     None
 }
 
-/// Does the program run what it is told to run? A loader of shared objects does, under a name of its architecture.
+/// Whether the program runs other programs. A dynamic loader does, under an architecture-specific name.
 pub fn starts_others(command: &str) -> bool {
     let program = family(command);
     let is_loader = program == "ld.so"
         || program.starts_with("ld-linux")
         || program.starts_with("ld-musl")
         || (program.starts_with("ld-") && program.contains(".so"));
-    // `bash5.2-dbg`, and not `sh2ju`.
+    // Matches `bash5.2-dbg`, but not `sh2ju`.
     let is_launcher = |name: &&str| program == **name || (is_build(&program, name) && program.contains('-'));
     is_loader || LAUNCHERS.iter().any(is_launcher)
 }
 
-/// `python3.12-dbg` and `perl5.36-x86_64-linux-gnu`: the name, and a version of it.
+/// `python3.12-dbg` and `perl5.36-x86_64-linux-gnu`: the name and a version.
 pub(super) fn is_build(family: &str, name: &str) -> bool {
     family.strip_prefix(name).is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
 }
@@ -242,7 +242,7 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, expect: Option<&str>) {
-        let why = refuse(command, Arguments::Filled).map(|(message, _)| message);
+        let why = refuse(command, ArgumentAuthor::Filled).map(|(message, _)| message);
         match (why, expect) {
             (None, None) => {}
             (Some(why), Some(part)) if why.contains(part) => {}
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_a_plain_name_or_path() {
+    fn command_must_be_a_plain_name_or_path() {
         for good in [
             "git",
             "/usr/bin/git",
@@ -266,10 +266,10 @@ mod tests {
         }
         check("git log", Some("space"));
         check("git\u{a0}log", Some("space"));
-        check("git\u{200b}", Some("no place"));
-        check("git;id", Some("no place"));
-        check("g\u{456}t", Some("no place"));
-        check("{cmd}", Some("fixed"));
+        check("git\u{200b}", Some("not allowed"));
+        check("git;id", Some("not allowed"));
+        check("g\u{456}t", Some("not allowed"));
+        check("{cmd}", Some("literal"));
         check("$HOME/bin/x", Some("fixed"));
         check("./x", Some("relative"));
         check("bin/x", Some("relative"));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_other_programs_is_refused_under_every_spelling() {
+    fn programs_that_start_others_are_rejected_in_every_spelling() {
         for command in [
             "sh",
             "/bin/sh",

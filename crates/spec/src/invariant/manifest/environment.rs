@@ -1,14 +1,19 @@
-//! Environment variables of a command: well-formed names, and none that decide what runs, chosen by a caller.
+//! Checks environment variables of a command: valid names, and no caller values for variables that decide what runs.
 
-use super::{report::Report, scope::Scope, templates};
+use super::{report::ManifestReport, scope::TemplateScope, templates};
 use crate::{Pointer, model::NamedTemplate};
 
-/// Names and, where a caller fills a value in, what the name would let them do.
-pub(super) fn check(env: &[NamedTemplate], at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+/// Checks names and, if a caller fills in a value, the effect of the variable.
+pub(super) fn check(
+    env: &[NamedTemplate],
+    at: &Pointer,
+    scope: &TemplateScope,
+    report: &mut ManifestReport<'_>,
+) {
     for variable in env {
         let at = at.key(&variable.name);
         if !is_upper_case_name(&variable.name) {
-            report.say_of_key(
+            report.add_at_key(
                 &at,
                 format!("`{}` is not an environment variable", variable.name.escape_debug()),
                 "use upper-case letters, digits and `_`, not beginning with a digit",
@@ -16,7 +21,7 @@ pub(super) fn check(env: &[NamedTemplate], at: &Pointer, scope: &Scope, report: 
         } else if let Some(chosen) = templates::chosen_by_caller(&variable.value, scope).next()
             && decides_what_runs(&variable.name)
         {
-            report.say(
+            report.add(
                 &at,
                 format!("`{chosen}` would let the caller choose what runs, through `{}`", variable.name),
                 "write the value out, or use a static variable",
@@ -34,7 +39,7 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Chosen by a caller: also what says where a program looks, and whom it trusts, and what it reads as options or settings.
+/// Whether a caller must not set the variable: it loads code, or sets search paths, trust or options of a program.
 pub fn decides_what_runs(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     loads_code(&name)
@@ -44,21 +49,21 @@ pub fn decides_what_runs(name: &str) -> bool {
         || names_settings_of_a_program(&name)
 }
 
-/// `PHPRC`, `INPUTRC`, `NPMRC`, and not `SRC`.
+/// Matches `PHPRC`, `INPUTRC` and `NPMRC`, but not `SRC`.
 fn names_settings_of_a_program(name: &str) -> bool {
     let last = name.rsplit('_').next().unwrap_or_default();
     last.ends_with("RC") && !matches!(last, "SRC" | "CRC")
 }
 
-/// Does this variable load code, name a program or redirect traffic? Nobody but the author of a manifest sets such a one: not a
-/// caller, and not whatever the gateway itself was started with.
+/// Whether the variable loads code, names a program or redirects traffic. Only the author of a manifest may set it:
+/// neither a caller nor the gateway's own environment.
 pub fn loads_code(name: &str) -> bool {
-    // Proxies have names in both cases.
+    // Proxy variables exist in both cases.
     let name = name.to_ascii_uppercase();
     LOADING.contains(&name.as_str()) || LOADING_FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
-/// Families of which most names do.
+/// Prefixes whose variables mostly load code.
 const LOADING_FAMILIES: [&str; 15] = [
     "BASH_",
     "DOTNET_",
@@ -114,7 +119,7 @@ const LOADING: [&str; 34] = [
     "_JAVA_OPTIONS",
 ];
 
-/// How programs call the variables that they read options and settings from, or the name of another program: nobody can list them all.
+/// Common endings of variables that hold options, settings or a program name. A complete list is impossible.
 const STEERING_ENDINGS: [&str; 17] = [
     "_ARGS",
     "_COMMAND",
@@ -135,10 +140,10 @@ const STEERING_ENDINGS: [&str; 17] = [
     "PAGER",
 ];
 
-/// Families of which most names steer a program.
+/// Prefixes whose variables mostly configure a program.
 const STEERING_FAMILIES: [&str; 5] = ["OPENSSL_", "PGSERVICE", "RUSTC", "SSL_CERT_", "TF_CLI_ARGS"];
 
-/// Harmless as the operator has them.
+/// Harmless with the operator's values.
 const STEERING: [&str; 33] = [
     "AWS_SHARED_CREDENTIALS_FILE",
     "BZIP",
@@ -180,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_loads_code_is_nobodys_to_choose_and_what_steers_is_the_operators() {
+    fn callers_cannot_set_variables_that_load_code_or_configure_programs() {
         for name in [
             "LD_PRELOAD",
             "ld_audit",
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_reads_as_options_or_settings_is_no_callers() {
+    fn callers_cannot_set_option_or_settings_variables() {
         for name in [
             "TAR_OPTIONS",
             "GNUMAKEFLAGS",

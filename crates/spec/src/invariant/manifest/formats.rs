@@ -1,12 +1,12 @@
-//! Does every `format` of an argument mean something? `format: file-path` looks like a guard and is none.
+//! Rejects unknown `format` values of arguments: `format: file-path` looks like a guard but has no effect.
 
 use serde_json::Value;
 
-use super::{json_schema, report::Report};
+use super::{json_schema, report::ManifestReport};
 use crate::Pointer;
 
-/// Only where a text can stand: a `format` of numbers says how wide they are.
-pub(super) fn check(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+/// Only where a string is allowed: for numbers, `format` is their width.
+pub(super) fn check(input: &Value, at: &Pointer, report: &mut ManifestReport<'_>) {
     let mut left = vec![(at.clone(), input)];
     while let Some((place, schema)) = left.pop() {
         left.extend(json_schema::children(schema, &place));
@@ -16,8 +16,8 @@ pub(super) fn check(input: &Value, at: &Pointer, report: &mut Report<'_>) {
             .filter(|_| json_schema::leaves_open(schema.get("type"), "string"));
         if let Some(format) = format.filter(|format| !KNOWN.contains(format)) {
             let remedy = crate::similar::remedy(format, KNOWN.into_iter(), OTHERWISE);
-            let message = format!("`{}` is no format that is understood here", json_schema::shorten(format));
-            report.say(&place.key("format"), message, remedy);
+            let message = format!("`{}` is not a known format", json_schema::shorten(format));
+            report.add(&place.key("format"), message, remedy);
         }
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn check(input: &Value, at: &Pointer, report: &mut Report<'_>) {
 const OTHERWISE: &str =
     "write `path` for a path, `uri` or `hostname` for an address; say anything else in the `description`";
 
-/// Those of JSON Schema, those that have a meaning here (`path`, `url`), and those that other descriptions of tools have.
+/// Formats of JSON Schema, formats with a meaning here (`path`, `url`), and formats of other tool descriptions.
 const KNOWN: [&str; 29] = [
     "binary",
     "byte",
@@ -80,8 +80,11 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_nobody_understands_is_refused() {
-        check("a: {type: string, format: Path}", &["/input/properties/a/format `Path` is no format"]);
+    fn unknown_format_is_rejected() {
+        check(
+            "a: {type: string, format: Path}",
+            &["/input/properties/a/format `Path` is not a known format"],
+        );
         check("a: {type: string, format: pth}", &["did you mean `path`?"]);
         check("a: {type: string, format: file-path}", &["write `path` for a path"]);
         check("a: {format: hostnam}", &["did you mean `hostname`?"]);
@@ -90,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn formats_in_use_are_understood() {
+    fn common_formats_are_accepted() {
         for format in ["path", "url", "uri", "hostname", "date-time", "uuid", "int64", "password"] {
             check(&format!("a: {{type: string, format: {format}}}"), &[]);
         }
-        // Of a number, how wide it is.
+        // For a number, `format` is its width.
         check("a: {type: integer, format: uint8}, b: {type: [number, 'null'], format: decimal}", &[]);
     }
 }

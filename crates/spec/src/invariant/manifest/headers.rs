@@ -1,11 +1,11 @@
-//! Header fields: names that are the author's to set, values that stay within their line.
+//! Checks header fields: names that an author may set, values of one line.
 
 use std::collections::HashSet;
 
 use super::{
-    report::Report,
-    scope::Scope,
-    templates::{self, Absent, Place, Used, Whole},
+    report::ManifestReport,
+    scope::TemplateScope,
+    templates::{self, Absent, TemplateRules, Used, WholeValue},
 };
 use crate::{
     Pointer,
@@ -13,39 +13,49 @@ use crate::{
     model::NamedTemplate,
 };
 
-/// Judges names and literal values; who fills them in is for the callers below.
+/// Checks names and literal values. The functions below check who fills in values.
 pub(super) fn check(
     headers: &[NamedTemplate],
     at: &Pointer,
-    scope: &Scope,
+    scope: &TemplateScope,
     used: &mut Used,
-    report: &mut Report<'_>,
+    report: &mut ManifestReport<'_>,
 ) {
     fields(headers, at, report);
     for header in headers {
         let at = at.key(&header.name);
-        let place = Place { absent: Absent::LeftOut, whole: Whole::Text, item_of: None };
+        let place = TemplateRules { absent: Absent::LeftOut, whole: WholeValue::Text, item_of: None };
         templates::check(&header.value, &at, place, scope, used, report);
         credentials(header, &at, scope, report);
     }
 }
 
-/// For an upstream server, which all calls share: static variables only.
-pub(super) fn check_fixed(headers: &[NamedTemplate], at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+/// For an upstream server, which all calls share: only static variables.
+pub(super) fn check_fixed(
+    headers: &[NamedTemplate],
+    at: &Pointer,
+    scope: &TemplateScope,
+    report: &mut ManifestReport<'_>,
+) {
     fields(headers, at, report);
     for header in headers {
         templates::check_fixed(&header.value, &at.key(&header.name), scope, report);
     }
 }
 
-/// Whose word the other side takes for who is calling is not for a caller to choose.
-pub(super) fn credentials(header: &NamedTemplate, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+/// Callers must not fill in headers that authenticate the request.
+pub(super) fn credentials(
+    header: &NamedTemplate,
+    at: &Pointer,
+    scope: &TemplateScope,
+    report: &mut ManifestReport<'_>,
+) {
     let name = header.name.to_ascii_lowercase();
     let is_credential = CREDENTIALS.contains(&name.as_str()) || name.starts_with("x-forwarded-");
     if let Some(chosen) = templates::chosen_by_caller(&header.value, scope).next()
         && is_credential
     {
-        report.say(
+        report.add(
             at,
             format!("`{chosen}` would let the caller choose `{}`", header.name),
             "use a static variable: `staticVariables: [{token: \"${MY_TOKEN}\"}]`",
@@ -53,7 +63,7 @@ pub(super) fn credentials(header: &NamedTemplate, at: &Pointer, scope: &Scope, r
     }
 }
 
-/// A line break inside a value would begin another header.
+/// A line break inside a value would start another header.
 pub(super) fn is_one_line(value: &ArgTemplate) -> bool {
     value.parts().iter().all(|part| match part {
         ArgPart::Literal(text) => text.chars().all(|c| c == '\t' || (!c.is_control() && c.is_ascii())),
@@ -61,30 +71,30 @@ pub(super) fn is_one_line(value: &ArgTemplate) -> bool {
     })
 }
 
-fn fields(headers: &[NamedTemplate], at: &Pointer, report: &mut Report<'_>) {
+fn fields(headers: &[NamedTemplate], at: &Pointer, report: &mut ManifestReport<'_>) {
     let mut seen: HashSet<String> = HashSet::new();
     for header in headers {
         let at = at.key(&header.name);
         let name = header.name.to_ascii_lowercase();
         if !is_token(&name) {
-            report.say_of_key(
+            report.add_at_key(
                 &at,
                 format!("`{}` is not a header name", header.name.escape_debug()),
                 "use letters, digits and hyphens",
             );
         } else if OURS.contains(&name.as_str()) || name.starts_with("proxy-") {
-            report.say_of_key(
+            report.add_at_key(
                 &at,
                 format!("`{}` is set by the gateway", header.name),
                 "remove it; it follows from the URL and the connection",
             );
         } else if seen.contains(&name) {
-            report.say_of_key(&at, format!("`{}` stands twice", header.name), "remove one of the two");
+            report.add_at_key(&at, format!("`{}` is declared twice", header.name), "remove one of the two");
         }
         if !is_one_line(&header.value) {
-            report.say(
+            report.add(
                 &at,
-                "a header value is one line of ASCII",
+                "a header value must be one line of ASCII",
                 "remove line breaks and control characters",
             );
         }

@@ -1,50 +1,50 @@
-//! The arguments: one description of them, that clients can read, tested with a value that fits.
+//! Checks the arguments: one description that clients can read, with a test value that is valid.
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::{formats, json_schema, report::Report, untried};
+use super::{formats, json_schema, missing_examples, report::ManifestReport};
 use crate::{Pointer, identifier::is_identifier, model::ToolSpec};
 
-pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, report: &mut ManifestReport<'_>) {
     let (input_at, test_at) = (Pointer::new("/input"), Pointer::new("/testInput"));
     let test_input = spec.governance.test_input.as_ref().filter(|value| value.is_object());
     let Some(input) = report.at(&input_at).filter(|input| input.is_object()) else {
         if test_input.is_some() {
-            report.say_of_key(
+            report.add_at_key(
                 &test_at,
-                "`testInput` belongs to `input`, which is missing",
+                "`testInput` needs `input`, which is missing",
                 "give each parameter its `testValue` instead",
             );
         }
         return;
     };
     if report.at(&Pointer::new("/params")).is_some_and(|params| !params.is_null()) {
-        report.say_of_key(
+        report.add_at_key(
             &input_at,
             "`params` and `input` both describe the arguments",
             "keep one of the two",
         );
     }
     top(input, &input_at, report);
-    // What is compiled is the closed form, in which undeclared arguments are refused.
+    // The closed form is compiled, which rejects undeclared arguments.
     let closed = spec.governance.input.as_ref().unwrap_or(input);
     let validator = json_schema::check(closed, &input_at, report);
     if validator.is_some() {
         examples(input, &input_at, report);
         formats::check(input, &input_at, report);
-        untried::check(spec, input, report);
+        missing_examples::check(spec, input, report);
     }
     let has_required = input.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty());
     match (test_input, validator) {
-        (None, _) if has_required => report.say(
+        (None, _) if has_required => report.add(
             &input_at.key("required"),
             "`testInput` is missing, and there are required properties",
-            "write the arguments that the test run shall use as `testInput`",
+            "write the arguments of the test run as `testInput`",
         ),
         (Some(value), Some(validator)) => {
             for error in validator.iter_errors(value) {
-                report.say(
+                report.add(
                     &Pointer::new(error.instance_path().as_str()).within(&test_at),
                     format!(
                         "the test input does not fit `input`: {}",
@@ -58,12 +58,12 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
     }
 }
 
-/// Values that a schema takes, and values that it does not, each tried: a model copies the examples that it is shown, and a
-/// rule that lets through what its author meant to keep out is no rule.
-fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+/// Runs the examples and `x-misses` of a schema. Models copy examples, and a rule that accepts too much protects
+/// nothing.
+fn examples(input: &Value, at: &Pointer, report: &mut ManifestReport<'_>) {
     if input.get(MISSES).is_some() {
-        let message = format!("`{MISSES}` stands beside the rule that it tries, in a property");
-        report.say_of_key(&at.key(MISSES), message, "move it into the property");
+        let message = format!("`{MISSES}` must be next to the rule that it tests, in a property");
+        report.add_at_key(&at.key(MISSES), message, "move it into the property");
     }
     let parts = ["properties", "$defs"].into_iter().flat_map(|keyword| {
         let members = input.get(keyword).and_then(Value::as_object).into_iter().flatten();
@@ -75,7 +75,7 @@ fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
         if schema.get("examples").is_none() && schema.get(MISSES).is_none() {
             continue;
         }
-        // With the definitions beside it, so that its references lead somewhere.
+        // Adds the definitions, otherwise its references would not resolve.
         let mut whole = schema.clone();
         if let (Some(members), Some(definitions)) = (whole.as_object_mut(), input.get("$defs")) {
             members.insert("$defs".to_owned(), definitions.clone());
@@ -86,31 +86,31 @@ fn examples(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     }
 }
 
-fn fits(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Report<'_>) {
+fn fits(schema: &Value, validator: &Validator, at: &Pointer, report: &mut ManifestReport<'_>) {
     let examples = schema.get("examples").and_then(Value::as_array).into_iter().flatten();
     for (index, example) in examples.enumerate() {
         let Some(error) = validator.iter_errors(example).next() else { continue };
-        report.say(
+        report.add(
             &at.key("examples").index(index),
             format!("the example does not fit its schema: {}", json_schema::shorten(&error.to_string())),
-            "write a value that a caller could send, or take the example out",
+            "write a value that a caller could send, or remove the example",
         );
     }
 }
 
-fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Report<'_>) {
+fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut ManifestReport<'_>) {
     let Some(written) = schema.get(MISSES) else { return };
     let at = at.key(MISSES);
     let Some(misses) = written.as_array().filter(|misses| !misses.is_empty()) else {
-        report.say(&at, "it is no list of values", "list values that the schema must refuse");
+        report.add(&at, "this is not a list of values", "list values that the schema must reject");
         return;
     };
     for (index, miss) in misses.iter().enumerate() {
         if validator.is_valid(miss) {
-            report.say(
+            report.add(
                 &at.index(index),
-                format!("{} fits the schema, and must not", json_schema::shorten(&miss.to_string())),
-                "make the rule stricter, or take the value out",
+                format!("{} matches the schema but must not", json_schema::shorten(&miss.to_string())),
+                "make the rule stricter, or remove the value",
             );
         }
     }
@@ -118,19 +118,24 @@ fn misses(schema: &Value, validator: &Validator, at: &Pointer, report: &mut Repo
         && let Ok(alone) = crate::schema::compile(&json!({ "pattern": pattern }))
         && misses.iter().all(|miss| alone.is_valid(miss))
     {
-        report.say(
+        report.add(
             &at,
-            "the pattern refuses none of these; other rules do, or their type does",
-            "add a text that `pattern` itself must keep out",
+            "the pattern rejects none of these; another rule or their type does",
+            "add a string that `pattern` itself must reject",
         );
     }
 }
 
-/// The arguments are those under `properties`: what a combinator at the top adds can only restrict them.
-fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
-    super::output::object_at_top(input, at, "arguments are an object; list them under `properties`", report);
+/// All arguments must be listed under `properties`: a combinator at the top can only restrict them.
+fn top(input: &Value, at: &Pointer, report: &mut ManifestReport<'_>) {
+    super::output::object_at_top(
+        input,
+        at,
+        "arguments must be an object; list them under `properties`",
+        report,
+    );
     for keyword in NOT_AT_TOP.into_iter().filter(|keyword| input.get(keyword).is_some()) {
-        report.say_of_key(
+        report.add_at_key(
             &at.key(keyword),
             format!("`{keyword}` at the top level adds arguments that are not declared"),
             "list all arguments under `properties`",
@@ -138,27 +143,28 @@ fn top(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     }
     restricts_only(input, at, report);
     if input.get("additionalProperties").is_some_and(|value| *value != Value::Bool(false)) {
-        report.say(
+        report.add(
             &at.key("additionalProperties"),
-            "arguments that are not declared cannot be judged",
+            "undeclared arguments cannot be checked",
             "remove it or write `false`; a property of type `object` can hold free content",
         );
     }
     for name in input.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name)
     {
-        // `__proto__` is reported wherever it stands.
+        // `__proto__` is reported at every level.
         if !is_identifier(name) && name != "__proto__" {
-            report.say_of_key(
+            report.add_at_key(
                 &at.key("properties").key(name),
-                format!("`{}` cannot be named in a template", json_schema::shorten(name)),
+                format!("`{}` cannot be a name in a template", json_schema::shorten(name)),
                 "use letters, digits and `_`, not beginning with a digit, and no reserved word",
             );
         }
     }
 }
 
-/// `format` decides how an argument is judged, and is looked for under `properties` only; a reference could lead to one.
-fn restricts_only(input: &Value, at: &Pointer, report: &mut Report<'_>) {
+/// `format` decides how an argument is checked, and is only read under `properties`. A reference could lead to one
+/// elsewhere.
+fn restricts_only(input: &Value, at: &Pointer, report: &mut ManifestReport<'_>) {
     let is_combined = |place: &Pointer| {
         let below = place.as_str().strip_prefix(at.as_str()).and_then(|below| below.strip_prefix('/'));
         let keyword = below.and_then(|below| below.split('/').next());
@@ -169,16 +175,16 @@ fn restricts_only(input: &Value, at: &Pointer, report: &mut Report<'_>) {
     while let Some((place, schema)) = left.pop() {
         left.extend(json_schema::children(schema, &place));
         for keyword in ["format", "$ref"].into_iter().filter(|keyword| schema.get(keyword).is_some()) {
-            report.say_of_key(
+            report.add_at_key(
                 &place.key(keyword),
-                format!("`{keyword}` in a combinator at the top level is not judged"),
+                format!("`{keyword}` in a combinator at the top level is not checked"),
                 "write it under `properties`",
             );
         }
     }
 }
 
-/// Values that a schema must refuse, beside `examples`.
+/// The keyword for values that a schema must reject, next to `examples`.
 const MISSES: &str = "x-misses";
 
 const NOT_AT_TOP: [&str; 3] = ["$ref", "dependentSchemas", "patternProperties"];

@@ -1,20 +1,19 @@
-//! Where would an interpreter take an argument for a program? What a caller fills in must not stand there.
+//! Finds positions where an interpreter would execute an argument. Caller values must not be there.
 //!
-//! The program is settled by literal code (`-c 'print(1)'`), a literal script or a literal module. Everything a
-//! caller fills in comes after that. Where it is uncertain whether a word is a script or the value of an option,
-//! it is taken for the value, and the search goes on.
+//! Literal code (`-c 'print(1)'`), a literal script or a literal module fixes the program; caller values come after
+//! it. If a word may be a script or an option value, it counts as the value, and the search continues.
 
 mod dialect;
 
-use self::dialect::{DATA_MODULES, Dialect, ModuleFlag, Operands, RUNNER_SWITCHES, SUBCOMMANDS};
-use super::{command, possible::Watcher, report::Report};
+use self::dialect::{DATA_MODULES, Dialect, InterpreterOperands, ModuleFlag, RUNNER_SWITCHES, SUBCOMMANDS};
+use super::{command, line_states::LineWatcher, report::ManifestReport};
 use crate::{Pointer, arg_template::ArgPart, model::Argument};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Interpreter {
     dialect: &'static Dialect,
-    program: Program,
-    before: Before,
+    program: ProgramState,
+    before: PreviousArgument,
     /// Whatever is named after the program is run as well, or opened in a way that can run it.
     runs_operands: bool,
     /// Standard input is read for a program, whatever else is run: `-`, or `-i`.
@@ -23,7 +22,7 @@ pub(super) struct Interpreter {
 
 /// What is known of the program so far.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Program {
+enum ProgramState {
     Open,
     /// Literal code was given, and a script that follows is run as well.
     Besides,
@@ -35,7 +34,7 @@ enum Program {
 
 /// What the argument just before was.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Before {
+enum PreviousArgument {
     Nothing,
     /// An option that may take this argument for its value.
     Option,
@@ -49,34 +48,39 @@ impl Interpreter {
     pub fn of_family(family: &str) -> Option<Self> {
         Some(Self {
             dialect: Dialect::of_family(family)?,
-            program: Program::Open,
-            before: Before::Nothing,
+            program: ProgramState::Open,
+            before: PreviousArgument::Nothing,
             runs_operands: false,
             runs_stdin: false,
         })
     }
 }
 
-impl Watcher for Interpreter {
-    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        let is_open = self.program == Program::Open || self.dialect.operands == Operands::Code;
+impl LineWatcher for Interpreter {
+    fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
+        let is_open =
+            self.program == ProgramState::Open || self.dialect.operands == InterpreterOperands::Code;
         if is_open || self.runs_stdin {
             self.refuse(at, report);
         }
     }
 
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Named && !self.runs_operands {
+    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut ManifestReport<'_>) {
+        if self.program == ProgramState::Named && !self.runs_operands {
             return;
         }
-        let before = std::mem::replace(&mut self.before, Before::Nothing);
+        let before = std::mem::replace(&mut self.before, PreviousArgument::Nothing);
         match argument.template.parts() {
             [] => {}
             [ArgPart::Literal(text)] => self.literal(text, before, at, report),
             [first, ..] => {
                 let is_option = argument.may_be_option
                     || matches!(first, ArgPart::Literal(start) if start.starts_with('-'));
-                if self.awaits_script() || self.runs_operands || before != Before::Nothing || is_option {
+                if self.awaits_script()
+                    || self.runs_operands
+                    || before != PreviousArgument::Nothing
+                    || is_option
+                {
                     self.refuse(at, report);
                 } else {
                     self.name();
@@ -87,21 +91,29 @@ impl Watcher for Interpreter {
 }
 
 impl Interpreter {
-    fn literal(&mut self, text: &str, before: Before, at: &Pointer, report: &mut Report<'_>) {
-        if self.program == Program::Named {
+    fn literal(
+        &mut self,
+        text: &str,
+        before: PreviousArgument,
+        at: &Pointer,
+        report: &mut ManifestReport<'_>,
+    ) {
+        if self.program == ProgramState::Named {
             return;
         }
         self.runs_operands |= (self.dialect.runs_operands)(text);
         self.runs_stdin |= self.is_interactive(text);
         match before {
-            Before::ModuleFlag => self.name_module(text),
-            Before::CodeFlag if self.dialect.operands == Operands::AfterScript => {
-                self.program = Program::Besides;
+            PreviousArgument::ModuleFlag => self.name_module(text),
+            PreviousArgument::CodeFlag if self.dialect.operands == InterpreterOperands::AfterScript => {
+                self.program = ProgramState::Besides;
             }
-            Before::CodeFlag if self.dialect.operands != Operands::Code => self.program = Program::Code,
-            Before::Option if !text.starts_with('-') => {}
+            PreviousArgument::CodeFlag if self.dialect.operands != InterpreterOperands::Code => {
+                self.program = ProgramState::Code;
+            }
+            PreviousArgument::Option if !text.starts_with('-') => {}
             _ if text == "eval" || text == "--eval" || text == "--print" || self.is_code_flag(text) => {
-                self.before = Before::CodeFlag;
+                self.before = PreviousArgument::CodeFlag;
             }
             _ if text == "-" && self.awaits_script() => {
                 self.runs_stdin = true;
@@ -109,16 +121,16 @@ impl Interpreter {
             }
             _ if SUBCOMMANDS.contains(&text) => {}
             _ if text == "-m" && self.dialect.module_flag == ModuleFlag::Python => {
-                self.before = Before::ModuleFlag;
+                self.before = PreviousArgument::ModuleFlag;
             }
             _ if matches!(text, "--" | "-m" | "-jar") || self.is_plain_flag(text) => {}
             _ if text.starts_with('-') && text.contains('=') => {}
             // `-Xmx64m` has its value in it.
             _ if text.starts_with("-X") && text.len() > "-X".len() => {}
-            _ if self.dialect.operands == Operands::Inner && RUNNER_SWITCHES.contains(&text) => {}
-            _ if text.starts_with('-') => self.before = Before::Option,
+            _ if self.dialect.operands == InterpreterOperands::Inner && RUNNER_SWITCHES.contains(&text) => {}
+            _ if text.starts_with('-') => self.before = PreviousArgument::Option,
             // `npm view` shows a package, and is not the editor.
-            _ if self.dialect.operands == Operands::Inner && text != "view" => {
+            _ if self.dialect.operands == InterpreterOperands::Inner && text != "view" => {
                 self.name_inner(text, at, report);
             }
             _ => self.name(),
@@ -130,22 +142,22 @@ impl Interpreter {
         let runs_more = !DATA_MODULES.contains(&module);
         self.runs_operands |= runs_more;
         self.runs_stdin |= runs_more;
-        self.program = Program::Named;
+        self.program = ProgramState::Named;
     }
 
     /// A runner is told here what it runs: `tsx@4`, `python==3.12`, `@scope/tool`.
-    fn name_inner(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+    fn name_inner(&mut self, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         let name = text.rsplit('/').next().unwrap_or_default();
         let program = name.split(['@', '=', '<', '>', '~', '!', '[']).next().unwrap_or_default();
         if command::starts_others(program) {
-            report.say(
+            report.add(
                 at,
                 format!("`{program}` starts other programs: it would run what the agent writes"),
                 "name the program itself",
             );
         }
         match Self::of_family(&command::family(program)) {
-            Some(inner) if self.program == Program::Open => self.dialect = inner.dialect,
+            Some(inner) if self.program == ProgramState::Open => self.dialect = inner.dialect,
             _ => self.name(),
         }
     }
@@ -153,15 +165,17 @@ impl Interpreter {
     /// A word that is no option was read: the program itself, or something after literal code.
     fn name(&mut self) {
         self.program = match self.dialect.operands {
-            Operands::Data | Operands::AfterScript | Operands::Inner => Program::Named,
-            Operands::Permuted => Program::Code,
-            Operands::Code => Program::Open,
+            InterpreterOperands::Data | InterpreterOperands::AfterScript | InterpreterOperands::Inner => {
+                ProgramState::Named
+            }
+            InterpreterOperands::Permuted => ProgramState::Code,
+            InterpreterOperands::Code => ProgramState::Open,
         };
     }
 
     /// Would the next word that is no option be run?
     fn awaits_script(&self) -> bool {
-        matches!(self.program, Program::Open | Program::Besides)
+        matches!(self.program, ProgramState::Open | ProgramState::Besides)
     }
 
     /// `-i` or `inspect`, after which commands are read. To `sed` `-i` is something else.
@@ -169,7 +183,7 @@ impl Interpreter {
         let Dialect { code, plain, operands, .. } = self.dialect;
         let letters = text.strip_prefix('-').unwrap_or_default();
         let are_known = letters.chars().all(|letter| plain.contains(letter) || code.contains(letter));
-        *operands != Operands::Permuted
+        *operands != InterpreterOperands::Permuted
             && ((are_known && letters.contains('i')) || matches!(text, "--interactive" | "inspect"))
     }
 
@@ -181,17 +195,20 @@ impl Interpreter {
         letters.ends_with(|last| self.dialect.code.contains(last))
     }
 
-    fn refuse(&self, at: &Pointer, report: &mut Report<'_>) {
+    fn refuse(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
         let remedy = match self.dialect.operands {
-            Operands::Code => "write the arguments out: this program reads commands in all of them",
+            InterpreterOperands::Code => {
+                "write the arguments out: this program reads commands in all of them"
+            }
             _ if self.runs_operands && !self.runs_stdin => {
                 "pass it on `stdin`, or to a script that opens it itself"
             }
-            Operands::Data | Operands::AfterScript | Operands::Permuted | Operands::Inner => {
-                "name a script first, and pass parameters to it after its name"
-            }
+            InterpreterOperands::Data
+            | InterpreterOperands::AfterScript
+            | InterpreterOperands::Permuted
+            | InterpreterOperands::Inner => "name a script first, and pass parameters to it after its name",
         };
-        report.say(at, "the interpreter would run what the caller writes here", remedy);
+        report.add(at, "the interpreter would run what the caller writes here", remedy);
     }
 
     fn is_plain_flag(&self, text: &str) -> bool {
@@ -230,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_come_after_the_program() {
+    fn caller_values_after_the_program_are_accepted() {
         check("python3", &["script.py", "{x}"], true);
         check("python3", &["-I", "-u", "script.py", "-c", "{x}"], true);
         check("python3", &["-c", "print(1)", "{x}"], true);
@@ -244,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn perl_opens_no_operand_of_a_caller_by_its_old_rules() {
+    fn perl_two_argument_open_of_caller_values_is_rejected() {
         for flags in [
             &["-ne", "print"][..],
             &["-pe", "s/a/b/"],
@@ -280,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_run_besides_the_program_is_not_for_the_caller() {
+    fn caller_values_run_beside_the_program_are_rejected() {
         check("deno", &["test", "a.ts", "{x}"], false);
         check("node", &["--test", "a.js", "b.js", "{x}"], false);
         check("lua", &["-e", "n = 1", "{x}"], false);
@@ -291,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_data_where_the_program_is_settled() {
+    fn stdin_is_data_if_the_program_is_fixed() {
         check_stdin("python3", &["tool.py"], true);
         check_stdin("python3", &["-c", "print(1)"], true);
         check_stdin("lua", &["-e", "print(#io.read('a'))"], true);
@@ -318,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_that_a_runner_starts_is_one() {
+    fn interpreter_started_by_a_runner_is_checked() {
         for (command, args) in [
             ("uv", &["run", "python", "-c"][..]),
             ("uv", &["run", "--with", "a", "--isolated", "python3.12", "-c"]),
@@ -347,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_script_may_be_given_files() {
+    fn fixed_script_may_take_files() {
         check("sed", &["-n", "1,5p", "{x}"], true);
         check("sed", &["-ne", "/a=b/p", "--", "{x}"], true);
         check("awk", &["$1 == 2", "{x}"], true);
@@ -360,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn to_an_editor_or_a_reader_of_commands_every_word_of_a_caller_is_code() {
+    fn caller_values_for_editors_and_command_readers_are_rejected() {
         let editors = ["ed", "ex", "vi", "vim", "nvim", "view", "emacs", "vim.basic"];
         let databases = ["sqlite3", "psql", "mysql", "mariadb", "duckdb", "mongosh"];
         for command in ["dc", "m4", "jshell", "scala", "gnuplot"].iter().chain(&editors).chain(&databases) {
@@ -371,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_the_program_is_not_for_the_caller() {
+    fn caller_value_in_program_position_is_rejected() {
         check("python3", &["{x}"], false);
         check("python3", &["-W", "ignore", "{x}"], false);
         check("node", &["-r", "a.js", "{x}"], false);
@@ -381,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn of_modules_only_those_that_take_data_are_given_some() {
+    fn only_data_modules_take_caller_values() {
         for module in
             ["timeit", "pdb", "cProfile", "runpy", "unittest", "pytest", "pickle", "code", "own.tool"]
         {
@@ -400,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_is_one_under_the_name_of_its_build_too() {
+    fn versioned_interpreter_names_are_recognized() {
         for python in ["python3-dbg", "python3.12-dbg", "python3.13t", "python-static", "/usr/bin/pypy3-c"] {
             check(python, &["-c", "{x}"], false);
             check(python, &["tool.py", "{x}"], true);
@@ -414,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_programs_by_a_word_of_its_own_is_an_interpreter() {
+    fn subcommands_that_run_programs_are_checked() {
         for (command, args) in [
             ("go", &["run"][..]),
             ("go", &["run", "main.go"]),
@@ -452,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_commands_on_standard_input_gets_no_text_of_a_caller_there() {
+    fn caller_text_on_stdin_of_command_readers_is_rejected() {
         for (command, args) in [
             ("sftp", &["host"][..]),
             ("sftp", &["-b", "-", "host"]),
@@ -472,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn after_literal_code_a_value_that_may_be_an_option_is_more_code() {
+    fn option_like_value_after_literal_code_is_rejected() {
         let file = crate::check_text(
             "{name: x, classification: read, params: [{name: x, type: STRING, required: true, testValue: a}], \
              handler: {cli: {command: perl, args: ['-e', '1', {value: '{x}', allowOption: true}]}}}",

@@ -1,15 +1,15 @@
-//! Is this a JSON Schema that we can compile, that clients understand, and that cannot be used against us?
+//! Checks that a JSON Schema compiles, that clients understand it, and that it cannot exhaust resources.
 
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{references, regular_expression, report::Report};
+use super::{references, regular_expression, report::ManifestReport};
 use crate::Pointer;
 
-/// Judges a schema; compiles it if nothing is wrong with it.
-pub(super) fn check(schema: &Value, at: &Pointer, report: &mut Report<'_>) -> Option<Validator> {
+/// Checks a schema and compiles it if it is valid.
+pub(super) fn check(schema: &Value, at: &Pointer, report: &mut ManifestReport<'_>) -> Option<Validator> {
     if let Some(why) = too_large(schema) {
-        report.say(at, why, "keep the schema small; a model has to read it");
+        report.add(at, why, "keep the schema small; a model has to read it");
         return None;
     }
     let mut faults = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn check(schema: &Value, at: &Pointer, report: &mut Report<'_>) -> Op
         match crate::schema::compile(schema) {
             Ok(validator) => return Some(validator),
             Err(error) => faults.push((
-                // For a regular expression the engine gives the place in the schema as the "instance".
+                // For a regular expression, the engine reports the position in the schema as the "instance".
                 Pointer::new(error.instance_path().as_str()).within(at),
                 format!("the schema does not compile: {}", shorten(&error.to_string())),
                 "patterns are linear: no look-around and no backreferences".to_owned(),
@@ -38,15 +38,15 @@ pub(super) fn check(schema: &Value, at: &Pointer, report: &mut Report<'_>) -> Op
         }
     }
     for (place, message, remedy) in faults {
-        report.say(&place, message, remedy);
+        report.add(&place, message, remedy);
     }
     None
 }
 
-/// Place, message and remedy.
-pub(super) type Fault = (Pointer, String, String);
+/// Position, message and remedy.
+pub(super) type SchemaFault = (Pointer, String, String);
 
-/// The schemas directly inside a schema, each with its place.
+/// The direct subschemas, each with its position.
 pub(super) fn children<'s>(schema: &'s Value, at: &Pointer) -> Vec<(Pointer, &'s Value)> {
     let mut found = Vec::new();
     for (keyword, value) in schema.as_object().into_iter().flatten() {
@@ -65,7 +65,7 @@ pub(super) fn children<'s>(schema: &'s Value, at: &Pointer) -> Vec<(Pointer, &'s
     found
 }
 
-/// Whether what a schema says under `type` leaves this one open.
+/// Whether the `type` of a schema allows this type.
 pub(super) fn leaves_open(declared: Option<&Value>, wanted: &str) -> bool {
     match declared {
         Some(Value::String(only)) => only == wanted,
@@ -80,22 +80,22 @@ enum Level {
     Inside,
 }
 
-/// A keyword that nobody knows says nothing: `requried` would let everything through in silence.
-fn keywords(schema: &Value, at: &Pointer, level: Level, patterns: &mut usize, faults: &mut Vec<Fault>) {
+/// Rejects unknown keywords: a misspelt `requried` would silently accept everything.
+fn keywords(schema: &Value, at: &Pointer, level: Level, patterns: &mut usize, faults: &mut Vec<SchemaFault>) {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         let place = at.key(keyword);
         match keyword.as_str() {
             "$schema" if level == Level::Top && value.as_str().is_some_and(is_2020_12) => {}
             "$schema" => faults.push((
                 place,
-                "only JSON Schema 2020-12 is understood, named at the top".into(),
+                "only JSON Schema 2020-12 is supported, and `$schema` only at the top".into(),
                 "remove `$schema`".into(),
             )),
             "properties" => {
                 if value.get("__proto__").is_some() {
                     faults.push((
                         place.key("__proto__"),
-                        "`__proto__` is no ordinary name: readers in JavaScript lose it".into(),
+                        "`__proto__` is not allowed as a name: JavaScript readers drop it".into(),
                         "rename the property".into(),
                     ));
                 }
@@ -112,7 +112,7 @@ fn keywords(schema: &Value, at: &Pointer, level: Level, patterns: &mut usize, fa
                 let known = ONE_SCHEMA.iter().chain(&SCHEMA_LISTS).chain(&SCHEMA_MAPS).chain(&PLAIN);
                 let otherwise = "remove it, or begin it with `x-`";
                 let remedy = crate::similar::remedy(unknown, known.copied(), otherwise);
-                let message = format!("`{}` is no keyword that is understood here", shorten(unknown));
+                let message = format!("`{}` is not a known keyword", shorten(unknown));
                 faults.push((place, message, remedy));
             }
         }
@@ -122,12 +122,12 @@ fn keywords(schema: &Value, at: &Pointer, level: Level, patterns: &mut usize, fa
     }
 }
 
-/// Bounded one by one and in number: compiling is done for every document that is merely looked at.
-fn pattern(pattern: &str, place: Pointer, patterns: &mut usize, faults: &mut Vec<Fault>) {
+/// Limits the size and number of patterns, because every check of a document compiles them.
+fn pattern(pattern: &str, place: Pointer, patterns: &mut usize, faults: &mut Vec<SchemaFault>) {
     *patterns += 1;
     if *patterns == MAX_PATTERNS + 1 {
         let message = format!("more than {MAX_PATTERNS} regular expressions in one schema");
-        faults.push((place, message, "use `enum` or `maxLength` where they serve".into()));
+        faults.push((place, message, "use `enum` or `maxLength` if possible".into()));
     } else if *patterns <= MAX_PATTERNS && regular_expression::is_too_big(pattern) {
         faults.push((
             place,
@@ -191,8 +191,8 @@ const SCHEMA_LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const SCHEMA_MAPS: [&str; 5] =
     ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Keywords without schemas inside. `$id`, `$dynamicAnchor` and `$dynamicRef` are missing on purpose: with them a
-/// reference can mean something else than it says. No reference may name an `$anchor`.
+/// Keywords without subschemas. `$id`, `$dynamicAnchor` and `$dynamicRef` are excluded on purpose: they can change
+/// what a reference means. No reference may name an `$anchor`.
 const PLAIN: [&str; 35] = [
     "$anchor",
     "$comment",

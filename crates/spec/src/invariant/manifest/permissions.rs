@@ -1,13 +1,13 @@
-//! Are the permissions names, and can each condition ever hold?
+//! Checks that permission names are valid and that each condition can hold.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{json_schema, report::Report, scope::Scope};
+use super::{json_schema, report::ManifestReport, scope::TemplateScope};
 use crate::Pointer;
 
-pub(super) fn check(scope: &Scope, report: &mut Report<'_>) {
+pub(super) fn check(scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let at = report.block("permissions");
     names(&at.key("required"), report);
     let elevated_at = at.key("elevated");
@@ -17,9 +17,9 @@ pub(super) fn check(scope: &Scope, report: &mut Report<'_>) {
         names(&at.key("require"), report);
         let when_at = at.key("when");
         match entry.get("when") {
-            Some(Value::Null) => report.say(
+            Some(Value::Null) => report.add(
                 &when_at,
-                "there is no condition",
+                "the condition is missing",
                 "write a schema, or move the permissions to `required`",
             ),
             Some(when) if when.is_object() => condition(when, &when_at, scope, report),
@@ -28,30 +28,30 @@ pub(super) fn check(scope: &Scope, report: &mut Report<'_>) {
     }
 }
 
-fn names(at: &Pointer, report: &mut Report<'_>) {
+fn names(at: &Pointer, report: &mut ManifestReport<'_>) {
     let mut seen: HashSet<&str> = HashSet::new();
     for (at, name) in report.texts(at) {
         if name.trim().is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            report.say(
+            report.add(
                 &at,
                 format!("`{}` is not a permission", name.escape_debug()),
                 "write one word such as `customers:read`",
             );
         } else if seen.contains(&name) {
-            report.say(&at, format!("`{name}` stands twice"), "remove one of the two");
+            report.add(&at, format!("`{name}` is declared twice"), "remove one of the two");
         }
         seen.insert(name);
     }
 }
 
-fn condition(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+fn condition(when: &Value, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     if json_schema::check(when, at, report).is_some() {
         parameters(when, at, scope, report);
     }
 }
 
-/// A condition that names no parameter never holds, or always: either way it is not what was meant.
-fn parameters(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+/// Rejects conditions on unknown parameters: they never hold, or always.
+fn parameters(when: &Value, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let mut named: Vec<(Pointer, &str)> = Vec::new();
     for keyword in ["properties", "dependentRequired", "dependentSchemas"] {
         let members = when.get(keyword).and_then(Value::as_object).into_iter().flatten();
@@ -64,11 +64,11 @@ fn parameters(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>
         if scope.variable(name).is_none() {
             let otherwise = "name a parameter; such a condition would never hold";
             let remedy = crate::similar::remedy(name, scope.variable_names(), otherwise);
-            report.say(&at, format!("`{}` names no parameter", json_schema::shorten(name)), remedy);
+            report.add(&at, format!("`{}` is not a parameter", json_schema::shorten(name)), remedy);
         }
     }
     if when.get("$ref").is_some() {
-        report.say(&at.key("$ref"), "a condition stands by itself", "write the condition out");
+        report.add(&at.key("$ref"), "a condition must not contain references", "write the condition out");
     }
     for (place, child) in json_schema::children(when, at) {
         let below = place.as_str().strip_prefix(at.as_str()).unwrap_or_default();
@@ -78,6 +78,6 @@ fn parameters(when: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>
     }
 }
 
-/// Where a schema inside a condition is about the arguments as a whole, and not about one of them.
+/// Keywords whose subschemas apply to all arguments together, not to one of them.
 const SAME_OBJECT: [&str; 8] =
     ["/allOf/", "/anyOf/", "/oneOf/", "/not", "/if", "/then", "/else", "/dependentSchemas/"];

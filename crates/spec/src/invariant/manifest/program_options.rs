@@ -1,10 +1,10 @@
-//! Which options of ordinary programs name another program to run, or a file in which programs are named? What a caller fills in
-//! must not stand there, nor a shell.
+//! Finds options of ordinary programs that name another program, or a file that names programs. Caller values and
+//! shells must not be there.
 
 mod takers;
 
-use self::takers::{OF_GIT, Settings, Takers};
-use super::{command, interpreter::Interpreter, possible::Watcher, report::Report};
+use self::takers::{OF_GIT, Takers, VariableSettings};
+use super::{command, interpreter::Interpreter, line_states::LineWatcher, report::ManifestReport};
 use crate::{Pointer, arg_template::ArgPart, model::Argument};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -59,8 +59,8 @@ impl ProgramOptions {
     }
 }
 
-impl Watcher for ProgramOptions {
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>) {
+impl LineWatcher for ProgramOptions {
+    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut ManifestReport<'_>) {
         let parts = argument.template.parts();
         if let Some(inner) = &mut self.inner {
             if matches!(parts, [ArgPart::Literal(text)] if self.takers.line_ends.contains(&text.as_str())) {
@@ -86,11 +86,14 @@ impl Watcher for ProgramOptions {
                 if chosen.is_some_and(|(option, start)| !self.is_data(option, start)) {
                     refuse(at, report);
                 }
-                if self.takers.settings == Settings::Code && !start.starts_with('-') && start.contains('=') {
-                    report.say(
+                if self.takers.settings == VariableSettings::Code
+                    && !start.starts_with('-')
+                    && start.contains('=')
+                {
+                    report.add(
                         at,
                         "the program looks for code in the value of a variable, and the caller would write it",
-                        "hand it over in `env`, and read it in a recipe as `$$NAME`",
+                        "pass it in `env`, and read it in a recipe as `$$NAME`",
                     );
                 }
                 let is_option = argument.may_be_option || start.starts_with('-');
@@ -100,7 +103,7 @@ impl Watcher for ProgramOptions {
         }
     }
 
-    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+    fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
         if self.stdin == Stdin::Programs {
             refuse(at, report);
         }
@@ -108,7 +111,7 @@ impl Watcher for ProgramOptions {
 }
 
 impl ProgramOptions {
-    fn value(&mut self, option: &str, text: &str, at: &Pointer, report: &mut Report<'_>) {
+    fn value(&mut self, option: &str, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         if self.takers.files.contains(&option) {
             if matches!(text, "-" | "/dev/stdin") {
                 self.stdin = Stdin::Programs;
@@ -119,7 +122,7 @@ impl ProgramOptions {
     }
 
     /// What the author has an option start.
-    fn program(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+    fn program(&mut self, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         if command::starts_others(text) {
             refuse(at, report);
         }
@@ -128,7 +131,7 @@ impl ProgramOptions {
         }
     }
 
-    fn literal(&mut self, text: &str, at: &Pointer, report: &mut Report<'_>) {
+    fn literal(&mut self, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         match self.taken(text) {
             Some((option, "")) => self.value_of = Some(option),
             Some((option, value)) => self.value(option, value, at, report),
@@ -199,11 +202,11 @@ impl ProgramOptions {
     }
 }
 
-fn refuse(at: &Pointer, report: &mut Report<'_>) {
-    report.say(
+fn refuse(at: &Pointer, report: &mut ManifestReport<'_>) {
+    report.add(
         at,
-        "another program is started by what stands here, and this would choose which",
-        "write it out, and no shell",
+        "this argument names a program to start, and must be fixed by the author",
+        "write the program out; it must not be a shell",
     );
 }
 
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_does_not_choose_what_another_program_starts() {
+    fn caller_cannot_choose_a_program_option() {
         check("find", &[".", "-exec", "{x}", ";"], false);
         check("find", &[".", "-exec", "sh", "-c", "{x}", ";"], false);
         check("find", &[".", "-execdir", "/usr/bin/env", "{x}", ";"], false);
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_that_an_option_starts_is_one() {
+    fn interpreter_started_by_an_option_is_checked() {
         check("find", &[".", "-exec", "python3", "-c", "{x}", ";"], false);
         check("find", &[".", "-exec", "perl", "-e", "{x}", ";"], false);
         check("find", &[".", "-exec", "perl", "-ne", "print", "{x}", ";"], false);
@@ -273,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_in_one_word_are_options_each() {
+    fn clustered_short_options_are_split() {
         check("rsync", &["-aze", "{x}", "a", "b"], false);
         check("tar", &["-xvI", "{x}", "a"], false);
         check("ssh", &["-4o", "{x}", "host"], false);
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_long_option_is_the_option() {
+    fn abbreviated_long_options_are_recognized() {
         check("tar", &["-xf", "a.tar", "--to-comm={x}"], false);
         check("tar", &["-xf", "a.tar", "--to-comm", "{x}"], false);
         check("sort", &["--compress-prog={x}", "a"], false);
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_for_another_machine_is_one() {
+    fn cross_compilers_are_recognized() {
         for compiler in ["c++", "cpp", "c99", "x86_64-linux-gnu-gcc", "aarch64-linux-gnu-g++-12", "clang-15"]
         {
             check(compiler, &["-E", "-wrapper", "{x}", "a.c"], false);
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subcommand_of_git_decides_what_a_letter_means() {
+    fn git_subcommand_decides_option_meaning() {
         check("git", &["rebase", "-x", "{x}"], false);
         check("git", &["difftool", "-x", "{x}"], false);
         check("git", &["clone", "-u", "{x}", "a"], false);
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_does_not_choose_a_file_that_names_programs() {
+    fn caller_cannot_choose_a_file_that_names_programs() {
         for (command, args) in [
             ("make", &["-f"][..]),
             ("make", &["--makefile"]),
@@ -372,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_command_that_git_runs_are_the_authors() {
+    fn git_run_commands_must_be_literal() {
         check("git", &["submodule", "foreach", "{x}"], false);
         check("git", &["submodule", "--quiet", "foreach", "--recursive", "git", "log", "{x}"], false);
         check("git", &["bisect", "run", "{x}"], false);
@@ -388,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_that_start_one_by_an_option() {
+    fn other_programs_with_program_options_are_checked() {
         check("tcpdump", &["-z", "{x}", "-w", "a"], false);
         check("tcpdump", &["-nz", "{x}"], false);
         check("go", &["build", "-toolexec", "{x}"], false);
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_start_nothing_may_be_filled_in() {
+    fn harmless_settings_accept_caller_values() {
         check("ssh", &["-o", "ConnectTimeout={x}", "host", "uptime"], true);
         check("ssh", &["-o", "port={x}", "host", "uptime"], true);
         check("git", &["-c", "user.name={x}", "-c", "user.email={x}", "commit"], true);
@@ -412,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn values_elsewhere_stay_values() {
+    fn values_of_other_options_are_accepted() {
         check("find", &[".", "-name", "{x}"], true);
         check("find", &[".", "-exec", "cat", "{x}", ";"], true);
         check("tar", &["-xf", "a.tar", "--use-compress-program=zstd", "{x}"], true);

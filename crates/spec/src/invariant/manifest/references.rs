@@ -1,14 +1,14 @@
-//! Do all `$ref`s stay inside the schema, end somewhere, and grow no further than we can follow?
+//! Checks that all `$ref`s stay inside the schema, terminate, and do not expand beyond a limit.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::json_schema::{Fault, children, shorten};
+use super::json_schema::{SchemaFault, children, shorten};
 use crate::Pointer;
 
-pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<Fault>) {
-    let mut map = Map::default();
+pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<SchemaFault>) {
+    let mut map = SchemaMap::default();
     survey(schema, &Pointer::root(), &mut map);
     let mut is_closed = true;
     for (place, target) in &map.references {
@@ -19,7 +19,7 @@ pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<Fault>) {
                 ("the schema refers to itself as a whole".into(), "write out as many levels as are needed")
             } else {
                 (
-                    format!("`{}` is not in this schema, and others are never read", shorten(target)),
+                    format!("`{}` is outside this schema; other documents are never read", shorten(target)),
                     "copy what is needed under `$defs` and refer to `#/$defs/NAME`",
                 )
             };
@@ -30,7 +30,7 @@ pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<Fault>) {
             is_closed = false;
             faults.push((
                 place,
-                format!("`{}` leads to no schema", shorten(target)),
+                format!("`{}` does not point to a schema", shorten(target)),
                 "define it under `$defs`".into(),
             ));
         }
@@ -38,16 +38,16 @@ pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<Fault>) {
     if !is_closed || map.references.is_empty() {
         return;
     }
-    let mut walk = Walk { map: &map, open: Vec::new(), sizes: HashMap::new() };
+    let mut walk = ReferenceWalk { map: &map, open: Vec::new(), sizes: HashMap::new() };
     match walk.size_of("") {
         Err(reference) => faults.push((
             reference.within(at),
-            "the reference leads back to where it stands".into(),
+            "the reference leads back to itself".into(),
             "write out as many levels as are needed; many clients cannot follow recursion".into(),
         )),
         Ok(size) if size > MAX_SCHEMAS => faults.push((
             at.clone(),
-            format!("written out without references the schema has more than {MAX_SCHEMAS} parts"),
+            format!("with all references expanded the schema has more than {MAX_SCHEMAS} parts"),
             "refer to a definition in fewer places".into(),
         )),
         Ok(_) => {}
@@ -55,22 +55,22 @@ pub(super) fn check(schema: &Value, at: &Pointer, faults: &mut Vec<Fault>) {
 }
 
 #[derive(Default)]
-struct Map<'s> {
-    /// By place, seen from the schema's own root.
-    schemas: HashMap<String, Entry<'s>>,
+struct SchemaMap<'s> {
+    /// By position, relative to the root of the schema.
+    schemas: HashMap<String, SchemaEntry<'s>>,
     references: Vec<(Pointer, &'s str)>,
 }
 
-struct Entry<'s> {
+struct SchemaEntry<'s> {
     children: Vec<String>,
     reference: Option<(Pointer, &'s str)>,
 }
 
-fn survey<'s>(schema: &'s Value, at: &Pointer, map: &mut Map<'s>) {
+fn survey<'s>(schema: &'s Value, at: &Pointer, map: &mut SchemaMap<'s>) {
     let reference = schema.get("$ref").and_then(Value::as_str).map(|target| (at.key("$ref"), target));
     let inside = children(schema, at);
-    let entry = Entry {
-        // Definitions count where they are used.
+    let entry = SchemaEntry {
+        // Definitions count at each use.
         children: inside
             .iter()
             .map(|(place, _)| place.as_str().to_owned())
@@ -89,15 +89,15 @@ fn is_definition(below: &str) -> bool {
     below.starts_with("/$defs/") || below.starts_with("/definitions/")
 }
 
-struct Walk<'m, 's> {
-    map: &'m Map<'s>,
+struct ReferenceWalk<'m, 's> {
+    map: &'m SchemaMap<'s>,
     open: Vec<String>,
     sizes: HashMap<String, usize>,
 }
 
-impl Walk<'_, '_> {
-    /// How many schemas this one is once its references are written out, or the reference that closes a circle.
-    /// Each place is computed once, so a chain of doublings is counted and not walked.
+impl ReferenceWalk<'_, '_> {
+    /// The number of schemas after all references are expanded, or the reference that closes a cycle. Each position
+    /// is computed once, so repeated doubling is counted, not walked.
     fn size_of(&mut self, place: &str) -> Result<usize, Pointer> {
         if let Some(size) = self.sizes.get(place) {
             return Ok(*size);
@@ -121,5 +121,5 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Validation walks every one of them for every call.
+/// Validation visits each of them on every call.
 const MAX_SCHEMAS: usize = 4096;

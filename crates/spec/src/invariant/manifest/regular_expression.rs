@@ -1,6 +1,6 @@
-//! Will this regular expression compile with the linear engine, within bounds?
+//! Checks that a regular expression compiles with the linear-time engine, within limits.
 
-/// Why a pattern cannot be used, in the engine's own words.
+/// Why a pattern is rejected, as reported by the engine.
 pub(super) fn refuse(pattern: &str) -> Option<String> {
     match regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_NESTING).build() {
         Ok(_) => None,
@@ -17,13 +17,13 @@ pub(super) fn is_too_big(pattern: &str) -> bool {
     matches!(built, Err(regex::Error::CompiledTooBig(_)))
 }
 
-/// The engine draws the pattern with a caret below it and says what is wrong in the last line.
+/// The engine prints the pattern with a caret; the reason is in the last line.
 fn last_line(shown: &str) -> String {
     let line = shown.lines().next_back().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// Large enough for `\p{L}{1,64}`; small enough that a document full of patterns compiles in a moment.
+/// Large enough for `\p{L}{1,64}`; small enough to compile a document full of patterns quickly.
 const MAX_COMPILED_BYTES: usize = 512 * 1024;
 
 const MAX_NESTING: u32 = 64;
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_names_the_construct() {
+    fn reason_names_the_unsupported_construct() {
         check(r"rm\s+(-rf?|--recursive)", "fine");
         check(r"(?i)secret", "fine");
         check("(?=x)", "look-around");

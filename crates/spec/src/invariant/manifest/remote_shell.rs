@@ -1,6 +1,6 @@
-//! Is standard input read by a shell at the other end? `ssh host` without a command starts one there, and it runs what it is sent.
+//! Detects remote shells on standard input: `ssh host` without a command starts a shell that runs its input.
 
-use super::{command, interpreter::Interpreter, possible::Watcher, report::Report};
+use super::{command, interpreter::Interpreter, line_states::LineWatcher, report::ManifestReport};
 use crate::{Pointer, arg_template::ArgPart, model::Argument};
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -27,8 +27,8 @@ impl RemoteShell {
     }
 }
 
-impl Watcher for RemoteShell {
-    fn argument(&mut self, argument: &Argument, _at: &Pointer, _report: &mut Report<'_>) {
+impl LineWatcher for RemoteShell {
+    fn argument(&mut self, argument: &Argument, _at: &Pointer, _report: &mut ManifestReport<'_>) {
         let is_value = std::mem::replace(&mut self.is_value, false);
         let literal = match argument.template.parts() {
             [ArgPart::Literal(text)] => Some(text.as_str()),
@@ -51,12 +51,12 @@ impl Watcher for RemoteShell {
         }
     }
 
-    fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
+    fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
         if self.awaits != Awaits::Nothing {
-            report.say(
+            report.add(
                 at,
-                "a shell at the other end would run what the caller writes here",
-                "write out the command that reads it there, after the host, and no shell or interpreter",
+                "a remote shell would run what the caller writes here",
+                "write the remote command after the host; it must not be a shell or interpreter",
             );
         }
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shell_at_the_other_end_reads_what_a_caller_writes() {
+    fn caller_text_for_a_remote_shell_is_rejected() {
         check(&json!(["-T", "host"]), false);
         check(&json!(["host"]), false);
         check(&json!(["-p", "22", "-l", "ann", "host"]), false);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_at_the_other_end_may_read_it() {
+    fn remote_command_may_read_caller_text() {
         check(&json!(["-T", "host", "cat > notes.txt"]), true);
         check(&json!(["-o", "BatchMode=yes", "-p", "22", "host", "wc", "--lines"]), true);
         check(&json!(["{x}", "cat"]), true);

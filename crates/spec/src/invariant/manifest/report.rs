@@ -1,4 +1,4 @@
-//! Where is it written, and what is wrong with it?
+//! Collects findings about a manifest, with access to the document.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::{Code, Finding, Pointer};
 
-/// The document under judgement and what has been found so far.
-pub(super) struct Report<'d> {
+/// The document and the findings so far.
+pub(super) struct ManifestReport<'d> {
     document: &'d Map<String, Value>,
     findings: &'d mut Vec<Finding>,
 }
 
-impl<'d> Report<'d> {
+impl<'d> ManifestReport<'d> {
     pub fn new(document: &'d Map<String, Value>, findings: &'d mut Vec<Finding>) -> Self {
         Self { document, findings }
     }
@@ -21,7 +21,7 @@ impl<'d> Report<'d> {
         self.document.contains_key("handler")
     }
 
-    /// Where a block stands: under its own name in a manifest, under `x-toolgate-…` in a Safe Tool Spec.
+    /// The position of a block: under its own name in a manifest, under `x-toolgate-…` in a Safe Tool Spec.
     pub fn block(&self, name: &str) -> Pointer {
         let root = Pointer::root();
         if self.is_manifest() { root.key(name) } else { root.key(&format!("x-toolgate-{name}")) }
@@ -40,32 +40,32 @@ impl<'d> Report<'d> {
         Some(here)
     }
 
-    /// The texts of a list, each with its place; what is no text is the schema's business.
+    /// The strings of a list, each with its position. The schema reports other values.
     pub fn texts(&self, at: &Pointer) -> Vec<(Pointer, &'d str)> {
         let items = self.at(at).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let placed = items.iter().enumerate();
         placed.filter_map(|(index, item)| Some((at.index(index), item.as_str()?))).collect()
     }
 
-    /// An argument is a text, or an object with the text under `value`.
+    /// An argument is a string, or an object with the string under `value`.
     pub fn text_of(&self, at: &Pointer) -> Pointer {
         if self.at(at).is_some_and(Value::is_object) { at.key("value") } else { at.clone() }
     }
 
-    pub fn say(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
+    pub fn add(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
         self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy));
     }
 
-    /// What is said of one place over and over is said once.
-    pub fn once(&mut self, judge: impl FnOnce(&mut Report<'_>)) {
+    /// Runs a check and drops its duplicate findings.
+    pub fn without_duplicates(&mut self, judge: impl FnOnce(&mut ManifestReport<'_>)) {
         let mut found = Vec::new();
-        judge(&mut Report::new(self.document, &mut found));
+        judge(&mut ManifestReport::new(self.document, &mut found));
         let mut said = HashSet::new();
         found.retain(|finding| said.insert((finding.at.to_string(), finding.message.clone())));
         self.findings.append(&mut found);
     }
 
-    pub fn say_of_key(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
+    pub fn add_at_key(&mut self, at: &Pointer, message: impl Into<String>, remedy: impl Into<String>) {
         self.findings.push(Finding::new(Code::SpecInvariant, at.clone(), message, remedy).at_key());
     }
 }

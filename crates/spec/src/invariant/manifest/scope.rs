@@ -1,4 +1,4 @@
-//! Which names may a template use, and what do they stand for?
+//! The names that templates may use, and their types.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,32 @@ use crate::{
     model::{ParamType, ToolSpec},
 };
 
-pub(super) struct Scope {
+pub(super) struct TemplateScope {
     pub variables: Vec<Variable>,
-    /// Where in `variables` the first of a name stands: a document may have as many names as uses of them.
+    /// The index in `variables` of each name. A map, because a document may use many names many times.
     by_name: HashMap<String, usize>,
     statics: Vec<Static>,
 }
 
-/// Something a caller may send.
+/// A value that a caller may send.
 pub(super) struct Variable {
     pub name: String,
-    pub shape: Shape,
+    pub shape: ValueShape,
     pub is_required: bool,
     pub at: Pointer,
-    /// Of an array: can an element be written as one piece of text?
+    /// For an array: whether an element is one plain value.
     pub has_plain_items: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     Text,
     Boolean,
-    /// A number or an enumeration: what stands there cannot carry anything else.
+    /// A number or an enumeration, which cannot carry arbitrary text.
     Plain,
     Array,
     Object,
-    /// The schema does not say, so it may be anything.
+    /// The schema does not say, so the value may be anything.
     Unknown,
 }
 
@@ -43,17 +43,17 @@ struct Static {
     is_secret: bool,
 }
 
-/// What a name in a template stands for.
-pub(super) enum Meaning<'s> {
+/// The meaning of a name in a template.
+pub(super) enum NameMeaning<'s> {
     Caller(&'s Variable),
     Operator { is_secret: bool },
 }
 
-impl Scope {
+impl TemplateScope {
     pub fn of(document: &Map<String, Value>, spec: &ToolSpec) -> Self {
         let from_params = spec.params.iter().enumerate().map(|(index, param)| Variable {
             name: param.name.clone(),
-            shape: Shape::of_param(param.kind),
+            shape: ValueShape::of_param(param.kind),
             is_required: param.required,
             at: Pointer::new("/params").index(index),
             has_plain_items: true,
@@ -61,7 +61,7 @@ impl Scope {
         let input = document.get("input").filter(|_| document.contains_key("handler"));
         let statics = spec.effective_statics().into_iter();
         let variables: Vec<Variable> = from_params.chain(input.into_iter().flat_map(from_input)).collect();
-        // Backwards, so that the first of two has the last word.
+        // In reverse, because the first of two entries counts.
         let names = variables.iter().enumerate().rev();
         Self {
             by_name: names.map(|(index, variable)| (variable.name.clone(), index)).collect(),
@@ -80,11 +80,11 @@ impl Scope {
     }
 
     /// A static variable hides a parameter of the same name.
-    pub fn meaning(&self, name: &str) -> Option<Meaning<'_>> {
+    pub fn meaning(&self, name: &str) -> Option<NameMeaning<'_>> {
         let fixed = self.statics.iter().find(|fixed| fixed.name == name);
         fixed
-            .map(|fixed| Meaning::Operator { is_secret: fixed.is_secret })
-            .or_else(|| self.variable(name).map(Meaning::Caller))
+            .map(|fixed| NameMeaning::Operator { is_secret: fixed.is_secret })
+            .or_else(|| self.variable(name).map(NameMeaning::Caller))
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -92,7 +92,7 @@ impl Scope {
         self.variable_names().chain(fixed)
     }
 
-    /// Of what a caller may send.
+    /// Names of values that a caller may send.
     pub fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.variables.iter().map(|variable| variable.name.as_str())
     }
@@ -113,16 +113,16 @@ fn from_input(input: &Value) -> Vec<Variable> {
             let items = schema.get("items").map(|items| resolved(items, input));
             Variable {
                 name: name.clone(),
-                shape: Shape::of_schema(schema),
+                shape: ValueShape::of_schema(schema),
                 is_required: required.contains(&name.as_str()),
                 at: Pointer::new("/input/properties").key(name),
-                has_plain_items: items.is_some_and(|items| Shape::of_schema(items).is_plain()),
+                has_plain_items: items.is_some_and(|items| ValueShape::of_schema(items).is_plain()),
             }
         })
         .collect()
 }
 
-/// What a reference stands for. A chain that is too long or leads nowhere leaves the type uncertain.
+/// Resolves a reference. If the chain is too long or broken, the type stays unknown.
 fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
     let mut here = schema;
     for _ in 0..MAX_HOPS {
@@ -135,8 +135,8 @@ fn resolved<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
     here
 }
 
-impl Shape {
-    /// Can the value be written as one piece of text?
+impl ValueShape {
+    /// Whether the value can be written as one piece of text.
     pub fn is_plain(self) -> bool {
         matches!(self, Self::Text | Self::Boolean | Self::Plain)
     }

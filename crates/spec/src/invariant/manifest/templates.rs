@@ -1,34 +1,34 @@
-//! Does every `{name}` stand for something, and is there always something to put there?
+//! Checks that every `{name}` in a template is declared and always has a value.
 
 use serde_json::Value;
 
 use super::{
-    report::Report,
-    scope::{Meaning, Scope, Shape},
+    report::ManifestReport,
+    scope::{NameMeaning, TemplateScope, ValueShape},
 };
 use crate::{Pointer, arg_template::ArgTemplate};
 
-/// The rules of the place where a template stands.
+/// The rules for the position of a template.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'p> {
-    /// What is done with a value that is absent.
+pub(super) struct TemplateRules<'p> {
+    /// The rule for an absent value.
     pub absent: Absent<'p>,
-    /// What may fill the whole of it.
-    pub whole: Whole,
+    /// Which values may fill the whole entry.
+    pub whole: WholeValue,
     /// Inside `each`: `item` is an element of this parameter.
     pub item_of: Option<&'p str>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Absent<'p> {
-    /// There must be a value, except for the parameter that a `when` around it asks for.
+    /// A value is required, except for the parameter of an enclosing `when`.
     Refused { guarded: Option<&'p str> },
-    /// An entry that is one parameter and nothing else is left out.
+    /// An entry that consists of one parameter is left out.
     LeftOut,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Whole {
+pub(super) enum WholeValue {
     /// One piece of text.
     Text,
     /// One piece of text, or a list that repeats the entry.
@@ -37,7 +37,7 @@ pub(super) enum Whole {
     Json,
 }
 
-/// Names seen so far, so that a parameter which nothing uses can be reported.
+/// Names used so far, to report unused parameters.
 #[derive(Default)]
 pub(super) struct Used(Vec<String>);
 
@@ -46,11 +46,11 @@ impl Used {
         self.0.push(name.to_owned());
     }
 
-    /// A parameter without effect misleads whoever calls the tool.
-    pub fn report_unused(&self, scope: &Scope, report: &mut Report<'_>) {
+    /// Reports parameters without effect, because they mislead callers.
+    pub fn report_unused(&self, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
         for variable in &scope.variables {
             if !variable.name.is_empty() && !self.0.contains(&variable.name) {
-                report.say(
+                report.add(
                     &variable.at,
                     format!("the handler never uses `{}`", variable.name),
                     format!("put `{{{}}}` where it belongs, or remove it", variable.name),
@@ -63,10 +63,10 @@ impl Used {
 pub(super) fn check(
     template: &ArgTemplate,
     at: &Pointer,
-    place: Place<'_>,
-    scope: &Scope,
+    place: TemplateRules<'_>,
+    scope: &TemplateScope,
     used: &mut Used,
-    report: &mut Report<'_>,
+    report: &mut ManifestReport<'_>,
 ) {
     let is_whole = template.whole().is_some();
     let mut seen: Vec<&str> = Vec::new();
@@ -81,12 +81,12 @@ pub(super) fn check(
         }
         match scope.meaning(name) {
             None => unknown(name, at, scope, report),
-            Some(Meaning::Operator { .. }) => {}
-            Some(Meaning::Caller(variable)) => {
+            Some(NameMeaning::Operator { .. }) => {}
+            Some(NameMeaning::Caller(variable)) => {
                 let has_place = match variable.shape {
-                    Shape::Array => is_whole && place.whole != Whole::Text,
-                    Shape::Object | Shape::Unknown => is_whole && place.whole == Whole::Json,
-                    Shape::Text | Shape::Boolean | Shape::Plain => true,
+                    ValueShape::Array => is_whole && place.whole != WholeValue::Text,
+                    ValueShape::Object | ValueShape::Unknown => is_whole && place.whole == WholeValue::Json,
+                    ValueShape::Text | ValueShape::Boolean | ValueShape::Plain => true,
                 };
                 if !has_place {
                     misshapen(name, variable.shape, at, report);
@@ -103,24 +103,24 @@ pub(super) fn check(
     }
 }
 
-/// Every text inside a JSON body; member names are no templates.
+/// Checks every string inside a JSON body. Member names are not templates.
 pub(super) fn check_json(
     body: &Value,
     at: &Pointer,
-    scope: &Scope,
+    scope: &TemplateScope,
     used: &mut Used,
-    report: &mut Report<'_>,
+    report: &mut ManifestReport<'_>,
 ) {
     match body {
         Value::String(text) => match ArgTemplate::parse(text) {
             Ok(template) => {
-                let place = Place { absent: Absent::LeftOut, whole: Whole::Json, item_of: None };
+                let place = TemplateRules { absent: Absent::LeftOut, whole: WholeValue::Json, item_of: None };
                 check(&template, at, place, scope, used, report);
             }
-            Err(why) => report.say(
+            Err(why) => report.add(
                 at,
                 format!("not a template: {why}"),
-                "`{name}` stands for a parameter or static variable",
+                "write `{name}` for a parameter or static variable",
             ),
         },
         Value::Array(items) => {
@@ -131,9 +131,9 @@ pub(super) fn check_json(
         Value::Object(members) => {
             for (key, member) in members {
                 if names_something(key, scope) {
-                    report.say_of_key(
+                    report.add_at_key(
                         &at.key(key),
-                        format!("member name `{}` is no template", key.escape_debug()),
+                        format!("member name `{}` must not be a template", key.escape_debug()),
                         "only values are filled in; write the name out",
                     );
                 }
@@ -144,18 +144,23 @@ pub(super) fn check_json(
     }
 }
 
-/// Does a text that is no template look like one?
-pub(super) fn names_something(text: &str, scope: &Scope) -> bool {
+/// Whether text that is not a template looks like one.
+pub(super) fn names_something(text: &str, scope: &TemplateScope) -> bool {
     scope.names().any(|name| text.contains(&format!("{{{name}}}")))
 }
 
 /// Values that only the operator may choose.
-pub(super) fn check_fixed(template: &ArgTemplate, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+pub(super) fn check_fixed(
+    template: &ArgTemplate,
+    at: &Pointer,
+    scope: &TemplateScope,
+    report: &mut ManifestReport<'_>,
+) {
     for name in template.names() {
         match scope.meaning(name) {
             None => unknown(name, at, scope, report),
-            Some(Meaning::Operator { .. }) => {}
-            Some(Meaning::Caller(_)) => report.say(
+            Some(NameMeaning::Operator { .. }) => {}
+            Some(NameMeaning::Caller(_)) => report.add(
                 at,
                 format!("`{{{name}}}` is chosen by the caller, and the server is shared by all calls"),
                 "use a static variable",
@@ -164,37 +169,39 @@ pub(super) fn check_fixed(template: &ArgTemplate, at: &Pointer, scope: &Scope, r
     }
 }
 
-/// The names of caller's variables in a template, each as it stands.
+/// The caller variables in a template, in order.
 pub(super) fn chosen_by_caller<'t>(
     template: &'t ArgTemplate,
-    scope: &'t Scope,
+    scope: &'t TemplateScope,
 ) -> impl Iterator<Item = &'t str> {
-    template.names().filter(|name| matches!(scope.meaning(name), Some(Meaning::Caller(_)) | None))
+    template.names().filter(|name| matches!(scope.meaning(name), Some(NameMeaning::Caller(_)) | None))
 }
 
-pub(super) fn has_secret(template: &ArgTemplate, scope: &Scope) -> bool {
-    template.names().any(|name| matches!(scope.meaning(name), Some(Meaning::Operator { is_secret: true })))
+pub(super) fn has_secret(template: &ArgTemplate, scope: &TemplateScope) -> bool {
+    template
+        .names()
+        .any(|name| matches!(scope.meaning(name), Some(NameMeaning::Operator { is_secret: true })))
 }
 
-fn unknown(name: &str, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+fn unknown(name: &str, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let remedy = match crate::similar::closest(name, scope.names()) {
         Some(close) => format!("did you mean `{{{close}}}`?"),
-        None if name == ITEM => "`{item}` stands inside `each` only".into(),
+        None if name == ITEM => "`{item}` is only available inside `each`".into(),
         None => "declare it in `params`, `input` or `staticVariables`, or write `{{` for a brace".into(),
     };
-    report.say(at, format!("`{{{name}}}` names no parameter and no static variable"), remedy);
+    report.add(at, format!("`{{{name}}}` is not a parameter or static variable"), remedy);
 }
 
-fn misshapen(name: &str, shape: Shape, at: &Pointer, report: &mut Report<'_>) {
+fn misshapen(name: &str, shape: ValueShape, at: &Pointer, report: &mut ManifestReport<'_>) {
     let (what, remedy) = match shape {
-        Shape::Array => ("a list", "write `{each: NAME, args: [\"{item}\"]}` in `args`".into()),
-        Shape::Unknown => ("of no certain type", format!("give `{name}` one `type` in `input`")),
-        _ => ("an object", "declare its parts as parameters of their own".into()),
+        ValueShape::Array => ("a list", "write `{each: NAME, args: [\"{item}\"]}` in `args`".into()),
+        ValueShape::Unknown => ("of unknown type", format!("give `{name}` one `type` in `input`")),
+        _ => ("an object", "declare its parts as separate parameters".into()),
     };
-    report.say(at, format!("`{name}` is {what} and cannot stand in a text"), remedy);
+    report.add(at, format!("`{name}` is {what} and cannot be used inside text"), remedy);
 }
 
-fn optional(name: &str, absent: Absent<'_>, at: &Pointer, report: &mut Report<'_>) {
+fn optional(name: &str, absent: Absent<'_>, at: &Pointer, report: &mut ManifestReport<'_>) {
     let remedy = match absent {
         Absent::Refused { .. } => {
             format!("make it required, or write `{{when: {name}, args: [...]}}` around it in `args`")
@@ -203,8 +210,8 @@ fn optional(name: &str, absent: Absent<'_>, at: &Pointer, report: &mut Report<'_
             format!("make it required, or let `{{{name}}}` be the whole value, which is left out without it")
         }
     };
-    report.say(at, format!("`{name}` is optional, and nothing says what stands here without it"), remedy);
+    report.add(at, format!("`{name}` is optional, and there is no value here if it is absent"), remedy);
 }
 
-/// What templates inside `each` call the element.
+/// The name of the element in templates inside `each`.
 pub(super) const ITEM: &str = "item";

@@ -1,17 +1,18 @@
-//! Does `touches` name something that a caller can send? A path that names nothing looks like a guard and is none.
+//! Checks that `touches` names values that a caller can send. A path that names nothing looks like a guard but has no
+//! effect.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::{json_schema, report::Report, scope::Scope};
+use super::{json_schema, report::ManifestReport, scope::TemplateScope};
 use crate::{
     FieldPattern, Pointer,
     field_path::FieldStep,
     model::{Param, ToolSpec},
 };
 
-pub(super) fn check(spec: &ToolSpec, scope: &Scope, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     let arguments = match &spec.governance.input {
         Some(input) => Cow::Borrowed(input),
         None => Cow::Owned(schema_of(&spec.params)),
@@ -25,22 +26,28 @@ pub(super) fn check(spec: &ToolSpec, scope: &Scope, report: &mut Report<'_>) {
     }
 }
 
-fn judge(pattern: &FieldPattern, arguments: &Value, at: &Pointer, scope: &Scope, report: &mut Report<'_>) {
+fn judge(
+    pattern: &FieldPattern,
+    arguments: &Value,
+    at: &Pointer,
+    scope: &TemplateScope,
+    report: &mut ManifestReport<'_>,
+) {
     let steps: Vec<FieldStep<'_>> = pattern.steps().collect();
     if let Some(FieldStep::Name(name)) = steps.first()
         && scope.variable(name).is_none()
     {
-        let otherwise = "name a parameter; nothing would be judged";
+        let otherwise = "name a parameter; otherwise nothing is checked";
         let remedy = crate::similar::remedy(name, scope.variable_names(), otherwise);
-        report.say(at, format!("`{}` names no parameter", json_schema::shorten(name)), remedy);
+        report.add(at, format!("`{}` is not a parameter", json_schema::shorten(name)), remedy);
         return;
     }
-    let mut search = Search { root: arguments, left: MOST_VISITS };
+    let mut search = TextSearch { root: arguments, left: MOST_VISITS };
     if !search.finds(arguments, &steps) {
-        report.say(
+        report.add(
             at,
-            format!("`{pattern}` names no text that a caller could send: nothing would be judged"),
-            "name a parameter that is a text, or a property in one",
+            format!("`{pattern}` names no string that a caller could send, so nothing would be checked"),
+            "name a string parameter, or a string property of one",
         );
     }
 }
@@ -53,14 +60,14 @@ fn schema_of(params: &[Param]) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// Looks for a text in whatever fits a schema. Where the schema leaves open what there is, there may be one.
-struct Search<'s> {
+/// Searches a schema for strings. If the schema leaves a part open, a string may be there.
+struct TextSearch<'s> {
     root: &'s Value,
-    /// A schema whose parts refer to each other is not walked for ever; what was not looked at may be a text.
+    /// Bounds the walk of recursive schemas. A part that was not visited may be a string.
     left: usize,
 }
 
-impl<'s> Search<'s> {
+impl<'s> TextSearch<'s> {
     fn finds(&mut self, schema: &'s Value, steps: &[FieldStep<'_>]) -> bool {
         let Some(members) = schema.as_object() else { return *schema != Value::Bool(false) };
         self.left = self.left.saturating_sub(1);
@@ -73,7 +80,7 @@ impl<'s> Search<'s> {
             || others.into_iter().any(|other| self.finds(other, steps))
     }
 
-    /// What else is said of the same value, unless that leaves open what it is: `{required: [a]}`.
+    /// Other subschemas for the same value, except those that do not restrict its type, such as `{required: [a]}`.
     fn others(&self, members: &'s Map<String, Value>) -> Vec<&'s Value> {
         let lists = ELSEWHERE.into_iter().filter_map(|keyword| members.get(keyword)?.as_array()).flatten();
         let branches = ["then", "else"].into_iter().filter_map(|keyword| members.get(keyword));
@@ -105,7 +112,7 @@ impl<'s> Search<'s> {
             }
             Some((step, rest)) => {
                 let name = if let FieldStep::Name(name) = step { Some(*name) } else { None };
-                // Elements have no name of their own.
+                // Array elements have no name.
                 items.into_iter().any(|item| self.finds(item, steps))
                     || fields(members, name).into_iter().any(|field| self.finds(field, rest))
             }
@@ -129,7 +136,7 @@ fn may_be(members: &Map<String, Value>, kind: &str) -> bool {
     is_listed && json_schema::leaves_open(members.get("type"), kind)
 }
 
-/// What an object can have under this name, or under any.
+/// The schemas of the property with this name, or of all properties.
 fn fields<'s>(members: &'s Map<String, Value>, name: Option<&str>) -> Vec<&'s Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     if let Some(property) = name.and_then(|name| properties?.get(name)) {
@@ -146,7 +153,7 @@ fn elements(members: &Map<String, Value>) -> Vec<&Value> {
     first.chain([members.get("items").unwrap_or(&Value::Bool(true))]).collect()
 }
 
-/// Keywords that say what a value is.
+/// Keywords that restrict the type of a value.
 const OF_ITSELF: [&str; 8] = [
     "additionalProperties",
     "const",
@@ -166,7 +173,7 @@ const MOST_VISITS: usize = 2000;
 mod tests {
     use crate::{Format, check_text};
 
-    /// What is said of `touches`, in a manifest with these properties.
+    /// The findings about `touches` in a manifest with these properties.
     #[track_caller]
     fn check(properties: &str, touches: &str, expect: &[&str]) {
         let manifest = format!(
@@ -189,27 +196,27 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_names_no_parameter_is_refused() {
+    fn path_without_parameter_is_rejected() {
         let file = "file: {type: string}";
-        check(file, "{read: [.fiel]}", &["/touches/read/0 `fiel` names no parameter (did you mean `file`?)"]);
+        check(file, "{read: [.fiel]}", &["/touches/read/0 `fiel` is not a parameter (did you mean `file`?)"]);
         check(
             file,
             "{read: [.file], write: [file, '.other.x']}",
-            &["/touches/write/1 `other` names no parameter"],
+            &["/touches/write/1 `other` is not a parameter"],
         );
-        check(file, "{connect: ['.file.name']}", &["names no text"]);
-        check(file, "{read: ['..fiel']}", &["`..fiel` names no text that a caller could send"]);
-        check("", "{read: ['*']}", &["names no text"]);
+        check(file, "{connect: ['.file.name']}", &["names no string"]);
+        check(file, "{read: ['..fiel']}", &["`..fiel` names no string that a caller could send"]);
+        check("", "{read: ['*']}", &["names no string"]);
         check(file, "{read: [.file], write: ['..file', '*', '.*', '.file[]']}", &[]);
     }
 
     #[test]
-    fn what_can_be_no_text_names_nothing() {
+    fn non_string_argument_is_rejected() {
         for kind in ["type: integer", "type: boolean", "type: ['null', number]", "enum: [1, 2]", "const: 5"] {
-            check(&format!("n: {{{kind}}}"), "{read: [.n]}", &["`.n` names no text"]);
+            check(&format!("n: {{{kind}}}"), "{read: [.n]}", &["`.n` names no string"]);
         }
-        check("n: {type: array, items: {type: integer}}", "{read: [.n]}", &["`.n` names no text"]);
-        check("n: {anyOf: [{type: integer}, {type: boolean}]}", "{read: [.n]}", &["`.n` names no text"]);
+        check("n: {type: array, items: {type: integer}}", "{read: [.n]}", &["`.n` names no string"]);
+        check("n: {anyOf: [{type: integer}, {type: boolean}]}", "{read: [.n]}", &["`.n` names no string"]);
         for kind in [
             "type: ['null', string]",
             "enum: [a, 1]",
@@ -225,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_inside_an_argument_are_looked_for() {
+    fn fields_inside_an_argument_are_found() {
         let closed = "o: {type: object, additionalProperties: false, properties: {file: {type: string}, n: {type: integer}}}";
         check(closed, "{read: [.o, .o.file, '..file', '.o.*', '.o..file']}", &[]);
         check(closed, "{read: [.o.fiel, .o.n, '..n', '.o.file.x']}", &["fiel", ".o.n", "..n", ".x"]);
@@ -236,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_a_tool_in_javascript_are_looked_at_too() {
+    fn javascript_parameters_are_checked_too() {
         let check = |touches: &str, expect: &[&str]| {
             let document = format!(
                 "{{name: t, codeType: Javascript, code: 'return 1;', params: [{{name: file, type: STRING, required: true}}, \
@@ -246,7 +253,7 @@ mod tests {
             judge(&document, "/x-toolgate-touches/", expect);
         };
         check("{read: [.fiel]}", &["did you mean `file`?"]);
-        check("{write: [.n]}", &["`.n` names no text"]);
+        check("{write: [.n]}", &["`.n` names no string"]);
         check("{read: [.file, .o.file, '..file'], connect: ['..host']}", &[]);
     }
 }

@@ -1,7 +1,7 @@
-//! Where does a call go? Scheme, host and port are written out by the author; parameters come after them.
+//! Checks the URL of a handler. The author writes scheme, host and port; parameters come after them.
 //!
-//! A small splitter of our own: a general URL parser repairs what it is given (backslashes, tabs, user names,
-//! numbers as addresses), and here whatever would need repair is refused.
+//! Uses its own strict splitter: a general URL parser repairs its input (backslashes, tabs, user names, numeric
+//! addresses). Here every such input is rejected.
 
 use crate::{
     HostPattern,
@@ -15,14 +15,14 @@ pub(super) enum Scheme {
 }
 
 #[derive(Debug)]
-pub(super) struct Authority {
+pub(super) struct UrlAuthority {
     pub scheme: Scheme,
     pub host: String,
     pub port: Option<u16>,
 }
 
-impl Authority {
-    /// Could anybody on the way read what is sent?
+impl UrlAuthority {
+    /// Whether the request can be read in transit.
     pub fn is_exposed(&self) -> bool {
         let loops_back = self.host == "localhost"
             || self.host.ends_with(".localhost")
@@ -31,40 +31,40 @@ impl Authority {
     }
 }
 
-/// Splits a literal URL; what follows the authority is returned as it stands.
-pub(super) fn split(url: &str) -> Result<(Authority, &str), String> {
+/// Splits a literal URL and returns the text after the authority unchanged.
+pub(super) fn split(url: &str) -> Result<(UrlAuthority, &str), String> {
     if let Some(bad) = url.chars().find(|c| !c.is_ascii_graphic() || *c == '\\') {
-        return Err(format!("`{}` has no place in a URL", bad.escape_debug()));
+        return Err(format!("`{}` is not allowed in a URL", bad.escape_debug()));
     }
     let (scheme, rest) = if let Some(rest) = url.strip_prefix("https://") {
         (Scheme::Https, rest)
     } else if let Some(rest) = url.strip_prefix("http://") {
         (Scheme::Http, rest)
     } else {
-        return Err("a URL begins with `https://` or `http://`".into());
+        return Err("a URL must begin with `https://` or `http://`".into());
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, after) = rest.split_at(end);
     if authority.contains('@') {
-        return Err("a URL carries no user and no password".into());
+        return Err("a URL must not have a user or password".into());
     }
     let (host, port) = split_port(authority)?;
     let host = HostPattern::parse_exact(host)?;
     if after.contains('#') {
         return Err("a fragment is never sent".into());
     }
-    Ok((Authority { scheme, host, port }, after))
+    Ok((UrlAuthority { scheme, host, port }, after))
 }
 
-/// As `split`, for a template: returns why it is refused, or where it leads.
-pub(super) fn split_template(url: &ArgTemplate) -> Result<Authority, String> {
+/// Like `split`, for a template: returns the authority or the reason for rejection.
+pub(super) fn split_template(url: &ArgTemplate) -> Result<UrlAuthority, String> {
     let mut parts = url.parts().iter();
     let Some(ArgPart::Literal(first)) = parts.next() else {
-        return Err("scheme and host are written out; a parameter cannot choose them".into());
+        return Err("scheme and host must be literal; a parameter cannot choose them".into());
     };
     let is_open = first.split_once("://").is_none_or(|(_, rest)| !rest.contains(['/', '?', '#']));
     if parts.next().is_some() && is_open {
-        return Err("scheme, host and port are written out; parameters come after the first `/`".into());
+        return Err("scheme, host and port must be literal; parameters may follow the first `/`".into());
     }
     let (authority, _) = split(first)?;
     path_and_query(url)?;
@@ -73,16 +73,18 @@ pub(super) fn split_template(url: &ArgTemplate) -> Result<Authority, String> {
 
 /// Parameters fill whole path segments, or parts of query values.
 fn path_and_query(url: &ArgTemplate) -> Result<(), String> {
-    let mut at = Position::Segment(String::new());
+    let mut at = UrlPosition::Segment(String::new());
     for (index, part) in url.parts().iter().enumerate() {
         match part {
             ArgPart::Variable(name) => match &at {
-                Position::QueryValue => {}
-                Position::Segment(before) if before.is_empty() => at = Position::AfterParameter(name.clone()),
-                Position::Segment(_) | Position::AfterParameter(_) => return Err(whole_segment(name)),
-                Position::QueryKey => {
+                UrlPosition::QueryValue => {}
+                UrlPosition::Segment(before) if before.is_empty() => {
+                    at = UrlPosition::AfterParameter(name.clone());
+                }
+                UrlPosition::Segment(_) | UrlPosition::AfterParameter(_) => return Err(whole_segment(name)),
+                UrlPosition::QueryKey => {
                     return Err(format!(
-                        "`{{{name}}}` stands in the name of a query entry; names are literal"
+                        "`{{{name}}}` is in the name of a query entry; names must be literal"
                     ));
                 }
             },
@@ -98,22 +100,22 @@ fn path_and_query(url: &ArgTemplate) -> Result<(), String> {
     at.after('/').map(|_| ())
 }
 
-enum Position {
+enum UrlPosition {
     Segment(String),
     AfterParameter(String),
     QueryKey,
     QueryValue,
 }
 
-impl Position {
+impl UrlPosition {
     fn after(self, character: char) -> Result<Self, String> {
         if !character.is_ascii_graphic() || matches!(character, '\\' | '#') {
-            return Err(format!("`{}` has no place in a URL", character.escape_debug()));
+            return Err(format!("`{}` is not allowed in a URL", character.escape_debug()));
         }
         match (self, character) {
             (Self::Segment(segment), '/' | '?') => {
                 if matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..") {
-                    return Err("`..` would climb out of the named path".into());
+                    return Err("`..` would leave the named path".into());
                 }
                 Ok(if character == '/' { Self::Segment(String::new()) } else { Self::QueryKey })
             }
@@ -132,7 +134,7 @@ impl Position {
 
 fn whole_segment(name: &str) -> String {
     format!(
-        "`{{{name}}}` fills a part of a path segment; a parameter fills a whole one, or stands in a query value"
+        "`{{{name}}}` fills part of a path segment; a parameter must fill a whole segment or be in a query value"
     )
 }
 
@@ -141,7 +143,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let colon = match after_host {
         Some(end) if authority.len() == end => None,
         Some(end) if authority.get(end..).is_some_and(|rest| rest.starts_with(':')) => Some(end),
-        Some(_) => return Err("a port follows the address, or nothing".into()),
+        Some(_) => return Err("only a port may follow the address".into()),
         None => authority.find(':'),
     };
     let Some(colon) = colon else { return Ok((authority, None)) };
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_come_after_the_authority() {
+    fn parameters_are_allowed_after_the_authority() {
         check("https://API.example.com", "Https api.example.com None");
         check("http://127.0.0.1:8080/a/{b}/c?d={e}-{f}&g=1", "Http 127.0.0.1 Some(8080)");
         check("https://[::1]:443/{x}", "Https ::1 Some(443)");
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_elsewhere_is_refused() {
+    fn url_with_ambiguous_destination_is_rejected() {
         for url in [
             "",
             "{base}/x",

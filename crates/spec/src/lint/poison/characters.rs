@@ -1,9 +1,9 @@
-//! Which characters does a person not see, or take for others?
+//! Finds characters that people cannot see or mistake for others.
 
 use super::reading;
 use crate::{Code, lint::show::code_point};
 
-/// What is wrong with the characters themselves, by code.
+/// The findings about single characters, by code.
 pub(in crate::lint) fn find(text: &str) -> Vec<(Code, Vec<String>)> {
     let mut found = Vec::new();
     let mut note = |code, hits: Vec<String>| {
@@ -21,7 +21,7 @@ pub(in crate::lint) fn find(text: &str) -> Vec<(Code, Vec<String>)> {
     found
 }
 
-/// Characters without a shape of their own.
+/// Characters without a visible shape.
 pub(in crate::lint) const fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -33,12 +33,12 @@ pub(in crate::lint) const fn is_invisible(character: char) -> bool {
         || (character as u32) & 0xfffe == 0xfffe
 }
 
-/// Characters that reorder what stands around them.
+/// Characters that reorder the text around them.
 pub(in crate::lint) const fn is_bidi(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// One of the scripts that words of any language of ours may be in; look-alikes come from the others.
+/// Whether the letter is Latin. Look-alike letters come from other scripts.
 pub(in crate::lint) const fn is_latin(character: char) -> bool {
     character.is_ascii_alphabetic()
         || matches!(character, '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
@@ -104,7 +104,7 @@ fn bidi(characters: &[char]) -> Vec<String> {
         let near = |at: Option<usize>| {
             at.and_then(|at| characters.get(at)).is_some_and(|near| is_right_to_left(*near))
         };
-        // A mark next to a Hebrew or Arabic letter is good typography; embeddings and overrides never are.
+        // A mark next to a Hebrew or Arabic letter is good typography; embeddings and overrides are not.
         let is_mark = matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}');
         if !(is_mark && (near(index.checked_sub(1)) || near(index.checked_add(1)))) {
             hits.push(code_point(character));
@@ -113,7 +113,7 @@ fn bidi(characters: &[char]) -> Vec<String> {
     hits
 }
 
-/// Words that are not what they look like.
+/// Words with look-alike letters.
 fn lookalikes(text: &str) -> Vec<String> {
     let has_wide_script = text.chars().any(is_wide_script);
     let words = || text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_ascii());
@@ -139,7 +139,7 @@ fn lookalikes(text: &str) -> Vec<String> {
     hits
 }
 
-/// England, Scotland and Wales: a black flag, a few tag letters, a terminator.
+/// The flags of England, Scotland and Wales: a black flag, a few tag letters, a terminator.
 fn is_flag_tag(characters: &[char], index: usize) -> bool {
     let is_tag = |at: usize| matches!(characters.get(at), Some('\u{e0020}'..='\u{e007f}'));
     let start = (0..=LONGEST_FLAG).find_map(|back| {
@@ -152,7 +152,7 @@ fn is_flag_tag(characters: &[char], index: usize) -> bool {
         .is_some_and(|end| index <= end)
 }
 
-/// A pattern with dots; a blank between such patterns is the space of that script.
+/// A pattern with dots. A blank between such patterns is a space in braille.
 const fn is_braille(character: char) -> bool {
     matches!(character, '\u{2801}'..='\u{28ff}')
 }
@@ -176,7 +176,7 @@ const fn is_ideograph(character: char) -> bool {
     matches!(character, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Scripts that are written with joiners: Arabic and its neighbours, those of India, Khmer, Mongolian.
+/// Scripts that use joiners: Arabic and related scripts, those of India, Khmer, Mongolian.
 const fn joins_letters(character: char) -> bool {
     matches!(character, '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18af}')
 }
@@ -185,7 +185,7 @@ const fn is_right_to_left(character: char) -> bool {
     matches!(character, '\u{590}'..='\u{60f}' | '\u{61d}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// Scripts in whose texts full-width Latin letters are ordinary.
+/// Scripts whose texts commonly contain full-width Latin letters.
 const fn is_wide_script(character: char) -> bool {
     is_ideograph(character) || matches!(character, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}')
 }
@@ -198,7 +198,7 @@ const fn is_mathematical(character: char) -> bool {
     matches!(character, '\u{1d400}'..='\u{1d6a5}' | '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
-/// Tag letters and terminator of the longest flag in use.
+/// The number of tag letters plus terminator in the longest flag in use.
 const LONGEST_FLAG: usize = 6;
 
 #[cfg(test)]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn honest_writing_of_any_language_is_left_alone() {
+    fn ordinary_text_in_any_language_is_accepted() {
         for text in [
             "한국어 뉴스를 검색합니다. API 키가 필요합니다.",
             "日本語のＡＰＩを呼び出します。",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_or_disguises_is_named() {
+    fn hidden_and_disguised_characters_are_reported() {
         check("a\u{ad}b", &[Code::LintPoisonZeroWidth]);
         check("\u{3164}", &[Code::LintPoisonZeroWidth]);
         check("x\u{e0069}\u{e0067}", &[Code::LintPoisonZeroWidth]);

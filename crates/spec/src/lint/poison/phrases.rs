@@ -1,4 +1,4 @@
-//! Phrases that give a model orders. `phrases/table.rs` says where the rows are.
+//! Finds phrases that give orders to a model. `phrases/table.rs` says where the phrases are.
 
 mod instruction;
 mod steering;
@@ -18,7 +18,7 @@ use crate::{
 };
 use table::{In, Phrase};
 
-/// In the order in which findings are reported.
+/// The codes in report order.
 pub(super) const CODES: [Code; 5] = [
     Code::LintPoisonInstruction,
     Code::LintPoisonMarkup,
@@ -27,14 +27,14 @@ pub(super) const CODES: [Code; 5] = [
     Code::LintPoisonCrossTool,
 ];
 
-/// The phrases whose needles a text has; most texts have none.
+/// The phrases whose needles occur in a text; usually none.
 pub(super) fn suspects(text: &str) -> Suspects {
     let mut suspects = Suspects::default();
     MATCHER.look(text, &mut suspects);
     suspects
 }
 
-/// What was found in one reading, as "why (`where`)".
+/// Adds the matches in one reading, as "reason (`match`)".
 pub(super) fn find(reading: &Reading, suspects: &Suspects, hits: &mut Vec<(Code, String)>) {
     for phrase in MATCHER.met(suspects) {
         let row = phrase.row;
@@ -45,15 +45,15 @@ pub(super) fn find(reading: &Reading, suspects: &Suspects, hits: &mut Vec<(Code,
     }
 }
 
-/// As `find`, for a reading that is not the text as written. The words are a thinned copy of the flat text, so needles
-/// are looked up in both.
-pub(super) fn find_anew(reading: &Reading, hits: &mut Vec<(Code, String)>) {
+/// Like `find`, for a reading that differs from the written text. Needles are searched in both the flat text and its
+/// words.
+pub(super) fn find_in_reading(reading: &Reading, hits: &mut Vec<(Code, String)>) {
     let mut suspects = suspects(&reading.flat);
     MATCHER.look(&reading.words, &mut suspects);
     find(reading, &suspects, hits);
 }
 
-/// For each phrase, which groups of its needles were seen.
+/// For each phrase, which groups of its needles were found.
 pub(super) struct Suspects([u8; MOST_PHRASES]);
 
 impl Default for Suspects {
@@ -70,21 +70,21 @@ impl Suspects {
 
 struct Matcher {
     needles: Needles,
-    /// For each needle: in which group of which phrase is it?
+    /// For each needle, its phrases and groups.
     uses: Vec<Vec<(usize, u8)>>,
     phrases: Vec<Compiled>,
 }
 
 struct Compiled {
     row: &'static Phrase,
-    /// Compiled when a text first has the phrase's needles: most documents have none.
+    /// Compiled on first use, because most documents have no needles.
     pattern: OnceLock<Option<Regex>>,
-    /// One bit for each group of needles.
+    /// One bit per group of needles.
     groups: u8,
 }
 
 impl Matcher {
-    /// Notes for each phrase which groups of its needles the text has.
+    /// Records which needle groups of each phrase the text has.
     fn look(&self, text: &str, seen: &mut Suspects) {
         let _ = self.needles.each_word(text, |needle| {
             for (phrase, group) in self.uses.get(needle).into_iter().flatten() {
@@ -139,7 +139,7 @@ static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
     Matcher { needles: Needles::new(needles), uses, phrases }
 });
 
-/// In word patterns `@4` stands for up to four words of the same sentence.
+/// In word patterns, `@4` matches up to four words of the same sentence.
 fn compile(phrase: &Phrase) -> Option<Regex> {
     let pattern = if phrase.place == In::Words {
         let mut expanded = String::from("(?:^| )(?:");
@@ -167,7 +167,9 @@ const MOST_PHRASES: usize = 160;
 
 #[cfg(test)]
 mod tests {
-    use super::{super::reading, MATCHER, MOST_PHRASES, find, find_anew, suspects, table::LANGUAGE_DATA};
+    use super::{
+        super::reading, MATCHER, MOST_PHRASES, find, find_in_reading, suspects, table::LANGUAGE_DATA,
+    };
     use crate::{Format, value_from_text};
 
     #[test]
@@ -177,9 +179,9 @@ mod tests {
         assert!(matcher.phrases.len() <= MOST_PHRASES);
     }
 
-    /// Each row finds its hits by itself, and no row at all finds a miss.
+    /// Each row matches its hits, and no row matches a miss.
     #[test]
-    fn phrases_of_other_languages_keep_to_their_examples() {
+    fn phrases_of_other_languages_match_their_examples() {
         let rows = value_from_text(LANGUAGE_DATA, Format::Yaml).unwrap();
         let rows = rows.as_array().unwrap();
         let (mut hits, mut misses) = (0, 0);
@@ -202,7 +204,7 @@ mod tests {
                 let miss = miss.as_str().unwrap();
                 for reading in reading::readings(miss, reading::Hint::of(miss)) {
                     let mut found = Vec::new();
-                    find_anew(&reading, &mut found);
+                    find_in_reading(&reading, &mut found);
                     assert!(found.is_empty(), "{miss}: {found:?}");
                 }
                 misses += 1;
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn needles_lose_nothing() {
+    fn needles_find_every_pattern_match() {
         let matcher = &*MATCHER;
         let corpus = concat!(
             include_str!("../../../tests/poison/poisoned.txt"),
@@ -226,7 +228,7 @@ mod tests {
                 if hint.is_plain() {
                     find(&reading, &suspects, &mut hits);
                 } else {
-                    find_anew(&reading, &mut hits);
+                    find_in_reading(&reading, &mut hits);
                 }
                 for phrase in &matcher.phrases {
                     let is_found = hits.iter().any(|(_, what)| what.starts_with(phrase.row.why));

@@ -1,4 +1,4 @@
-//! In which ways can a text be read? As it is displayed, folded, joined and decoded; each reading is lower case.
+//! Produces the readings of a text: as displayed, folded, joined and decoded. All are lower case.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{
     decode,
 };
 
-/// One way to read a text.
+/// One way of reading a text.
 #[derive(Debug)]
 pub(super) struct Reading {
     /// Lower case, one space between words, line breaks kept, punctuation kept.
@@ -18,7 +18,7 @@ pub(super) struct Reading {
     pub words: String,
 }
 
-/// What one look at the bytes says about a text.
+/// The result of one pass over the bytes of a text.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent observations of one pass over the bytes")]
 pub(super) struct Hint {
@@ -44,7 +44,7 @@ impl Hint {
             hint.has_island |= run >= LEAST_ISLAND;
             run = if is_joined { run + 1 } else { 0 };
         };
-        // Runs and rows of single letters are judged where a word ends, not at every letter of it.
+        // Runs and rows of single letters are evaluated at the end of a word, not at every letter.
         for byte in text.bytes() {
             let class = class(byte);
             seen |= class;
@@ -62,7 +62,7 @@ impl Hint {
         hint
     }
 
-    /// Nothing to decode, fold or join: the text is its own only reading.
+    /// Whether there is nothing to decode, fold or join: the text is its only reading.
     pub(super) const fn is_plain(self) -> bool {
         !(self.is_foreign
             || self.has_escapes
@@ -72,7 +72,7 @@ impl Hint {
     }
 }
 
-/// Every reading of a text that differs from the others; the first is the one a person sees.
+/// All distinct readings of a text; the first is the one a person sees.
 pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
     let seen = normal(text);
     let mut texts = Vec::new();
@@ -84,16 +84,20 @@ pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
         texts.extend(decode::escapes(text).map(|decoded| folded(&normal(&decoded))));
     }
     if hint.has_island {
-        texts.extend(decode::islands(text).iter().map(|decoded| folded(&normal(decoded))));
+        texts.extend(decode::encoded_parts(text).iter().map(|decoded| folded(&normal(decoded))));
     }
     if hint.has_digit_letters || hint.is_foreign {
-        texts.push(undigited(&folded(&seen)));
+        texts.push(digits_as_letters(&folded(&seen)));
     }
     if hint.has_lone_letters || hint.is_foreign {
         texts.push(folded(&normal(&joined(text))));
     }
-    let separated: Vec<String> =
-        texts.iter().chain([&seen]).flat_map(|flat| [spaced(flat), unstopped(flat)]).flatten().collect();
+    let separated: Vec<String> = texts
+        .iter()
+        .chain([&seen])
+        .flat_map(|flat| [spaced(flat), without_full_stops(flat)])
+        .flatten()
+        .collect();
     texts.extend(separated);
     texts.sort_unstable();
     texts.dedup();
@@ -101,7 +105,7 @@ pub(super) fn readings(text: &str, hint: Hint) -> Vec<Reading> {
     std::iter::once(seen).chain(texts).map(|flat| Reading { words: words(&flat), flat }).collect()
 }
 
-/// The ASCII letter that a character of another script is taken for.
+/// The ASCII letter that a character of another script resembles.
 pub(super) fn lookalike(character: char) -> Option<char> {
     LOOKALIKES
         .binary_search_by_key(&character, |(from, _)| *from)
@@ -110,8 +114,8 @@ pub(super) fn lookalike(character: char) -> Option<char> {
         .map(|(_, to)| *to)
 }
 
-/// Compatibility forms resolved, invisible characters gone, accents gone from Latin letters, lower case, white space
-/// collapsed.
+/// Resolves compatibility forms, removes invisible characters and accents of Latin letters, converts to lower case,
+/// and collapses white space.
 fn normal(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     if text.is_ascii() {
@@ -139,7 +143,7 @@ fn normal(text: &str) -> String {
     flat
 }
 
-/// Keeps what is visible and collapses white space; of a gap with a line break the line break stays.
+/// Keeps visible characters and collapses white space. A gap with a line break becomes a line break.
 fn push(flat: &mut String, character: char) {
     if character == '\n' {
         flat.truncate(flat.trim_end_matches(' ').len());
@@ -155,19 +159,19 @@ fn push(flat: &mut String, character: char) {
     }
 }
 
-/// Look-alike letters replaced by what they look like.
+/// Replaces look-alike letters by the letters they resemble.
 fn folded(flat: &str) -> String {
     flat.chars().map(|character| lookalike(character).unwrap_or(character)).collect()
 }
 
-/// What a person may take a name for: two names that have one of these in common cannot be told apart by eye.
+/// The forms that a person may confuse a name with. Two names with a common form look the same.
 pub fn name_looks(name: &str) -> BTreeSet<String> {
-    [name_skeleton(name), name_skeleton(&in_plain_strokes(name))].into()
+    [name_skeleton(name), name_skeleton(&unify_strokes(name))].into()
 }
 
-/// `I`, `1` and `|` as the `l` that many fonts draw the same, and `0` as `o`. The skeleton itself does not do this, for it knows
-/// no case, and `mail` is not `mall`. Among nothing but capitals an `I` is plain to see.
-fn in_plain_strokes(name: &str) -> String {
+/// Maps `I`, `1` and `|` to `l`, which many fonts draw the same, and `0` to `o`. The skeleton cannot do this, because
+/// it ignores case and `mail` is not `mall`. In a name of capitals only, an `I` is unambiguous.
+fn unify_strokes(name: &str) -> String {
     let has_small = name.chars().any(char::is_lowercase);
     let plain = |character: char| match std::iter::once(character).nfkc().next() {
         Some('1' | '|') => 'l',
@@ -178,12 +182,12 @@ fn in_plain_strokes(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Letter case, accents, look-alike letters and dashes, wide and styled forms, and what is not seen at all make no difference.
+/// Ignores case, accents, look-alike letters and dashes, wide and styled forms, and invisible characters.
 fn name_skeleton(name: &str) -> String {
-    // Look-alikes come first too: some are capitals whose small letters look like nothing else.
+    // Look-alikes are replaced before lower-casing too: the small letters of some capitals do not look alike.
     let skeleton = folded(&normal(&folded(name)));
     let skeleton: String = skeleton.trim().chars().map(plain_dash).collect();
-    // In scripts that write vowels as marks, marks tell words apart; on ASCII letters they are decoration.
+    // In scripts that write vowels as marks, marks distinguish words. On ASCII letters they are decoration.
     let bare: String = skeleton.chars().filter(|character| !is_combining_mark(*character)).collect();
     if bare.is_ascii() { bare } else { skeleton }
 }
@@ -196,7 +200,7 @@ fn plain_dash(character: char) -> char {
     }
 }
 
-/// What tag characters spell; nothing else.
+/// The text spelled by tag characters.
 fn hidden(text: &str) -> String {
     text.chars()
         .filter_map(|character| u32::from(character).checked_sub(TAG_BLOCK))
@@ -205,7 +209,7 @@ fn hidden(text: &str) -> String {
         .collect()
 }
 
-/// `i g n o r e` and `i.g.n.o.r.e` as one word; a wider gap ends it.
+/// Joins `i g n o r e` and `i.g.n.o.r.e` to one word; a wider gap ends it.
 fn joined(text: &str) -> String {
     let characters: Vec<char> = text.chars().filter(|c| !is_invisible(*c) && !is_bidi(*c)).collect();
     let at = |index: usize| characters.get(index).copied();
@@ -222,13 +226,13 @@ fn joined(text: &str) -> String {
     joined
 }
 
-/// `ignore_all_rules` as three words. `None` without underscores.
+/// Splits `ignore_all_rules` into three words. `None` without underscores.
 fn spaced(flat: &str) -> Option<String> {
     flat.contains('_').then(|| flat.replace('_', " "))
 }
 
-/// `Ignore. all. rules.` as one sentence. `None` without [`LEAST_STOPPED`] sentences of one word in a row.
-fn unstopped(flat: &str) -> Option<String> {
+/// Reads `Ignore. all. rules.` as one sentence. `None` without [`LEAST_STOPPED`] one-word sentences in a row.
+fn without_full_stops(flat: &str) -> Option<String> {
     let is_stopped = |word: &&str| word.ends_with(STOPS);
     let words: Vec<&str> = flat.split_whitespace().collect();
     let rows: Vec<&[&str]> = words.chunk_by(|one, other| is_stopped(one) == is_stopped(other)).collect();
@@ -243,8 +247,8 @@ fn unstopped(flat: &str) -> Option<String> {
     Some(rows.into_iter().map(read).collect::<Vec<_>>().join(" "))
 }
 
-/// Digits and signs that stand for letters inside words.
-fn undigited(flat: &str) -> String {
+/// Replaces digits and signs that substitute letters inside words.
+fn digits_as_letters(flat: &str) -> String {
     flat.split_inclusive(char::is_whitespace)
         .map(|word| {
             if word.chars().any(|c| c.is_ascii_alphabetic()) {
@@ -285,7 +289,7 @@ fn words(flat: &str) -> String {
     words
 }
 
-/// What `words` does, for the texts that most are.
+/// A fast path of `words` for ASCII text.
 fn ascii_words(flat: &[u8], words: &mut String) {
     let mut last = 0;
     for (at, byte) in flat.iter().enumerate() {
@@ -321,7 +325,7 @@ fn class(byte: u8) -> u8 {
 const FOREIGN: u8 = 1;
 const ESCAPE: u8 = 2;
 const LETTER: u8 = 4;
-/// Stands for a letter in disguised words.
+/// Substitutes a letter in disguised words.
 const FIGURE: u8 = 8;
 /// Continues a run of encoded text.
 const JOINER: u8 = 16;
@@ -358,7 +362,7 @@ const TAG_BLOCK: u32 = 0xe0000;
 const LEET: [(char, char); 8] =
     [('0', 'o'), ('1', 'i'), ('3', 'e'), ('4', 'a'), ('5', 's'), ('7', 't'), ('@', 'a'), ('$', 's')];
 
-/// Sorted by the first of each pair. Capitals too: a name is judged before it is made lower case.
+/// Sorted by the first of each pair. Includes capitals, because names are folded before lower-casing.
 #[rustfmt::skip]
 const LOOKALIKES: &[(char, char)] = &[
     ('\u{131}', 'i'), ('\u{237}', 'j'), ('\u{251}', 'a'), ('\u{261}', 'g'), ('\u{262}', 'g'),
@@ -424,10 +428,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_short_way_leads_to_the_same_words(flat in "[a-c0 _.'!?;,\n-]{0,30}") {
+        fn fast_path_yields_the_same_words(flat in "[a-c0 _.'!?;,\n-]{0,30}") {
             let mut short = String::new();
             ascii_words(flat.as_bytes(), &mut short);
-            // A letter that is not ASCII sends the same text the long way round.
+            // A non-ASCII letter forces the slow path for the same text.
             let long = words(&format!("{flat}\u{e9}"));
             let same_end = words(&format!("{flat}x"));
             proptest::prop_assert_eq!(long.trim_end_matches('\u{e9}'), same_end.trim_end_matches('x'));
@@ -436,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_alike_have_one_skeleton() {
+    fn look_alike_names_share_a_skeleton() {
         for name in [
             "Pay-me",
             " pay-me ",
@@ -455,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_to_the_eye_have_two() {
+    fn visibly_different_names_have_different_skeletons() {
         for (one, other) in [
             ("read", "reads"),
             ("read_file", "read-file"),
@@ -468,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_a_font_tells_apart_have_a_look_in_common() {
+    fn font_dependent_names_share_a_form() {
         for (one, other) in [
             ("read_file", "read_fiIe"),
             ("read_file", "read_fi1e"),
@@ -488,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_everybody_can_read_have_none_in_common() {
+    fn readable_names_share_no_form() {
         for (one, other) in [
             ("mail", "mall"),
             ("Mail", "Mall"),
@@ -511,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_has_one_reading() {
+    fn plain_text_has_one_reading() {
         for text in ["Adds two numbers. Returns {sum}.", "a b: see utf-8, don't", ""] {
             assert!(Hint::of(text).is_plain(), "{text}");
         }

@@ -1,15 +1,15 @@
-//! Are the hosts narrower than the internet, and do they count at all?
+//! Checks for overly broad hosts, and for hosts without effect.
 
 use crate::{
     Code, HostNames, HostPattern, Pointer,
     lint::{
-        report::Report,
+        report::LintReport,
         show::{listed, shown},
     },
     model::{NetworkAccess, NetworkMode, ToolSpec},
 };
 
-pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(spec: &ToolSpec, report: &mut LintReport<'_>) {
     let wanted = &spec.overrides;
     let mode_at = || Pointer::new("/sandboxOverrides/networkMode");
     let hosts_at = || Pointer::new("/sandboxOverrides/hostsAllow");
@@ -32,20 +32,20 @@ pub(super) fn check(spec: &ToolSpec, report: &mut Report<'_>) {
         (None | Some(NetworkMode::Blocked | NetworkMode::Strict | NetworkMode::Open), false) => report.add(
             Code::LintHostsUnused,
             hosts_at(),
-            "`hostsAllow` counts only with `networkMode: allowlist`",
+            "`hostsAllow` has no effect without `networkMode: allowlist`",
             "set `networkMode` to `allowlist`, or remove the hosts",
         ),
         _ => {}
     }
 }
 
-pub(super) fn check_capability(spec: &ToolSpec, at: &Pointer, report: &mut Report<'_>) {
+pub(super) fn check_capability(spec: &ToolSpec, at: &Pointer, report: &mut LintReport<'_>) {
     let capability = &spec.governance.capability;
     let hosts = capability.network.allowed_hosts.as_deref().unwrap_or_default();
     if !hosts.is_empty() {
         wide(hosts, at.key("allowedHosts"), report);
     }
-    // A block that extends another may take its hosts, or its access, from there.
+    // A block with `extends` may inherit hosts or access.
     match (capability.network.access, hosts.is_empty()) {
         (Some(NetworkAccess::Limited), true) if !capability.may_inherit() => report.add(
             Code::LintHostsUnused,
@@ -56,21 +56,21 @@ pub(super) fn check_capability(spec: &ToolSpec, at: &Pointer, report: &mut Repor
         (Some(NetworkAccess::None | NetworkAccess::Full), false) => report.add(
             Code::LintHostsUnused,
             at.key("allowedHosts"),
-            "`allowedHosts` counts only with `access: limited`",
+            "`allowedHosts` has no effect without `access: limited`",
             "set `access` to `limited`, or remove the hosts",
         ),
         _ => {}
     }
 }
 
-fn wide(hosts: &[String], at: Pointer, report: &mut Report<'_>) {
+fn wide(hosts: &[String], at: Pointer, report: &mut LintReport<'_>) {
     let wide: Vec<String> =
         hosts.iter().filter(|host| is_wide(host)).map(|host| format!("`{}`", shown(host))).collect();
     if !wide.is_empty() {
         report.add(
             Code::LintWildcardHost,
             at,
-            format!("{} takes in hosts that anybody can own", listed(&wide)),
+            format!("{} includes hosts that anyone can register", listed(&wide)),
             "name the hosts that the tool talks to",
         );
     }
@@ -84,7 +84,8 @@ fn is_wide(host: &str) -> bool {
     }
 }
 
-/// Below these, anybody can register a name or publish a page. The common ones; not the whole Public Suffix List.
+/// Suffixes below which anyone can register a name or publish a page. The common ones, not the whole Public Suffix
+/// List.
 const SUFFIXES: [&str; 54] = [
     "co.uk",
     "org.uk",

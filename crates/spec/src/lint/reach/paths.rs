@@ -1,11 +1,11 @@
-//! Are the folders narrower than the machine?
+//! Checks for overly broad directories.
 
 use serde_json::{Map, Value};
 
 use crate::{
     Code, Pointer,
     lint::{
-        report::Report,
+        report::LintReport,
         show::{listed, shown},
     },
     model::ToolSpec,
@@ -15,12 +15,12 @@ pub(super) fn check(
     document: &Map<String, Value>,
     spec: &ToolSpec,
     capability: &str,
-    report: &mut Report<'_>,
+    report: &mut LintReport<'_>,
 ) {
     if let Some(base) = &spec.overrides.fs_base_path {
         broad(std::iter::once(base.as_str()), Pointer::new("/sandboxOverrides/fsBasePath"), report);
     }
-    // As written: a pattern that does not parse has no place in the model, and may be broad all the same.
+    // As written: a pattern that does not parse is missing from the model, but may be broad.
     let allowed = document
         .get(capability)
         .and_then(|block| block.get("execution"))
@@ -32,7 +32,7 @@ pub(super) fn check(
     }
 }
 
-fn broad<'a>(paths: impl Iterator<Item = &'a str>, at: Pointer, report: &mut Report<'_>) {
+fn broad<'a>(paths: impl Iterator<Item = &'a str>, at: Pointer, report: &mut LintReport<'_>) {
     let broad: Vec<String> =
         paths.filter_map(|path| why_broad(path).map(|why| format!("`{}` is {why}", shown(path)))).collect();
     if !broad.is_empty() {
@@ -40,7 +40,7 @@ fn broad<'a>(paths: impl Iterator<Item = &'a str>, at: Pointer, report: &mut Rep
             Code::LintBroadPath,
             at,
             listed(&broad),
-            "grant the folder that the tool works in, best below `$WORKSPACE`",
+            "grant the directory that the tool works in, preferably below `$WORKSPACE`",
         );
     }
 }
@@ -49,7 +49,7 @@ fn why_broad(path: &str) -> Option<&'static str> {
     let path = path.replace('\\', "/");
     let segments: Vec<&str> =
         path.split('/').filter(|segment| !segment.is_empty() && *segment != ".").collect();
-    // What stands behind the first `*` only narrows what is inside every folder that the star takes in.
+    // The part after the first `*` only narrows each directory that the wildcard matches.
     let literal: Vec<&str> = segments.iter().copied().take_while(|segment| !segment.contains('*')).collect();
     match literal.as_slice() {
         [] => {
@@ -65,7 +65,7 @@ fn why_broad(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Folders of a home directory in which programs keep keys and tokens.
+/// Directories below a home directory where programs keep keys and tokens.
 fn credentials(below: &[&str]) -> Option<&'static str> {
     let found = match below {
         [".config" | ".local" | "Library"]

@@ -1,4 +1,4 @@
-//! What is a program called without the machine that it makes things for? `x86_64-linux-gnu-gcc` is a `gcc`.
+//! Removes the target triple from a program name: `x86_64-linux-gnu-gcc` is a `gcc`.
 
 /// Compilers and their like are installed once for each machine, and once by themselves with the wrappers of a plugin: `gcc-nm`,
 /// `llvm-nm`.
@@ -74,7 +74,7 @@ mod tests {
     use super::super::family;
 
     #[test]
-    fn a_program_for_another_machine_is_the_program() {
+    fn target_triple_is_ignored() {
         for (name, expect) in [
             ("/usr/bin/x86_64-linux-gnu-gcc", "gcc"),
             ("x86_64-linux-gnu-gcc-12", "gcc"),

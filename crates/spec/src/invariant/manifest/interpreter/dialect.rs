@@ -1,4 +1,4 @@
-//! What is known of an interpreter's ways: its options, and what it does with the words after the program.
+//! Table of interpreters: their options, and how they treat the words after the program.
 
 use super::super::command;
 
@@ -8,7 +8,7 @@ pub struct Dialect {
     pub code: &'static str,
     /// Letters whose option certainly takes no value.
     pub plain: &'static str,
-    pub operands: Operands,
+    pub operands: InterpreterOperands,
     /// Does this word of the author's make it run, or open like a program, what is named after the program?
     pub runs_operands: fn(&str) -> bool,
     /// What `-m` is to it.
@@ -25,7 +25,7 @@ pub enum ModuleFlag {
 
 /// What becomes of the words after the program?
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub enum Operands {
+pub enum InterpreterOperands {
     /// They are the program's, also those that look like options.
     Data,
     /// They are the script's, also where code was given before it.
@@ -45,7 +45,7 @@ impl Dialect {
         let is_build = |dialect: &&Self| {
             dialect.names.iter().filter(|name| name.len() >= SHORTEST_OF_A_BUILD).any(|name| {
                 command::is_build(family, name)
-                    || (dialect.operands != Operands::Code && command::is_variant(family, name))
+                    || (dialect.operands != InterpreterOperands::Code && command::is_variant(family, name))
             })
         };
         let exact = DIALECTS.iter().find(|dialect| dialect.names.contains(&family));
@@ -133,7 +133,7 @@ const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'st
         names,
         code,
         plain,
-        operands: Operands::Data,
+        operands: InterpreterOperands::Data,
         runs_operands: |_| false,
         module_flag: ModuleFlag::Plain,
     }
@@ -194,14 +194,18 @@ static DIALECTS: [Dialect; 17] = [
     Dialect { runs_operands: opens_by_old_rules, ..dialect(&["perl"], "eE", "aclnpstTuUwWX") },
     dialect(&["irb", "jruby", "ruby"], "e", "alnpsSvwy"),
     dialect(&["php"], "rRBE", "nqs"),
-    Dialect { operands: Operands::AfterScript, ..dialect(&["lua", "luajit"], "e", "EivW") },
+    Dialect { operands: InterpreterOperands::AfterScript, ..dialect(&["lua", "luajit"], "e", "EivW") },
     dialect(&["guile"], "c", ""),
     Dialect {
         runs_operands: runs_tests,
         ..dialect(&["deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
     },
     // It runs what packages bring along, too.
-    Dialect { runs_operands: runs_tests, operands: Operands::Inner, ..dialect(&["bun"], "ep", "i") },
+    Dialect {
+        runs_operands: runs_tests,
+        operands: InterpreterOperands::Inner,
+        ..dialect(&["bun"], "ep", "i")
+    },
     dialect(&["awk", "gawk", "mawk", "nawk", "original-awk"], "", ""),
     dialect(
         &[
@@ -238,27 +242,27 @@ static DIALECTS: [Dialect; 17] = [
     Dialect { runs_operands: runs_on_server, ..dialect(&["redis-cli", "valkey-cli"], "", "x") },
     // The package is the program.
     Dialect {
-        operands: Operands::Inner,
+        operands: InterpreterOperands::Inner,
         module_flag: ModuleFlag::Python,
         ..dialect(&["bunx", "npx", "pipx", "pnpx", "uv", "uvx"], "c", "qy")
     },
     Dialect {
-        operands: Operands::Inner,
+        operands: InterpreterOperands::Inner,
         runs_operands: runs_packages,
         ..dialect(&["npm", "pnpm", "yarn", "yarnpkg"], "c", "qy")
     },
     // They start a program where its packages are.
     Dialect {
-        operands: Operands::Inner,
+        operands: InterpreterOperands::Inner,
         ..dialect(
             &["bundle", "conda", "hatch", "mamba", "micromamba", "pdm", "pipenv", "poetry", "rye"],
             "",
             "",
         )
     },
-    Dialect { operands: Operands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
+    Dialect { operands: InterpreterOperands::Permuted, ..dialect(&["sed", "gsed"], "e", "Einrsuz") },
     Dialect {
-        operands: Operands::Code,
+        operands: InterpreterOperands::Code,
         ..dialect(
             &[
                 "beeline",

@@ -1,4 +1,4 @@
-//! Which programs start others by an option, and by which?
+//! Table of programs that start other programs, and the options that do it.
 
 pub struct Takers {
     names: &'static [&'static str],
@@ -21,12 +21,12 @@ pub struct Takers {
     pub data: (&'static str, &'static [&'static str]),
     /// Where the options take a whole command line: the words that end it.
     pub line_ends: &'static [&'static str],
-    pub settings: Settings,
+    pub settings: VariableSettings,
 }
 
 /// What is `NAME=value` that is no option?
 #[derive(Clone, Copy, Eq, PartialEq)]
-pub enum Settings {
+pub enum VariableSettings {
     Data,
     /// Code is looked for in the value: `$(shell …)`.
     Code,
@@ -64,7 +64,7 @@ const fn takers(names: &'static [&'static str], options: &'static [&'static str]
         leads_with_letters: false,
         data: ("", &[]),
         line_ends: &[],
-        settings: Settings::Data,
+        settings: VariableSettings::Data,
     }
 }
 
@@ -177,7 +177,7 @@ static TAKERS: [Takers; 25] = [
     Takers {
         switches: "BLRSbeikmnpqrstvw",
         files: &["-C", "-I", "-f", "--directory", "--file", "--include-dir", "--makefile"],
-        settings: Settings::Code,
+        settings: VariableSettings::Code,
         ..takers(&["gmake", "make"], &["-E", "--eval"])
     },
     files(&["cmake"], &["-C", "-P", "-S", "--build"]),

@@ -1,4 +1,5 @@
-//! Phrases that tell a model what to do: set instructions aside, hide things, call this first, read private files.
+//! English phrases that tell a model what to do: ignore instructions, hide things, call this tool first, read private
+//! files.
 
 use super::table::{Phrase, flat, words};
 use crate::Code::LintPoisonInstruction as Instruction;

@@ -1,4 +1,4 @@
-//! Phrases that change who speaks, send data away, or steer other tools.
+//! English phrases that change the role of the model, send data away, or steer other tools.
 
 use super::table::{Phrase, flat, words};
 use crate::Code::{

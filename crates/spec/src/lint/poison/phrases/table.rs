@@ -1,8 +1,8 @@
-//! Phrases: English ones in `instruction` and `steering`, those of other languages in `profiles/poison/languages.yaml`. A pattern
-//! is tried only on texts that have its needles.
+//! The table of phrases: English ones in `instruction` and `steering`, other languages in
+//! `profiles/poison/languages.yaml`. A pattern runs only on texts that contain its needles.
 //!
-//! Patterns ask for the imperative ("send"), not for what a tool does ("sends"), and for an order together with
-//! its object, because either alone is found in honest descriptions. `crates/spec/tests/poison` measures both.
+//! Patterns match the imperative ("send"), not a description ("sends"), and an order together with its object. Either
+//! alone occurs in honest descriptions. `crates/spec/tests/poison` measures both.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ static LANGUAGES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
     rows.as_array().into_iter().flatten().filter_map(row).collect()
 });
 
-/// The strings live as long as the program, like those of the other rows. A test makes sure that every row is read.
+/// The strings are leaked, because the other rows are static. A test checks that every row is read.
 fn row(row: &Value) -> Option<Phrase> {
     let text = |key: &str| -> Option<&'static str> { Some(row.get(key)?.as_str()?.to_owned().leak()) };
     let code = Code::from_name(row.get("code")?.as_str()?)?;
@@ -33,15 +33,15 @@ pub(super) struct Phrase {
     pub code: Code,
     pub why: &'static str,
     pub place: In,
-    /// Separated by spaces; every text that the pattern matches has one of them. `+` begins another such group, of
-    /// which it has one too. A needle that begins with a letter begins a word; one of two letters is a whole word.
+    /// Needles, separated by spaces; every match contains one of them. `+` starts another group, of which a match
+    /// also contains one. A needle that begins with a letter begins a word; one of two letters is a whole word.
     pub needles: &'static str,
     pub pattern: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum In {
-    /// The words alone, where punctuation cannot come between them.
+    /// The words alone, without punctuation between them.
     Words,
     /// The text with its punctuation.
     Flat,

@@ -1,34 +1,33 @@
-//! What may a watcher of a command line know, where some words may be absent or stand there several times?
+//! Checks every way in which a command line can be written, because groups may be absent or repeated.
 //!
-//! It is not asked what the words of a group settle: each way in which the line can be written is followed by a watcher of its
-//! own, and a line is refused that any of them refuses. Watchers that know the same are one.
+//! Each variant has its own watcher state; the line is rejected if any state rejects it. Equal states are merged.
 
-use super::report::Report;
+use super::report::ManifestReport;
 use crate::{
     Pointer,
     model::{Argument, ArgumentGroup},
 };
 
-/// Reads one way of writing a command line, word by word.
-pub(super) trait Watcher: Copy + PartialEq {
-    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut Report<'_>);
+/// Reads one variant of a command line, word by word.
+pub(super) trait LineWatcher: Copy + PartialEq {
+    fn argument(&mut self, argument: &Argument, at: &Pointer, report: &mut ManifestReport<'_>);
 
-    /// The line has ended, and a caller writes something of what is sent to the program.
-    fn stdin(&self, at: &Pointer, report: &mut Report<'_>);
+    /// Called at the end of the line if a caller fills in a part of standard input.
+    fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>);
 }
 
-/// One watcher for each state that the line may have led to.
-pub(super) struct Possible<W> {
+/// One watcher for each state that the line can reach.
+pub(super) struct LineStates<W> {
     states: Vec<W>,
 }
 
-impl<W: Watcher> Possible<W> {
+impl<W: LineWatcher> LineStates<W> {
     pub fn new(start: W) -> Self {
         Self { states: vec![start] }
     }
 
-    pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut Report<'_>) {
-        report.once(|report| match group {
+    pub fn group(&mut self, group: &ArgumentGroup, at: &Pointer, report: &mut ManifestReport<'_>) {
+        report.without_duplicates(|report| match group {
             ArgumentGroup::One(one) => {
                 let at = report.text_of(at);
                 self.states = after(&self.states, |state| state.argument(one, &at, report));
@@ -45,24 +44,24 @@ impl<W: Watcher> Possible<W> {
             }
         });
         if self.states.len() > MOST_STATES {
-            report.say(
+            report.add(
                 at,
-                "so many words may be absent that nobody can say what the program makes of the others",
-                "write a tool for each way that is meant, or fewer groups",
+                "the command line has too many variants to check, because too many groups are optional",
+                "write one tool per variant, or use fewer groups",
             );
             self.states.truncate(MOST_STATES);
         }
     }
 
-    pub fn stdin(&self, at: &Pointer, report: &mut Report<'_>) {
-        report.once(|report| {
+    pub fn stdin(&self, at: &Pointer, report: &mut ManifestReport<'_>) {
+        report.without_duplicates(|report| {
             for state in &self.states {
                 state.stdin(at, report);
             }
         });
     }
 
-    /// Those of them that are new.
+    /// Adds the states and returns the new ones.
     fn add(&mut self, states: Vec<W>) -> Vec<W> {
         let new: Vec<W> = states.into_iter().filter(|state| !self.states.contains(state)).collect();
         self.states.extend(&new);
@@ -70,7 +69,12 @@ impl<W: Watcher> Possible<W> {
     }
 }
 
-fn read<W: Watcher>(states: &[W], args: &[Argument], at: &Pointer, report: &mut Report<'_>) -> Vec<W> {
+fn read<W: LineWatcher>(
+    states: &[W],
+    args: &[Argument],
+    at: &Pointer,
+    report: &mut ManifestReport<'_>,
+) -> Vec<W> {
     let mut states = states.to_vec();
     for (index, one) in args.iter().enumerate() {
         let at = report.text_of(&at.key("args").index(index));
@@ -79,7 +83,7 @@ fn read<W: Watcher>(states: &[W], args: &[Argument], at: &Pointer, report: &mut 
     states
 }
 
-fn after<W: Watcher>(states: &[W], mut step: impl FnMut(&mut W)) -> Vec<W> {
+fn after<W: LineWatcher>(states: &[W], mut step: impl FnMut(&mut W)) -> Vec<W> {
     let mut reached: Vec<W> = Vec::with_capacity(states.len());
     for mut state in states.iter().copied() {
         step(&mut state);
@@ -90,7 +94,7 @@ fn after<W: Watcher>(states: &[W], mut step: impl FnMut(&mut W)) -> Vec<W> {
     reached
 }
 
-/// Far more than a line has that a person wrote; a document that was made to have more would only cost time.
+/// Far more than a hand-written line has. The limit bounds the time for generated documents.
 const MOST_STATES: usize = 64;
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! Where are we in the document? A trail costs nothing to lay; it becomes a pointer only when there is something
-//! to say.
+//! The path to a value while walking a document. Costs no allocation; it becomes a pointer only for a finding.
 
 use serde_json::{Map, Value};
 
 use crate::Pointer;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trail<'t> {
+pub(super) enum ValuePath<'t> {
     Root,
-    Key(&'t Trail<'t>, &'t str),
-    Index(&'t Trail<'t>, usize),
+    Key(&'t ValuePath<'t>, &'t str),
+    Index(&'t ValuePath<'t>, usize),
 }
 
-impl<'t> Trail<'t> {
+impl<'t> ValuePath<'t> {
     pub(super) fn key(&'t self, key: &'t str) -> Self {
         Self::Key(self, key)
     }
@@ -29,7 +28,7 @@ impl<'t> Trail<'t> {
         }
     }
 
-    /// The place of the member that holds this value or key.
+    /// The pointer to the object or array that holds this value or key.
     pub(super) fn parent_pointer(&self) -> Pointer {
         match self {
             Self::Root => Pointer::root(),
@@ -37,12 +36,12 @@ impl<'t> Trail<'t> {
         }
     }
 
-    /// Whether `text` is the key itself, as `strings_and_keys` visits it.
+    /// Whether `text` is the key itself: `strings_and_keys` visits keys too.
     pub(super) fn is_key(&self, text: &str) -> bool {
         matches!(self, Self::Key(_, key) if *key == text)
     }
 
-    /// The key that this value stands under, looking through arrays.
+    /// The nearest key above this value, skipping array indices.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Root => None,
@@ -52,20 +51,24 @@ impl<'t> Trail<'t> {
     }
 }
 
-/// Every string value and every key below `value`, with its place. The reader bounds how deep documents nest.
-pub(super) fn strings_and_keys(value: &Value, trail: &Trail<'_>, visit: &mut impl FnMut(&str, &Trail<'_>)) {
+/// Visits every string value and every key below `value`. The readers bound the depth of documents.
+pub(super) fn strings_and_keys(
+    value: &Value,
+    location: &ValuePath<'_>,
+    visit: &mut impl FnMut(&str, &ValuePath<'_>),
+) {
     match value {
-        Value::String(text) => visit(text, trail),
+        Value::String(text) => visit(text, location),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                strings_and_keys(item, &trail.index(index), visit);
+                strings_and_keys(item, &location.index(index), visit);
             }
         }
         Value::Object(members) => {
             for (key, member) in members {
-                let trail = trail.key(key);
-                visit(key, &trail);
-                strings_and_keys(member, &trail, visit);
+                let location = location.key(key);
+                visit(key, &location);
+                strings_and_keys(member, &location, visit);
             }
         }
         _ => {}

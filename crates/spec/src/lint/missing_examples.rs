@@ -1,22 +1,22 @@
-//! Was the rule for a value that reaches a command, but not its command line, ever tried? On the command line it has to be.
+//! Finds rules without examples for values that reach `cli.env` or `cli.stdin`. For `cli.args` they are an error.
 
 use serde_json::{Map, Value};
 
-use super::report::Report;
+use super::report::LintReport;
 use crate::{
     Code,
-    invariant::{Untried, feeds_line, untried_rules},
+    invariant::{MissingExamples, is_on_command_line, rules_without_examples},
     model::{Body, Handler, ToolSpec},
 };
 
-pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut Report<'_>) {
+pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut LintReport<'_>) {
     let Body::Handler(Handler::Cli(cli)) = &spec.body else { return };
     let Some(input) = document.get("input") else { return };
     let texts = || cli.env.iter().map(|variable| &variable.value).chain(&cli.stdin);
     let is_meant = |name: &str| {
-        !feeds_line(cli, name) && texts().any(|template| template.names().any(|used| used == name))
+        !is_on_command_line(cli, name) && texts().any(|template| template.names().any(|used| used == name))
     };
-    for Untried { at, problem, remedy } in untried_rules(input, is_meant) {
+    for MissingExamples { at, problem, remedy } in rules_without_examples(input, is_meant) {
         report.add(Code::LintArgumentUntried, at, problem, remedy);
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn check(document: &Map<String, Value>, spec: &ToolSpec, report: &mut
 mod tests {
     use crate::{Code, Format, check_text};
 
-    /// The places that are told of, of a tool with this rule for `a` and this handler.
+    /// The reported positions for a tool with this rule for `a` and this handler.
     #[track_caller]
     fn check(rule: &str, handler: &str, expect: &[&str]) {
         let text = format!(
@@ -47,7 +47,7 @@ handler: {{{handler}}}
     }
 
     #[test]
-    fn a_rule_for_a_variable_or_standard_input_that_nobody_tried_is_told() {
+    fn rule_for_env_or_stdin_without_examples_is_reported() {
         let at = "/input/properties/a/pattern";
         check("pattern: '^a$'", "cli: {command: cat, stdin: '{a}'}", &[at]);
         check("pattern: '^a$'", "cli: {command: cat, env: {A: '{a}'}}", &[at]);
@@ -55,7 +55,7 @@ handler: {{{handler}}}
     }
 
     #[test]
-    fn what_reaches_no_command_is_not_told() {
+    fn rule_for_unused_value_is_not_reported() {
         let rule = "pattern: '^a$'";
         check(rule, "http: {method: GET, url: 'https://example.com/', query: {a: '{a}'}}", &[]);
     }

@@ -1,32 +1,32 @@
-//! Which rules for what a caller writes were never tried with a value that they must let through and one that they must refuse?
+//! Finds argument rules without examples: each needs a value that it accepts and one that it rejects.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::report::Report;
+use super::report::ManifestReport;
 use crate::{
     Pointer,
     model::{ArgumentGroup, Body, CliHandler, Handler, ToolSpec},
 };
 
-/// A rule that nobody tried, and what is missing.
-pub struct Untried {
+/// A rule without examples, and the missing part.
+pub struct MissingExamples {
     pub at: Pointer,
     pub problem: &'static str,
     pub remedy: &'static str,
 }
 
-/// A rule for an argument of a command is all that stands between a caller and its command line.
-pub(super) fn check(spec: &ToolSpec, input: &Value, report: &mut Report<'_>) {
+/// Rejects such rules for command arguments, because only the rule limits what a caller can put on the command line.
+pub(super) fn check(spec: &ToolSpec, input: &Value, report: &mut ManifestReport<'_>) {
     let Body::Handler(Handler::Cli(cli)) = &spec.body else { return };
-    for Untried { at, problem, remedy } in of(input, |name| feeds_line(cli, name)) {
-        report.say(&at, problem, remedy);
+    for MissingExamples { at, problem, remedy } in of(input, |name| is_on_command_line(cli, name)) {
+        report.add(&at, problem, remedy);
     }
 }
 
-/// Does the command line depend on this parameter?
-pub fn feeds_line(cli: &CliHandler, name: &str) -> bool {
+/// Whether the command line depends on this parameter.
+pub fn is_on_command_line(cli: &CliHandler, name: &str) -> bool {
     cli.args.iter().any(|group| match group {
         ArgumentGroup::One(one) => one.template.names().any(|used| used == name),
         ArgumentGroup::When { param, args } | ArgumentGroup::Each { param, args } => {
@@ -35,8 +35,8 @@ pub fn feeds_line(cli: &CliHandler, name: &str) -> bool {
     })
 }
 
-/// Among the rules for these properties, each told once, where it stands.
-pub fn of(input: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<Untried> {
+/// The rules for these properties that lack examples, each reported once.
+pub fn of(input: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<MissingExamples> {
     let properties = input.get("properties").and_then(Value::as_object).into_iter().flatten();
     let at = Pointer::root().key("input");
     let mut left: Vec<(Pointer, &Value, Sense)> = properties
@@ -48,7 +48,7 @@ pub fn of(input: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<Untried> {
         if !known.insert(place.clone()) {
             continue;
         }
-        found.extend(look(schema, sense).map(|problem| Untried {
+        found.extend(look(schema, sense).map(|problem| MissingExamples {
             at: place.key("pattern"),
             problem,
             remedy: sense.remedy(),
@@ -63,11 +63,11 @@ pub fn of(input: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<Untried> {
     found
 }
 
-/// What becomes of a value that a pattern fits?
+/// The effect of a pattern on a matching value.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Sense {
     Kept,
-    /// Inside `not` it is refused.
+    /// Inside `not` it is rejected.
     Turned,
 }
 
@@ -81,11 +81,9 @@ impl Sense {
 
     const fn remedy(self) -> &'static str {
         match self {
-            Self::Kept => {
-                "write `examples` that it must let through and `x-misses` that it must refuse beside it"
-            }
+            Self::Kept => "add `examples` that it must accept and `x-misses` that it must reject",
             Self::Turned => {
-                "write `examples` that it must refuse and `x-misses` that it must let through beside it, inside `not`"
+                "add `examples` that it must reject and `x-misses` that it must accept, inside `not`"
             }
         }
     }
@@ -99,17 +97,13 @@ fn look(schema: &Value, sense: Sense) -> Option<&'static str> {
     let (lets_through, refuses) = if sense == Sense::Kept { (fits, misses) } else { (misses, fits) };
     match (lets_through, refuses) {
         (true, true) => None,
-        (true, false) => {
-            Some("the rule for an argument of the command was tried with nothing that it must refuse")
-        }
-        (false, true) => {
-            Some("the rule for an argument of the command was tried with nothing that it must let through")
-        }
-        (false, false) => Some("the rule for an argument of the command was never tried"),
+        (true, false) => Some("the rule for a command argument has no example that it must reject"),
+        (false, true) => Some("the rule for a command argument has no example that it must accept"),
+        (false, false) => Some("the rule for a command argument has no examples"),
     }
 }
 
-/// The parts of which a value that is written into a command line can be made, and the rules for it.
+/// The parts of a value on a command line, with their rules.
 fn inside<'v>(place: &Pointer, schema: &'v Value, sense: Sense) -> Vec<(Pointer, &'v Value, Sense)> {
     let single =
         ["contains", "else", "if", "items", "then", "unevaluatedItems"].map(|keyword| (keyword, sense));
@@ -132,7 +126,7 @@ mod tests {
 
     use crate::{Code, Format, check_text};
 
-    /// The places that are refused, of a command with these properties of its input and these arguments.
+    /// The rejected positions in a command with these properties and arguments.
     #[track_caller]
     fn check(properties: &str, args: &str, expect: &[&str]) {
         let text = format!(
@@ -156,12 +150,12 @@ handler: {{cli: {{command: cat, args: [{args}]}}}}
     }
 
     #[test]
-    fn a_rule_for_an_argument_that_nobody_tried_is_refused() {
+    fn argument_rule_without_examples_is_rejected() {
         let when = "{when: a, args: ['{a}']}";
         let at = "/input/properties/a/pattern";
         check("a: {type: string, pattern: '^a$'}", when, &[at]);
         check("a: {type: string, pattern: '^a$', examples: [a], x-misses: [b]}", when, &[]);
-        // One that lets everything through fits every example, and one that refuses everything every miss.
+        // A rule that accepts everything fits all examples; one that rejects everything fits all misses.
         check("a: {type: string, pattern: '^a$', examples: [a]}", when, &[at]);
         check("a: {type: string, pattern: '^a$', x-misses: [b]}", when, &[at]);
         check("a: {type: string, maxLength: 3}", when, &[]);
@@ -190,28 +184,28 @@ handler: {{cli: {{command: cat, args: [{args}]}}}}
             let list = format!("a: {{type: array, {rule}}}");
             check(&list, each, &[&format!("/input/properties/a/{place}/pattern")]);
         }
-        // Said once, where it stands.
+        // Reported once, at its position.
         let both = "a: {$ref: '#/$defs/word'}, b: {$ref: '#/$defs/word'}";
         let args = "{when: a, args: ['{a}']}, {when: b, args: ['{b}']}";
         check(both, args, &["/input/$defs/word/pattern"]);
     }
 
     #[test]
-    fn inside_not_what_fits_the_pattern_is_what_the_rule_refuses() {
+    fn examples_are_inverted_inside_not() {
         let problem = |rule: &str| {
             let rule: Value = serde_json::from_str(rule).unwrap();
             let input = json!({ "properties": { "a": { "not": rule } } });
-            super::of(&input, |_| true).first().map(|untried| untried.problem)
+            super::of(&input, |_| true).first().map(|rule| rule.problem)
         };
         assert_eq!(problem(r#"{"pattern": "^[.]", "examples": [".a"], "x-misses": ["a"]}"#), None);
         let no_good = problem(r#"{"pattern": "^[.]", "examples": [".a"]}"#).unwrap();
-        assert!(no_good.ends_with("must let through"), "{no_good}");
+        assert!(no_good.ends_with("must accept"), "{no_good}");
         let no_bad = problem(r#"{"pattern": "^[.]", "x-misses": ["a"]}"#).unwrap();
-        assert!(no_bad.ends_with("must refuse"), "{no_bad}");
+        assert!(no_bad.ends_with("must reject"), "{no_bad}");
     }
 
     #[test]
-    fn a_pattern_is_tried_with_a_text_that_it_refuses_itself() {
+    fn pattern_must_reject_a_miss_itself() {
         let when = "{when: a, args: ['{a}']}";
         let at = "/input/properties/a/x-misses";
         check("a: {type: string, pattern: '.*', examples: [a], x-misses: [5]}", when, &[at]);
@@ -225,7 +219,7 @@ handler: {{cli: {{command: cat, args: [{args}]}}}}
             when,
             &[],
         );
-        // Without a pattern there is another rule to try.
+        // Without a pattern, another rule needs examples.
         check("a: {type: string, maxLength: 3, x-misses: [abcd]}", when, &[]);
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What is wrong with the words of this command line, or with its standard input.
+/// The findings about the words of this command line, or about its standard input.
 fn faults(command: &str, args: &[Value], stdin: Option<&str>) -> Vec<String> {
     let document = json!({
         "name": "x",
@@ -37,7 +37,7 @@ fn check(command: &str, args: &Value, is_sound: bool) {
 }
 
 #[test]
-fn words_that_may_be_absent_hide_no_code_of_a_caller() {
+fn optional_words_do_not_hide_caller_code() {
     for (command, code, option) in [
         ("perl", ["-e", "print 1;"], "-e"),
         ("ruby", ["-e", "puts 1"], "-e"),
@@ -59,7 +59,7 @@ fn words_that_may_be_absent_hide_no_code_of_a_caller() {
 }
 
 #[test]
-fn words_that_may_be_absent_choose_no_program() {
+fn optional_words_do_not_choose_the_program() {
     check("find", &json!([".", "-maxdepth", "0", "-exec", maybe(&["cat"]), "{x}", ";"]), false);
     check("find", &json!([".", "-exec", maybe(&["cat", ";", "-exec"]), "wc", "{x}", ";"]), true);
     check("tar", &json!(["-x", "-I", maybe(&["zstd"]), "{x}"]), false);
@@ -74,16 +74,16 @@ fn words_that_may_be_absent_choose_no_program() {
 }
 
 #[test]
-fn words_that_stand_there_several_times_hide_nothing_either() {
+fn repeated_words_do_not_hide_caller_code() {
     let each = |args: &[&str]| json!({ "each": "list", "args": args });
-    // The second time, the word is the value of what the first time ended with.
+    // The second time, the first word is the value of the last option of the first time.
     check("tar", &json!(["-x", each(&["{item}", "-I"])]), false);
     check("git", &json!([each(&["-C", "{item}"]), "-c", "{x}", "log"]), false);
     check("tar", &json!(["-x", "-f", "a.tar", each(&["{item}"])]), true);
 }
 
 #[test]
-fn words_that_may_be_absent_leave_no_shell_at_the_other_end() {
+fn optional_words_do_not_leave_a_remote_shell() {
     let is_refused = |args: Value| !faults("ssh", args.as_array().unwrap(), Some("{x}")).is_empty();
     assert!(is_refused(json!(["-o", maybe(&["BatchMode=yes"]), "host", "cat"])));
     assert!(is_refused(json!([maybe(&["-p"]), "host", "cat"])));
@@ -91,36 +91,36 @@ fn words_that_may_be_absent_leave_no_shell_at_the_other_end() {
 }
 
 #[test]
-fn what_each_way_of_writing_a_line_shows_is_told_once() {
+fn finding_of_several_variants_is_reported_once() {
     let args = [maybe(&["-B"]), maybe(&["-E"]), maybe(&["-I"]), json!("{x}")];
     let faults = faults("python3", &args, None);
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
 
 #[test]
-fn a_line_that_can_be_written_in_too_many_ways_is_refused() {
+fn line_with_too_many_variants_is_rejected() {
     let programs =
         ["python", "perl", "ruby", "php", "lua", "node", "guile", "java", "sed", "dc", "go", "npx"];
     let mut args = vec![json!("."), json!("-exec")];
     args.extend(programs.map(|program| maybe(&[program])));
     args.extend([maybe(&["-e"]), maybe(&["1"]), maybe(&["-i"]), maybe(&["-"]), json!(";")]);
     let faults = faults("find", &args, None);
-    assert!(faults.iter().any(|fault| fault.contains("so many words may be absent")), "{faults:?}");
+    assert!(faults.iter().any(|fault| fault.contains("too many variants")), "{faults:?}");
 }
 
 #[derive(Clone, Debug)]
-enum Group {
+enum WordGroup {
     One(&'static str),
     When(Vec<&'static str>),
     Each(Vec<&'static str>),
 }
 
-impl Group {
+impl WordGroup {
     fn written(&self) -> Value {
         match self {
             Self::One(word) => json!(word),
             Self::When(words) => maybe(words),
-            // It has to use its element.
+            // The group has to use its element.
             Self::Each(words) => {
                 let args = [words.as_slice(), &["{item}"]].concat();
                 json!({ "each": "list", "args": args })
@@ -128,7 +128,7 @@ impl Group {
         }
     }
 
-    /// The words that can stand in its place.
+    /// The words that can replace the group.
     fn ways(&self) -> Vec<Vec<&'static str>> {
         match self {
             Self::One(word) => vec![vec![word]],
@@ -141,24 +141,24 @@ impl Group {
     }
 }
 
-fn lines(groups: &[Group]) -> Vec<Vec<&'static str>> {
+fn lines(groups: &[WordGroup]) -> Vec<Vec<&'static str>> {
     groups.iter().fold(vec![vec![]], |lines, group| {
         let ways = group.ways();
         lines.iter().flat_map(|line| ways.iter().map(move |way| [line.as_slice(), way].concat())).collect()
     })
 }
 
-fn group(words: &'static [&'static str]) -> impl Strategy<Value = Group> {
+fn group(words: &'static [&'static str]) -> impl Strategy<Value = WordGroup> {
     let word = || prop::sample::select(words);
     let several = || prop::collection::vec(word(), 1..3);
     prop_oneof![
-        4 => word().prop_map(Group::One),
-        3 => several().prop_map(Group::When),
-        1 => several().prop_map(Group::Each),
+        4 => word().prop_map(WordGroup::One),
+        3 => several().prop_map(WordGroup::When),
+        1 => several().prop_map(WordGroup::Each),
     ]
 }
 
-fn command_line() -> impl Strategy<Value = (&'static str, Vec<Group>)> {
+fn command_line() -> impl Strategy<Value = (&'static str, Vec<WordGroup>)> {
     prop::sample::select(COMMANDS)
         .prop_flat_map(|(command, words)| (Just(command), prop::collection::vec(group(words), 1..6)))
 }
@@ -167,8 +167,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_document_is_refused_if_any_line_that_it_can_become_is((command, groups) in command_line()) {
-        let written: Vec<Value> = groups.iter().map(Group::written).collect();
+    fn document_is_rejected_if_any_variant_is((command, groups) in command_line()) {
+        let written: Vec<Value> = groups.iter().map(WordGroup::written).collect();
         for stdin in [None, Some("{x}")] {
             let is_refused = !faults(command, &written, stdin).is_empty();
             let refused = lines(&groups).into_iter().find(|line| {
@@ -176,8 +176,8 @@ proptest! {
                 !faults(command, &words, stdin).is_empty()
             });
             prop_assert!(is_refused || refused.is_none(), "{command} {written:?} can be {refused:?}");
-            // Nothing is refused for what no line would be.
-            let repeats = groups.iter().any(|group| matches!(group, Group::Each(_)));
+            // The document is rejected only if some line is.
+            let repeats = groups.iter().any(|group| matches!(group, WordGroup::Each(_)));
             prop_assert!(repeats || !is_refused || refused.is_some(), "{command} {written:?}");
         }
     }
