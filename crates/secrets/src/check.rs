@@ -67,7 +67,7 @@ pub(crate) enum Check {
     JoinedKey,
     /// A member of a JSON Web Key.
     Jwk,
-    /// As random as a generated key: no name, path, version or placeholder.
+    /// As random as a generated key, and as long as one can be: no name, path, version or placeholder.
     Key,
     /// Exactly 64 bytes in base64.
     Key64,
@@ -153,7 +153,9 @@ impl Check {
             Self::JoinedKey => assigned::is_joined(hay, span),
             Self::Jwk => jwk::is_member(hay, span),
             Self::Jwt => is_jwt(secret),
-            Self::Key => keylike::is_key(secret),
+            Self::Key => {
+                keylike::is_key(secret) && keylike::has_key_length(secret) && !keylike::has_stray(secret)
+            }
             Self::Key64 => decode(secret).is_some_and(|key| key.len() == 64),
             Self::Password => assigned::is_password(secret),
             Self::PypiMacaroon => is_pypi(secret),

@@ -10,7 +10,7 @@ use self::{
 };
 use super::{
     given::name_before,
-    keylike::{has_token_alphabet, is_key, is_pair, noise},
+    keylike::{has_stray, has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
 use crate::marker::Marks;
@@ -42,7 +42,8 @@ pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<R
     generated(hay, value, marks).find(|span| {
         let value = hay.get(span.clone()).unwrap_or_default();
         let is_evident = !names::is_bare_key(name) || is_random_word(value);
-        names::is_of_key(name) && is_evident && has_token_alphabet(value) && !names::is_name(name, value)
+        let is_name = names::is_own_name(name, value) || names::is_own_type(name, value);
+        names::is_of_key(name) && is_evident && !has_stray(value) && !is_name
     })
 }
 
@@ -128,7 +129,7 @@ fn is_names(value: &[u8]) -> bool {
 fn calls(hay: &[u8], end: usize) -> bool {
     let behind = hay.get(end..hay.len().min(end + MAX_NAME)).unwrap_or_default();
     let blanks = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    matches!(behind.get(blanks), Some(b'(' | b'[')) || behind.starts_with(b"::")
+    matches!(behind.get(blanks), Some(b'(' | b'[')) || behind.starts_with(b"::") || behind.starts_with(b"<'")
 }
 
 /// `bypass`, `compass`: `pass` and `pwd` tell a password only as words of a name.
@@ -173,7 +174,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
     if value.len() < MIN_VALUE
         || !is_written(&value)
         || is_common_word(&value)
-        || names::is_name(name, &value)
+        || names::is_own_name(name, &value)
     {
         return None;
     }
@@ -286,9 +287,11 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     if is_step(hay, span.start) {
         return false;
     }
+    let behind = hay.get(span.end..).unwrap_or_default();
     let calls =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b';' | b','))
-            || matches!(hay.get(span.end), Some(b'(' | b'['));
+            || behind.first().is_some_and(|byte| matches!(byte, b'(' | b'['))
+            || behind.starts_with(b"<'");
     let is_code = value.starts_with(b"$") || value.starts_with(b":");
     if calls
         || is_code
@@ -298,8 +301,10 @@ fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
         return false;
     }
     let is_line = is_environment_line(hay, span.start) || is_config_line(hay, span);
+    let name = name_before(hay.get(span.start.saturating_sub(MAX_NAME)..span.start).unwrap_or_default());
     let is_of_secret = names::is_of_secret(value) && !(is_line && ends_with_number(value));
-    if is_reference(value) || is_of_secret {
+    let is_other = !is_line && (is_version(value) || names::is_own_type(name, value));
+    if is_reference(value) || is_of_secret || is_other {
         return false;
     }
     is_line
@@ -362,7 +367,7 @@ fn is_verdict(hay: &[u8], value: usize) -> bool {
     is_printed || line == b"PASS: " || line.trim_ascii_start() == b"--- PASS: "
 }
 
-/// `^5.0.1`, `6.0.0-beta.1`: numbers and dots, and perhaps a name behind them.
+/// `^5.0.1`, `6.0.0-beta.1`, `4.13+dfsg1-1_amd64.deb`: numbers and dots, and perhaps a name behind them.
 fn is_version(value: &[u8]) -> bool {
     let rest = value.strip_prefix(b"^").or_else(|| value.strip_prefix(b"~")).unwrap_or(value);
     let numbers = rest.split(|byte| matches!(byte, b'-' | b'+')).next().unwrap_or_default();
@@ -370,7 +375,7 @@ fn is_version(value: &[u8]) -> bool {
     let tail = rest.get(numbers.len()..).unwrap_or_default();
     memchr::memchr(b'.', numbers).is_some()
         && numbers.split(|byte| *byte == b'.').all(is_number)
-        && tail.len() <= MAX_TAIL
+        && noise(tail) < MIN_PART
 }
 
 /// `config.password2`: names joined by dots.
@@ -476,8 +481,6 @@ const BEFORE_VARIABLES: &[&[u8]] = &[
     b"Environment=",
     b"\"",
 ];
-/// `-beta.1`, `-rc.2+build`.
-const MAX_TAIL: usize = 12;
 const MAX_NAME: usize = 80;
 const MIN_RANDOM_WORD: usize = 20;
 /// Longer than a password without digits.

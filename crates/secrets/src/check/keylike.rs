@@ -59,6 +59,30 @@ pub(super) fn has_token_alphabet(value: &[u8]) -> bool {
     !value.iter().any(is_code) && !value.array_windows().any(is_mask)
 }
 
+/// Whether one character alone is of another kind than the rest: a `?` in a token, a `g` among hexadecimal digits, a
+/// capital among small letters.
+///
+/// A generator that uses a kind of character uses it again. In 24 characters, a kind that makes up a quarter of the alphabet
+/// occurs at most once with a chance below 1 %. Such a value is a key with a wrong character, or it was not generated.
+pub(super) fn has_stray(value: &[u8]) -> bool {
+    let is_single =
+        |text: &[u8], kind: fn(&u8) -> bool| text.iter().filter(|byte| kind(byte)).take(2).count() == 1;
+    // A prefix such as `sk_` or `0x` has letters of another kind.
+    let body = value.get(MAX_PREFIX..).unwrap_or_default();
+    let kinds: [fn(&u8) -> bool; 3] = [u8::is_ascii_uppercase, u8::is_ascii_lowercase, |byte| {
+        byte.is_ascii_alphabetic() && !byte.is_ascii_hexdigit()
+    }];
+    value.len() >= MIN_EVEN
+        && is_single(value, |byte| !byte.is_ascii_alphanumeric() && !TOKEN_SIGNS.contains(byte))
+        || body.len() >= MIN_EVEN && kinds.into_iter().any(|kind| is_single(body, kind))
+}
+
+/// Whether a generated value can have this length: whole bytes in hexadecimal digits or in base64, or an even number of
+/// characters. A key that lost one character cannot.
+pub(super) fn has_key_length(value: &[u8]) -> bool {
+    value.len().is_multiple_of(2) || UNPADDED.contains(&value.len())
+}
+
 /// `ABCDEFGHIJ`, `0123456789`: the alphabet itself, as encoders have it.
 fn is_alphabet(value: &[u8]) -> bool {
     let runs = value.array_windows().filter(|[a, b]| a.checked_add(1) == Some(*b)).count();
@@ -148,6 +172,13 @@ const MIN_NOISE: usize = 8;
 /// Shorter ones are times and ids.
 const LONG_NUMBER: usize = 20;
 const LONG_WORD: usize = 16;
+/// The longest prefix of a token that does not count.
+const MAX_PREFIX: usize = 4;
+const MIN_EVEN: usize = 24;
+/// The signs of tokens: RFC 6750, `id:token`, `id|token` and `%3D`.
+const TOKEN_SIGNS: &[u8] = b"-._~+/=:|%";
+/// The lengths of 20 and 32 bytes in base64 without padding.
+const UNPADDED: &[usize] = &[27, 43];
 /// How public keys begin, of SSH and in base64.
 const PUBLIC_KEYS: &[&[u8]] = &[
     b"AAAAB3NzaC1",
@@ -178,7 +209,7 @@ const DIGESTS: &[&[u8]] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::is_key;
+    use super::{has_key_length, has_stray, is_key};
 
     #[track_caller]
     fn check(values: &[&str], expect: bool) {
@@ -234,5 +265,35 @@ mod tests {
             ],
             false,
         );
+    }
+
+    #[test]
+    fn one_character_of_another_kind_is_a_stray() {
+        for value in [
+            "MpDWS14xuMP2E1FM?ufXKajIsodvYiuGT9lWll8g",
+            "5488620aa9073q09f1a16e2b1dc357b6",
+            "81a1411a7e276fd88819df3137eJ406e0f281f8a",
+            "LY027C40U2KNNZLFO1wEU3XQZ13LW515",
+        ] {
+            assert!(has_stray(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "Zf3D0LXCM3EIMbgJpUNnkRtOfOueHznB",
+            "dafa7817-e246-48f3-91a7-e87653d587b8",
+            "951bc382db9cfee29c68634761dd6e19",
+            "0x951bc382db9cfee29c68634761dd6e19",
+            "sk_951bc382db9cfee29c68634761dd6e19",
+            "aB3$dE5fG7hI9jK1lM2n",
+            "q7Zk!mVx9#bLw4Rs$NyPd3Hc&Yt5",
+            "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+        ] {
+            assert!(!has_stray(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_lost_a_character_has_an_odd_length() {
+        assert!(has_key_length(&[b'a'; 32]) && has_key_length(&[b'a'; 43]));
+        assert!(!has_key_length(&[b'a'; 31]) && !has_key_length(&[b'a'; 39]));
     }
 }
