@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_gate::{Handlers as _, Looks, Purpose, RunReport, RunRequest, StopFlag};
+use toolgate_gate::{Agreed, Handlers as _, LeftEffects, Looks, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
     OwnVariables, Places, RustHandlers, ToolHandlers,
@@ -88,13 +88,13 @@ impl Runner {
         })?;
         let request = RunRequest {
             arguments,
-            survey: &survey,
+            agreed: &Agreed::default(),
+            left: &LeftEffects::default(),
             caller: "command line",
             purpose: Purpose::LocalPass,
-            room: None,
             looks: &Looks::default(),
         };
-        Ok(self.runtime.block_on(tool.run(request)))
+        Ok(self.runtime.block_on(survey.call.run(request)))
     }
 
     fn handlers(&self) -> Result<ToolHandlers, Failure> {

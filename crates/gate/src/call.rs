@@ -2,35 +2,25 @@
 
 mod admit;
 mod bind;
-mod caught;
 mod check;
-mod console;
 mod decide;
 mod execute;
 mod filter;
 mod journal;
-mod personal;
-mod prompt;
-pub(crate) mod secrets;
-mod standing;
-mod stop;
-mod survey;
-mod texts;
+mod support;
 
 use std::sync::Arc;
 
 use tokio::time::{Instant, sleep_until};
 
 use self::journal::Trail;
-pub(crate) use self::journal::Writing;
-use self::stop::Stop;
+use self::support::{console, stop::Stop};
 pub use self::{
     bind::fitted,
-    caught::caught,
     journal::{CallRecord, Journal, Purpose, Shared, Shows},
-    secrets::text_for_journal,
-    standing::until_lapse,
+    support::{caught, text_for_journal, until_lapse},
 };
+pub(crate) use self::{journal::Writing, support::secrets};
 use crate::{
     gate::{Call, Inner},
     live::LiveTool,

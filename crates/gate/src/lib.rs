@@ -36,9 +36,9 @@ pub use looks::{LookLimits, Looking, Looks, NO_PLACE};
 pub use metrics::{IsolationLayer, Metrics};
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
-    Agreed, Answer, Ask, Clock, EffectEntry, EffectKind, Grants, LeftEffects, PassStore, Prompt, Question,
-    Refusal, Room, RunFailure, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass,
-    Survey, SystemClock, Touch, Waiting,
+    Agreed, Answer, Ask, Clock, EffectEntry, EffectKind, LeftEffects, PassStore, Prompt, Question, Refusal,
+    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass, Survey,
+    Surveyed, SystemClock, Touch, Waiting,
 };
 pub use publish::{
     Candidate, Handlers, Observed, TestEffects, Trial, Unfit, Wider, Workshop, test_arguments, tightened,

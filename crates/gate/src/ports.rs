@@ -1,7 +1,6 @@
 //! What the gate needs of the world: a clock, a way to run a tool, a way to ask, and what was recorded of passes.
 
 use std::{
-    any::Any,
     fmt,
     future::Future,
     pin::Pin,
@@ -13,7 +12,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolgate_policy::{Mask, PassRecord};
+use toolgate_policy::{DecisionSource, Mask, PassRecord};
 use toolgate_secrets::SecretFinding;
 
 use crate::{approval::ApprovalId, call::Purpose, looks::Looks, reason::Reason};
@@ -32,33 +31,36 @@ impl Clock for SystemClock {
     }
 }
 
-/// A tool made ready once, for any number of calls. Made by a handler when the tool is loaded.
+/// A tool prepared once for any number of calls. A handler makes it when the tool is loaded.
 pub trait Runnable: Send + Sync + fmt::Debug {
-    /// What would this call touch, and does the tool's policy grant it? Runs nothing and changes nothing. What takes long
-    /// asks `stop` now and then, and ends once it says so.
-    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal>;
+    /// Finds what the call would touch and refuses what the tool's policy does not grant. Runs and changes nothing. A long
+    /// survey polls `stop` and ends early.
+    fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal>;
 
-    /// Does looking wait for a disk? Then it is done beside the runtime's own threads, which costs a thread and a hop. Only
-    /// whoever is sure says no.
+    /// Whether a survey can block on the disk. It then runs on the blocking pool, which costs a thread and a hop.
     fn survey_waits_for_disk(&self) -> bool {
         true
     }
 
-    /// Makes sure of what a run takes place in, where that can be wanting, before a yes is spent on it. What is not taken by
-    /// a run is given back when it is dropped.
-    fn make_room<'r>(
-        &'r self,
-        _caller: &'r str,
-    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
-        Box::pin(std::future::ready(Ok(Room::default())))
-    }
-
-    /// Runs it once, jailed. Dropping the future ends the run.
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>>;
-
-    /// What must not leave in any text about a call of this tool: the values of its secrets, as they are now.
+    /// Hides the current values of the tool's secrets in texts about its calls.
     fn mask(&self) -> Mask;
 }
+
+/// A call whose arguments were surveyed. It holds open what the survey opened, and runs once.
+pub trait Surveyed: Send + Sync + fmt::Debug {
+    /// Reserves what the run needs and may be scarce, such as a worker. Dropping the call releases it.
+    fn reserve<'r>(&'r mut self, _caller: &'r str) -> RunFuture<'r, Result<(), RunFailure>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Surveys the same arguments again and returns what they lead to now.
+    fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal>;
+
+    /// Runs the tool once, isolated. Dropping the future ends the run.
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport>;
+}
+
+pub type RunFuture<'r, T> = Pin<Box<dyn Future<Output = T> + Send + 'r>>;
 
 /// Says to whoever looks, on another thread, that nobody waits any longer. By default nobody ever says so.
 #[derive(Clone, Debug, Default)]
@@ -84,56 +86,37 @@ impl Drop for Waiting {
     }
 }
 
-/// What a run gets to know.
+/// What a run gets.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest<'r> {
     pub arguments: &'r Map<String, Value>,
-    /// What was looked at before; the run uses what was opened then, or makes sure that a name leads where it led.
-    pub survey: &'r Survey,
-    /// Whose call it is; workers may be kept apart by it.
+    /// Probable secrets that a person allowed this call to send.
+    pub agreed: &'r Agreed,
+    /// Keeps what the run did if it is dropped before it reports.
+    pub left: &'r LeftEffects,
+    /// The caller's subject. Workers may be separated by it.
     pub caller: &'r str,
     pub purpose: Purpose,
-    /// What was made sure of before. Without one the run looks for a place by itself.
-    pub room: Option<&'r Room>,
-    /// Where whatever may wait for a disk finds its place.
+    /// Permits for checks that block on the disk.
     pub looks: &'r Looks,
 }
 
-/// What a handler keeps for a run that is about to begin, such as a worker. The gate carries it and cannot look inside.
-#[derive(Default)]
-pub struct Room(Mutex<Option<Box<dyn Any + Send>>>);
-
-impl Room {
-    pub fn new<T: Any + Send>(kept: T) -> Self {
-        Self(Mutex::new(Some(Box::new(kept))))
-    }
-
-    /// What was put in, for whoever put it in; once.
-    pub fn take<T: Any + Send>(&self) -> Option<T> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        kept.downcast::<T>().ok().map(|kept| *kept)
-    }
-}
-
-impl fmt::Debug for Room {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").finish_non_exhaustive()
-    }
-}
-
-/// What a call would touch, as far as its arguments tell before it runs.
-#[derive(Clone, Debug, Default)]
+/// What a call would touch, as far as its arguments tell, and the call itself, ready to run.
+#[derive(Debug)]
 pub struct Survey {
     pub touches: Vec<Touch>,
-    /// Where more is touched than the arguments name, in words for whoever is asked.
+    /// Effects beyond what the arguments name, as text for the approval prompt.
     pub widened: Vec<String>,
-    /// What a person has to be asked before it is touched.
+    /// What needs a person's approval.
     pub questions: Vec<Question>,
-    /// What may leave with a request although it is probably a secret. Filled by the gate.
-    pub agreed: Agreed,
-    pub grants: Grants,
-    /// For a run that is dropped before it can report.
-    pub left: Arc<LeftEffects>,
+    pub call: Box<dyn Surveyed>,
+}
+
+impl Survey {
+    /// The survey of a call that touches nothing.
+    pub fn of_nothing(call: impl Surveyed + 'static) -> Self {
+        Self { touches: Vec::new(), widened: Vec::new(), questions: Vec::new(), call: Box::new(call) }
+    }
 }
 
 /// What the arguments hold that is probably a secret. Such a call runs only if a person says yes, and the yes is for these values.
@@ -196,33 +179,11 @@ pub struct Touch {
     pub target: String,
 }
 
-/// Not refused, and not granted without a yes.
+/// Something that runs only with a person's approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Question {
-    /// Stable; goes into the journal as the voice that asked.
-    pub source: &'static str,
+    pub source: DecisionSource,
     pub why: String,
-}
-
-/// What a handler holds open between looking and running. The gate carries it and cannot look inside.
-#[derive(Clone, Default)]
-pub struct Grants(Option<Arc<dyn Any + Send + Sync>>);
-
-impl Grants {
-    pub fn new<T: Any + Send + Sync>(held: T) -> Self {
-        Self(Some(Arc::new(held)))
-    }
-
-    /// What was put in, for whoever put it in.
-    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.0.as_ref()?.downcast_ref()
-    }
-}
-
-impl fmt::Debug for Grants {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Grants(held)" } else { "Grants(none)" })
-    }
 }
 
 /// A call that is not to be made as it is.

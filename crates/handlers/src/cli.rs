@@ -46,4 +46,4 @@ pub use launch_jailed::JailedLauncher;
 pub use output::OutputParser;
 pub use program::AllowedCommands;
 pub use run::CliHandlers;
-pub use tool::{CliTool, CommandHost};
+pub use tool::{CliTool, CommandHost, Settled};

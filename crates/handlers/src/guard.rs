@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
-use toolgate_gate::Survey;
+use toolgate_gate::Agreed;
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 /// Looks through what one call sends out.
@@ -16,13 +16,13 @@ pub struct SecretGuard {
 }
 
 impl SecretGuard {
-    pub fn new(detector: &Arc<Detector>, lent: &[String], survey: &Survey) -> Self {
+    pub fn new(detector: &Arc<Detector>, lent: &[String], agreed: &Agreed) -> Self {
         let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
         let spelled = |secret: &String| [secret.clone(), url_encoded(secret)];
         Self {
             detector: Arc::clone(detector),
             lent: lent.flat_map(spelled).collect(),
-            agreed: survey.agreed.values().iter().flat_map(spelled).collect(),
+            agreed: agreed.values().iter().flat_map(spelled).collect(),
         }
     }
 
@@ -84,27 +84,23 @@ const SHORTEST: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use toolgate_gate::{Agreed, Question};
-
     use super::*;
 
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
     fn judged(lent: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
-        judged_after(lent, &Survey::default(), part, text)
+        judged_after(lent, &Agreed::default(), part, text)
     }
 
-    fn judged_after(lent: &[&str], survey: &Survey, part: RequestPart<'_>, text: &str) -> Option<String> {
+    fn judged_after(lent: &[&str], agreed: &Agreed, part: RequestPart<'_>, text: &str) -> Option<String> {
         let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
-        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, survey);
+        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, agreed);
         guard.judge(&OutgoingPart { host: "a.example", part, bytes: text.as_bytes() })
     }
 
-    /// The survey of a call whose arguments held these, and to which somebody said yes.
-    fn agreed(values: &[&str]) -> Survey {
-        let asked = Question { source: "secret", why: "the arguments seem to hold a secret".to_owned() };
-        let values = values.iter().map(|&value| value.to_owned()).collect();
-        Survey { questions: vec![asked], agreed: Agreed::new(values), ..Survey::default() }
+    /// The values that a person allowed a call to send.
+    fn agreed(values: &[&str]) -> Agreed {
+        Agreed::new(values.iter().map(|&value| value.to_owned()).collect())
     }
 
     #[track_caller]

@@ -19,7 +19,7 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
-use toolgate_gate::{LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag, Survey};
+use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -34,7 +34,7 @@ use crate::{
     grants,
     guard::SecretGuard,
     places::Places,
-    survey::{CallGrants, Surveyor, WithoutNetwork},
+    survey::{CallGrants, CallSurvey, Surveyor, WithoutNetwork},
 };
 
 /// Runs JavaScript tools. Cheap to clone.
@@ -85,7 +85,11 @@ impl JsTool {
     }
 
     /// What a call with these arguments would touch.
-    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+    pub fn survey(
+        &self,
+        arguments: &Map<String, Value>,
+        stop: &StopFlag,
+    ) -> Result<CallSurvey<CallGrants>, Refusal> {
         self.surveyor.survey(arguments, stop)
     }
 
@@ -123,13 +127,19 @@ impl JsRunner {
         &self,
         tool: &JsTool,
         arguments: &Map<String, Value>,
-        survey: &Survey,
+        granted: &CallGrants,
         secrets: &dyn SecretSource,
         caller: &str,
     ) -> JsReport {
-        let looks = &Looks::default();
-        let request = RunRequest { arguments, survey, caller, purpose: Purpose::Call, room: None, looks };
-        self.run_in(None, tool, request, secrets).await
+        let request = RunRequest {
+            arguments,
+            agreed: &Agreed::default(),
+            left: &LeftEffects::default(),
+            caller,
+            purpose: Purpose::Call,
+            looks: &Looks::default(),
+        };
+        self.run_in(None, tool, granted, request, secrets).await
     }
 
     /// One call, in the worker that was leased for it.
@@ -137,10 +147,11 @@ impl JsRunner {
         &self,
         leased: Option<Lease>,
         tool: &JsTool,
+        granted: &CallGrants,
         request: RunRequest<'_>,
         secrets: &dyn SecretSource,
     ) -> JsReport {
-        let RunRequest { arguments, survey, caller, looks, .. } = request;
+        let RunRequest { arguments, agreed, left, caller, looks, .. } = request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
             Err(failure) => return JsReport::without_a_run(failure),
@@ -161,11 +172,9 @@ impl JsRunner {
         };
         let worker = lease.worker();
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
-        let none = CallGrants::default();
-        let granted = survey.grants.get::<CallGrants>().unwrap_or(&none);
         let scope = EffectScope {
             egress: self.egress.as_ref().map(|egress| {
-                egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, survey)))
+                egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, agreed)))
             }),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
@@ -176,7 +185,7 @@ impl JsRunner {
             caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
-        let mut running = Running { effects, mask: &bound.mask, left: &survey.left };
+        let mut running = Running { effects, mask: &bound.mask, left };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
         let (records, withheld) = (running.effects.take_records(), running.effects.take_found());
         let report = report::make(outcome, records, &bound.mask, tool);

@@ -19,7 +19,7 @@ pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
     Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, OutputParser,
-    Reached, Refusals, Refused, Trace, Usage, WayOut,
+    Reached, Refusals, Refused, Settled, Trace, Usage, WayOut,
 };
 pub use files::{
     CopyLimits, CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights,
@@ -34,4 +34,4 @@ pub use js::{
 pub use own::OwnVariables;
 pub use places::{Places, home};
 pub use rust::{RustFunction, RustHandlers};
-pub use survey::{CallGrants, GrantedPath};
+pub use survey::{CallGrants, CallSurvey, GrantedPath};

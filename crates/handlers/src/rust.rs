@@ -11,7 +11,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate_gate::{
-    Handlers, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable, StopFlag, Survey,
+    Handlers, Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, StopFlag,
+    Survey, Surveyed, Touch,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_spec::model::{SandboxKind, ToolSpec};
@@ -80,34 +81,46 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
-    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        self.surveyor.survey(arguments, stop)
+    fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let survey = self.surveyor.survey(arguments, stop)?;
+        Ok(survey.into_survey(|_granted| SurveyedFunction(self)))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         self.surveyor.waits_for_disk()
     }
 
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+    fn mask(&self) -> Mask {
+        Mask::new(&[])
+    }
+}
+
+/// A call of a Rust function that is ready to run. The function opens its files by itself.
+#[derive(Debug)]
+struct SurveyedFunction(Arc<Prepared>);
+
+impl Surveyed for SurveyedFunction {
+    fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        self.0.surveyor.survey(arguments, stop).map(|survey| survey.touches)
+    }
+
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
         let arguments = Value::Object(request.arguments.clone());
         Box::pin(async move {
+            let tool = &self.0;
             let begun = Instant::now();
             // A separate task: a panic ends the task and not the gateway's call.
-            let mut task = EndOnDrop(tokio::spawn((self.function.0)(arguments)));
-            let outcome = match timeout(self.deadline, &mut task.0).await {
+            let mut task = EndOnDrop(tokio::spawn((tool.function.0)(arguments)));
+            let outcome = match timeout(tool.deadline, &mut task.0).await {
                 Ok(Ok(outcome)) => outcome.map(Some),
                 Ok(Err(_)) => Err(RustFunction::failure(Reason::ToolFailed, "the tool panicked")),
                 Err(_) => Err(RustFunction::failure(
                     Reason::Timeout,
-                    format!("not done within {} ms", self.deadline.as_millis()),
+                    format!("not done within {} ms", tool.deadline.as_millis()),
                 )),
             };
             report(outcome, begun.elapsed())
         })
-    }
-
-    fn mask(&self) -> Mask {
-        Mask::new(&[])
     }
 }
 

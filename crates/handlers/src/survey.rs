@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_egress::{EgressMode, EgressRules, HostRule, ProxyLimits, parse_url};
-use toolgate_gate::{EffectKind, Grants, Question, Reason, Refusal, StopFlag, Survey, Touch};
-use toolgate_policy::EffectivePolicy;
+use toolgate_gate::{EffectKind, Question, Reason, Refusal, StopFlag, Survey, Surveyed, Touch};
+use toolgate_policy::{DecisionSource, EffectivePolicy};
 use toolgate_spec::model::ToolSpec;
 
 use self::fields::{Field, Named, Spelling};
@@ -80,6 +80,26 @@ pub struct GrantedPath {
     pub held: Option<Held>,
 }
 
+/// What a call would touch, and what its run may use.
+#[derive(Debug, Default)]
+pub struct CallSurvey<G> {
+    pub touches: Vec<Touch>,
+    pub widened: Vec<String>,
+    pub questions: Vec<Question>,
+    pub granted: G,
+}
+
+/// What was found so far. The grants are kept apart, because both are changed at once.
+type Found = CallSurvey<()>;
+
+impl<G> CallSurvey<G> {
+    /// Makes the gate's survey of it, with the call that `call` makes of the grants.
+    pub fn into_survey<C: Surveyed + 'static>(self, call: impl FnOnce(G) -> C) -> Survey {
+        let Self { touches, widened, questions, granted } = self;
+        Survey { touches, widened, questions, call: Box::new(call(granted)) }
+    }
+}
+
 impl CallGrants {
     /// Where the paths led, for a run that opens them by their names.
     pub fn judged_paths(&self) -> Arc<[JudgedPath]> {
@@ -130,8 +150,12 @@ impl Surveyor {
         self.files.is_some() && fields::name_any_path(&self.fields)
     }
 
-    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        let mut found = Survey::default();
+    pub fn survey(
+        &self,
+        arguments: &Map<String, Value>,
+        stop: &StopFlag,
+    ) -> Result<CallSurvey<CallGrants>, Refusal> {
+        let mut found = Found::default();
         let mut granted = CallGrants::default();
         let mut files = None;
         let named = fields::named(&self.fields, arguments);
@@ -152,8 +176,8 @@ impl Surveyor {
             spelling::check(&self.rules_of_texts, &self.fields, arguments, &granted.paths, base)?;
         }
         self.method(arguments, &mut found, &mut granted);
-        found.grants = Grants::new(granted);
-        Ok(found)
+        let Found { touches, widened, questions, granted: () } = found;
+        Ok(CallSurvey { touches, widened, questions, granted })
     }
 
     /// Before the first of them is opened.
@@ -178,7 +202,7 @@ impl Surveyor {
         wanted: Wanted,
         files: &mut Option<Files>,
         stop: &StopFlag,
-        found: &mut Survey,
+        found: &mut Found,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
         let grants = self.files.as_ref().ok_or_else(|| Refusal {
@@ -217,7 +241,7 @@ impl Surveyor {
         &self,
         text: &str,
         spelling: Spelling,
-        found: &mut Survey,
+        found: &mut Found,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
         let refused = |message: String| Refusal {
@@ -261,15 +285,15 @@ impl Surveyor {
     }
 
     /// What a person is asked about a host that the tool may not reach by itself; nothing, where nobody is asked.
-    fn question_about(&self, host: &str) -> Option<(&'static str, String)> {
+    fn question_about(&self, host: &str) -> Option<(DecisionSource, String)> {
         let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
         match self.rules.mode {
             _ if is_address || is_this_machine(host) => None,
             EgressMode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
-                Some(("unknown_host", format!("`{host}` is not among the hosts of this tool")))
+                Some((DecisionSource::UnknownHost, format!("`{host}` is not among the hosts of this tool")))
             }
             EgressMode::Blocked if self.without_network == WithoutNetwork::Ask => {
-                Some(("network", format!("this tool has no network, and would reach `{host}`")))
+                Some((DecisionSource::Network, format!("this tool has no network, and would reach `{host}`")))
             }
             _ => None,
         }
@@ -277,11 +301,11 @@ impl Surveyor {
 
     /// A request is made by the argument's word for it, so that a person can be asked before. Where nobody will see the method,
     /// it may be any, whatever the arguments say; then a person is asked for all of them.
-    fn method(&self, arguments: &Map<String, Value>, found: &mut Survey, granted: &mut CallGrants) {
+    fn method(&self, arguments: &Map<String, Value>, found: &mut Found, granted: &mut CallGrants) {
         if self.hides_methods(granted) {
             let methods = self.methods.join("`, `");
             found.questions.push(Question {
-                source: "method",
+                source: DecisionSource::Method,
                 why: format!("it may reach out by TLS, where nobody sees whether it sends `{methods}`"),
             });
             granted.methods.clone_from(&self.methods);
@@ -291,7 +315,7 @@ impl Surveyor {
         let Some(method) = given.and_then(|(_, value)| value.as_str()).map(str::to_uppercase) else { return };
         if self.methods.contains(&method) {
             found.questions.push(Question {
-                source: "method",
+                source: DecisionSource::Method,
                 why: format!("`{method}` can change something at the other end"),
             });
             granted.methods.push(method);

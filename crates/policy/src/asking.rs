@@ -2,7 +2,7 @@
 
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode, Body, Handler, NetworkMode, ToolSpec};
 
-use crate::{Change, Direction, EffectivePolicy, Origin, RiskLevel, setting::Listing};
+use crate::{Change, DecisionSource, Direction, EffectivePolicy, Origin, RiskLevel, setting::Listing};
 
 /// `approvals.ask_from`: which calls the gateway asks about by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,8 +76,7 @@ impl AskByRisk {
 /// A setting that makes the gateway ask a person.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QuestionSource {
-    /// The name of the decision source in journal and prompts.
-    pub source: &'static str,
+    pub source: DecisionSource,
     pub why: String,
     /// The setting that causes the question.
     pub setting: &'static str,
@@ -101,7 +100,7 @@ pub fn questions_of_every_call(
     match (spec.approval.mode, approval.level.value) {
         (ApprovalMode::Required, _) => {
             let why = "the tool wants every call confirmed".to_owned();
-            ask("human_in_the_loop", why, "humanInTheLoop", &Origin::Tool, REMEDY_REQUIRED);
+            ask(DecisionSource::HumanInTheLoop, why, "humanInTheLoop", &Origin::Tool, REMEDY_REQUIRED);
         }
         (_, level @ (ApprovalLevel::Always | ApprovalLevel::Ask)) => {
             let why = if level == ApprovalLevel::Always { "every call is" } else { "calls are" };
@@ -110,19 +109,25 @@ pub fn questions_of_every_call(
             } else {
                 ("approval.level", REMEDY_LEVEL)
             };
-            ask("capability", format!("{why} to be confirmed"), setting, &approval.level.origin, remedy);
+            ask(
+                DecisionSource::Capability,
+                format!("{why} to be confirmed"),
+                setting,
+                &approval.level.origin,
+                remedy,
+            );
         }
         (_, ApprovalLevel::Auto) => {
             if approval.ask_from.value.asks(level, gateway) {
                 let why = format!("rated {}", level.name());
-                ask("risk", why, "approval.askFrom", &approval.ask_from.origin, REMEDY_RISK);
+                ask(DecisionSource::Risk, why, "approval.askFrom", &approval.ask_from.origin, REMEDY_RISK);
             }
         }
     }
     if gateway == AskThreshold::Always {
         let why = "the gateway confirms every call".to_owned();
         questions.push(QuestionSource {
-            source: "gateway",
+            source: DecisionSource::Gateway,
             why,
             setting: "approvals.ask_from",
             origin: "configuration".to_owned(),
@@ -141,7 +146,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
     [
         (
             !approval.danger_patterns.is_empty(),
-            "danger_pattern",
+            DecisionSource::DangerPattern,
             "a path, URL or command in the arguments matches a danger pattern",
             "approval.dangerPatterns",
             origins(&approval.danger_patterns),
@@ -149,7 +154,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
         ),
         (
             is_limited && network.ask_for_unknown_hosts.value,
-            "unknown_host",
+            DecisionSource::UnknownHost,
             "an argument names a host that is not in `allowedHosts`",
             "network.askForUnknownHosts",
             network.ask_for_unknown_hosts.origin.to_string(),
@@ -157,7 +162,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
         ),
         (
             is_command && is_upgradeable,
-            "network",
+            DecisionSource::Network,
             "an argument names a host, and the tool has no network",
             "network.proxyOnApproval",
             network.proxy_on_approval.origin.to_string(),
@@ -165,7 +170,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
         ),
         (
             network.mode.value != NetworkMode::Blocked && !approval.ask_for_methods.is_empty(),
-            "method",
+            DecisionSource::Method,
             "the request uses one of these methods, or a command may use them over TLS",
             "approval.askForMethods",
             origins(&approval.ask_for_methods),
@@ -173,7 +178,7 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
         ),
         (
             policy.data.can_leak_data.value,
-            "secret",
+            DecisionSource::Secret,
             "the arguments probably contain a secret, and the tool can send them out",
             "data.canLeakData",
             policy.data.can_leak_data.origin.to_string(),

@@ -7,6 +7,7 @@ mod asking;
 mod caller;
 mod cedar;
 mod compare;
+mod decision_source;
 mod defaults;
 mod effective;
 mod ground;
@@ -34,6 +35,7 @@ pub use cedar::{CedarError, CedarPolicies, CedarRuling, CedarTool};
 pub use compare::{
     Change, Direction, Relaxation, SettingValues, Version, compare, policy_changes, relaxations,
 };
+pub use decision_source::DecisionSource;
 pub use effective::{
     ApprovalPolicy, AuditPolicy, ClassPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy,
     LabelPolicy, NetworkPolicy,

@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
-use toolgate_gate::Survey;
-use toolgate_handlers::{JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
+use toolgate_handlers::{CallGrants, JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
 use toolgate_policy::PolicySet;
 use toolgate_sandbox::{Isolation, Namespaces, OnEnd, Pool, PoolConfig, Required, WorkerEnd};
 use toolgate_secrets::Detector;
@@ -84,7 +83,7 @@ impl Gateway {
         secrets: &dyn SecretSource,
     ) -> JsReport {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-        self.runtime.block_on(self.runner.run(tool, &arguments, &Survey::default(), secrets, caller))
+        self.runtime.block_on(self.runner.run(tool, &arguments, &CallGrants::default(), secrets, caller))
     }
 
     /// Runs a body without grants.

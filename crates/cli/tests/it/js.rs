@@ -8,8 +8,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::{StopFlag, Survey};
-use toolgate_handlers::{FailureCode, JsReport, Returned};
+use toolgate_gate::StopFlag;
+use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
 
 use crate::gateway::{Gateway, NoSecrets, Secret, document};
 
@@ -392,20 +392,20 @@ fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
     let arguments = json!({ "path": "sub/a.txt", "old": "a", "replacement": "b" });
     let arguments = arguments.as_object().unwrap();
     let at = |path: &str| gateway.workspace().join(path);
-    let edit = |survey: &Survey| {
-        gateway.runtime.block_on(gateway.runner.run(&tool, arguments, survey, &NoSecrets, "x"))
+    let edit = |granted: &CallGrants| {
+        gateway.runtime.block_on(gateway.runner.run(&tool, arguments, granted, &NoSecrets, "x"))
     };
     std::fs::create_dir(at(".github")).unwrap();
     std::fs::write(at(".github/a.txt"), "a\n").unwrap();
     let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
     std::fs::rename(at("sub"), at("aside")).unwrap();
     std::os::unix::fs::symlink(".github", at("sub")).unwrap();
-    let report = edit(&survey);
+    let report = edit(&survey.granted);
     assert_eq!(report.effects[0].outcome, "SECURITY path-changed", "{report:?}");
     assert!(report.outcome.is_err(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "a\n");
     // Looked at as it is by now, it is the link's target that was judged and shown.
-    let report = edit(&tool.survey(arguments, &StopFlag::default()).unwrap());
+    let report = edit(&tool.survey(arguments, &StopFlag::default()).unwrap().granted);
     assert!(report.outcome.is_ok(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "b\n");
 }
@@ -425,7 +425,7 @@ fn links_out_of_a_listed_folder_are_listed_as_links() {
     let arguments = json!({ "path": "linked" });
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
-    let run = gateway.runner.run(&tool, arguments, &survey, &NoSecrets, "x");
+    let run = gateway.runner.run(&tool, arguments, &survey.granted, &NoSecrets, "x");
     let report = gateway.runtime.block_on(run);
     let expected = json!({ "path": "linked", "total": 2, "entries": [
         { "name": "a.md", "kind": "file", "size": 2 },

@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Looks, Purpose, RunRequest, Survey};
-use toolgate_handlers::{FailureCode, JsReport, Returned};
+use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, RunRequest};
+use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
     wire::{Done, Effect, Ending, FetchCall, FileCall, FromWorker, Redirect, Usage},
@@ -118,11 +118,16 @@ fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
     drop(leased);
     assert_eq!(gateway.body("return 1").worker, first);
     let (leased, none) = (lease().unwrap(), Map::new());
-    let survey = Survey::default();
-    let (purpose, looks) = (Purpose::Call, &Looks::default());
-    let request =
-        RunRequest { arguments: &none, survey: &survey, caller: "tester", purpose, room: None, looks };
-    let run = gateway.runner.run_in(Some(leased), &tool, request, &NoSecrets);
+    let request = RunRequest {
+        arguments: &none,
+        agreed: &Agreed::default(),
+        left: &LeftEffects::default(),
+        caller: "tester",
+        purpose: Purpose::Call,
+        looks: &Looks::default(),
+    };
+    let granted = CallGrants::default();
+    let run = gateway.runner.run_in(Some(leased), &tool, &granted, request, &NoSecrets);
     let report = gateway.runtime.block_on(run);
     assert_eq!((returned(&report), report.worker), (&json!(1), first));
     gateway.still_serves();
@@ -269,7 +274,7 @@ fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
     let gateway = Gateway::new();
     let endless = gateway.tool(&document("while (true) {}")).with_limits(|limits| limits.fuel = u64::MAX / 2);
     gateway.runtime.block_on(async {
-        let (arguments, nothing) = (Map::new(), Survey::default());
+        let (arguments, nothing) = (Map::new(), CallGrants::default());
         let running = gateway.runner.run(&endless, &arguments, &nothing, &NoSecrets, "ann");
         assert!(tokio::time::timeout(Duration::from_millis(300), running).await.is_err());
     });
@@ -285,7 +290,7 @@ fn beyond_the_queue_a_call_is_refused_at_once() {
     let slow = gateway.tool(&document("await new Promise((r) => setTimeout(r, 1500)); return 1"));
     let quick = gateway.tool(&document("return 2"));
     gateway.runtime.block_on(async {
-        let (arguments, nothing) = (Map::new(), Survey::default());
+        let (arguments, nothing) = (Map::new(), CallGrants::default());
         let running = gateway.runner.run(&slow, &arguments, &nothing, &NoSecrets, "ann");
         let refused = async {
             tokio::time::sleep(Duration::from_millis(700)).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::stop::Stop;
+use super::support::stop::Stop;
 use crate::{
     call::Purpose,
     gate::{Call, Inner},

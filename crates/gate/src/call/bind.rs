@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use toolgate_policy::Arguments;
 use toolgate_spec::{CompiledSchema, Unambiguous, model::ToolSpec, project};
 
-use super::{admit::Admitted, stop::Stop, texts};
+use super::{
+    admit::Admitted,
+    support::{stop::Stop, texts},
+};
 use crate::{digest, gate::ArgumentLimits, live::LiveTool, reason::Reason};
 
 /// A call whose arguments are what the tool declares.

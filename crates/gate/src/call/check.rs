@@ -1,92 +1,141 @@
-//! C. What would this call touch, and does the effective policy grant it?
+//! C. Finds what the call would touch and checks it against the effective policy.
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
+use toolgate_policy::DecisionSource;
 use toolgate_secrets::Tier;
 
-use super::{bind::Bound, decide::Hearing, secrets, stop::Stop, survey, texts};
+use super::{
+    bind::Bound,
+    decide::DecisionNotes,
+    support::{disk, secrets, stop::Stop, texts},
+};
 use crate::{
     gate::Inner,
-    ports::{Agreed, Question, Survey},
+    ports::{Agreed, LeftEffects, Question, StopFlag, Survey, Surveyed, Touch},
     reason::Reason,
 };
 
-/// A call of which is known what it would touch. Danger is no refusal; it is a question to a person.
+/// A call whose targets are known and granted. A danger is not refused here; it asks a person.
 #[derive(Debug)]
 pub struct Checked {
     pub bound: Bound,
-    pub survey: Survey,
-    /// The danger patterns that hit.
+    pub touches: Vec<Touch>,
+    /// Effects beyond what the arguments name, as text for the approval prompt.
+    pub widened: Vec<String>,
+    questions: Vec<Question>,
+    /// The danger patterns that matched.
     pub dangers: Vec<String>,
-    /// Texts in the arguments about which somebody wants to be told.
+    /// Probable secrets in the arguments. They may leave if a person approves the call.
+    pub agreed: Agreed,
+    /// Alarm texts found in the arguments.
     pub alerts: Vec<String>,
-    /// What was said of it so far, for a call that is dropped before it is decided.
-    pub hearing: Arc<Hearing>,
+    pub call: Box<dyn Surveyed>,
+    /// For the record of a call that is dropped.
+    pub notes: Arc<DecisionNotes>,
+    pub left: Arc<LeftEffects>,
     _sealed: (),
 }
 
-pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
-    let tool = &bound.admitted.tool;
-    let mut survey = survey::of(gate, &bound)
-        .await
-        .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &Survey::default()))))?;
-    if tool.policy.data.can_leak_data.value {
-        look_for_secrets(gate, &bound, &mut survey)
-            .map_err(|stop| stop.with_alerts(alerts(&bound, &texts_of(&bound, &survey))))?;
+impl Checked {
+    /// What a person has to be asked because of the arguments.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.questions.iter()
     }
-    let alerts = alerts(&bound, &texts_of(&bound, &survey));
-    let dangers = dangers(&bound, &survey);
-    // This call's own, whatever the handler made of its survey.
-    survey.left = Arc::default();
-    Ok(Checked { bound, survey, dangers, alerts, hearing: Arc::default(), _sealed: () })
 }
 
-/// What this tool gets, it sends away. A secret does not go along, and what looks like one only if a person says so.
-fn look_for_secrets(gate: &Inner, bound: &Bound, survey: &mut Survey) -> Result<(), Stop> {
+pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
+    let survey = survey(gate, &bound).await.map_err(|stop| stop.with_alerts(alerts_in(&bound, &[])))?;
+    let Survey { touches, widened, mut questions, call } = survey;
+    let alerts = alerts_in(&bound, &touches);
+    let mut agreed = Agreed::default();
+    if bound.admitted.tool.policy.data.can_leak_data.value
+        && let Some(found) = secrets_in(gate, &bound).map_err(|stop| stop.with_alerts(alerts.clone()))?
+    {
+        questions.push(found.question);
+        agreed = found.agreed;
+    }
+    let dangers = dangers(&bound, &touches);
+    let (notes, left) = (Arc::default(), Arc::default());
+    Ok(Checked {
+        bound,
+        touches,
+        widened,
+        questions,
+        dangers,
+        agreed,
+        alerts,
+        call,
+        notes,
+        left,
+        _sealed: (),
+    })
+}
+
+async fn survey(gate: &Inner, bound: &Bound) -> Result<Survey, Stop> {
+    let runnable = Arc::clone(&bound.admitted.tool.runnable);
+    let surveyed = if runnable.survey_waits_for_disk() {
+        let arguments = Arc::clone(&bound.arguments);
+        let job = move |stop: &StopFlag| runnable.survey(arguments.members(), stop);
+        // Boxed, because most calls do not need it.
+        Box::pin(disk::blocking(gate, &bound.admitted.call, job)).await?
+    } else {
+        runnable.survey(bound.arguments.members(), &StopFlag::default())
+    };
+    surveyed.map_err(|refusal| Stop::new(refusal.reason, refusal.message).with_remedy(refusal.remedy))
+}
+
+/// A probable secret that the tool would send out, and the question about it.
+struct ProbableSecret {
+    question: Question,
+    agreed: Agreed,
+}
+
+/// Refuses a certain secret in the arguments of a tool that sends them out.
+fn secrets_in(gate: &Inner, bound: &Bound) -> Result<Option<ProbableSecret>, Stop> {
     let json = serde_json::to_string(bound.arguments.members()).unwrap_or_default();
     let texts = texts::of_members(bound.arguments.members());
-    let found = secrets::surest(&gate.secrets, &texts, &json);
-    let Some(finding) = found else { return Ok(()) };
+    let Some(finding) = secrets::surest(&gate.secrets, &texts, &json) else { return Ok(None) };
     let what = secrets::shown(&finding);
     if finding.tier == Tier::Definite {
-        let message = format!("the arguments hold a secret ({what}), and this tool sends them out");
+        let message = format!("the arguments contain a secret ({what}), and this tool sends them out");
         return Err(Stop::new(Reason::SecretToSink, message).with_remedy("leave the secret out"));
     }
-    let why = format!("the arguments seem to hold a secret ({what}), and this tool sends them out");
-    survey.questions.push(Question { source: "secret", why });
-    survey.agreed = Agreed::new(secrets::values(&gate.secrets, &texts, &json));
-    Ok(())
+    let why = format!("the arguments probably contain a secret ({what}), and this tool sends them out");
+    let question = Question { source: DecisionSource::Secret, why };
+    let agreed = Agreed::new(secrets::values(&gate.secrets, &texts, &json));
+    Ok(Some(ProbableSecret { question, agreed }))
 }
 
 /// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to. Neither quoting, nor
 /// splitting over members, nor a symlink hides anything. Empty if the tool has no alarms.
-fn texts_of<'c>(bound: &'c Bound, survey: &'c Survey) -> Vec<Cow<'c, str>> {
+fn texts_of<'c>(bound: &'c Bound, touches: &'c [Touch]) -> Vec<Cow<'c, str>> {
     if !bound.admitted.tool.has_alarms() {
         return Vec::new();
     }
-    texts_in(bound.arguments.members(), survey)
+    texts_in(bound.arguments.members(), touches)
 }
 
-fn texts_in<'c>(arguments: &'c Map<String, Value>, survey: &'c Survey) -> Vec<Cow<'c, str>> {
+fn texts_in<'c>(arguments: &'c Map<String, Value>, touches: &'c [Touch]) -> Vec<Cow<'c, str>> {
     let json: Cow<'c, str> = Cow::Owned(serde_json::to_string(arguments).unwrap_or_default());
     let texts = texts::of_members(arguments).into_iter().map(Cow::Borrowed);
-    let targets = survey.touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
+    let targets = touches.iter().map(|touch| Cow::Borrowed(touch.target.as_str()));
     [json].into_iter().chain(texts).chain(targets).collect()
 }
 
-fn alerts(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
-    bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref))
+fn alerts_in(bound: &Bound, touches: &[Touch]) -> Vec<String> {
+    bound.admitted.tool.alarms_in(texts_of(bound, touches).iter().map(AsRef::as_ref))
 }
 
 /// The danger patterns that match an argument which names a path, URL or command, or the real name of what it leads to.
-fn dangers(bound: &Bound, survey: &Survey) -> Vec<String> {
+fn dangers(bound: &Bound, touches: &[Touch]) -> Vec<String> {
     let tool = &bound.admitted.tool;
     if tool.danger.is_empty() {
         return Vec::new();
     }
     let arguments = tool.danger_scope.of_arguments(bound.arguments.members());
-    let texts = texts_in(&arguments, survey);
+    let texts = texts_in(&arguments, touches);
     let hits: BTreeSet<usize> =
         texts.iter().flat_map(|text| tool.danger.matches(text).iter().collect::<Vec<_>>()).collect();
     hits.into_iter().filter_map(|at| tool.danger.patterns().get(at).cloned()).collect()

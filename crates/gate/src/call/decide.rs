@@ -1,134 +1,115 @@
-//! D. What do permissions, policy and, where asked, a person say? The strictest wins.
+//! D. Collects the decisions about a call and asks a person if one of them says so. The strictest decision wins.
 
 mod ask;
-mod hearing;
+mod notes;
 mod question;
 
-use toolgate_policy::{Ruling, Verdict, questions_of_every_call};
+use toolgate_policy::{DecisionSource, Verdict, questions_of_every_call};
 
-pub use self::hearing::Hearing;
-use super::{check::Checked, execute::Place, stop::Stop};
-use crate::{approval::Spent, call::Purpose, gate::Inner, reason::Reason};
+pub use self::{
+    ask::{Consent, GivenApproval},
+    notes::DecisionNotes,
+};
+use super::{
+    check::Checked,
+    support::{
+        recheck::{denied_by_program, forbidden_by_program},
+        stop::Stop,
+    },
+};
+use crate::{call::Purpose, gate::Inner, reason::Reason};
 
 /// A call that may run.
 #[derive(Debug)]
 pub struct Decided {
     pub checked: Checked,
-    /// Who had a say, and what they said.
-    pub opinions: Vec<Opinion>,
-    /// The approval that this call used up.
-    pub approval: Option<Spent>,
-    /// Where an approval was used up, the place to run in was there before.
-    pub place: Option<Place>,
-    /// A remembered approval answered instead of a person.
-    pub was_trusted: bool,
+    pub decisions: Vec<Decision>,
+    pub consent: Consent,
     _sealed: (),
 }
 
-/// One voice: its name is stable and goes into the journal.
+/// What one source decided. Goes into the journal.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Opinion {
-    pub source: &'static str,
+pub struct Decision {
+    pub source: DecisionSource,
     pub verdict: Verdict,
     pub why: String,
 }
 
 pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
-    // A Local Pass is the author's own test: nobody is asked, and no caller's permissions are meant.
+    // A Local Pass is the author's test: no person is asked, and no caller's permissions apply.
     if checked.bound.admitted.purpose == Purpose::LocalPass {
-        let own = Opinion { source: "local_pass", verdict: Verdict::Permit, why: "a test run".to_owned() };
-        let opinions = vec![own];
-        return Ok(Decided {
-            checked,
-            opinions,
-            approval: None,
-            place: None,
-            was_trusted: false,
-            _sealed: (),
-        });
+        let (source, why) = (DecisionSource::LocalPass, "a test run".to_owned());
+        let decisions = vec![Decision { source, verdict: Verdict::Permit, why }];
+        return Ok(Decided { checked, decisions, consent: Consent::NotNeeded, _sealed: () });
     }
-    let opinions = opinions(gate, &checked);
-    let (approval, place, was_trusted) = match weigh(gate, &checked, &opinions).await {
-        Ok(None) => (None, None, false),
-        Ok(Some(ask::Consent::Approved { spent, place })) => (Some(spent), Some(place), false),
-        Ok(Some(ask::Consent::Trusted)) => (None, None, true),
-        // A no is written down with the voices that led to it, like a yes.
-        Err(stop) => return Err(stop.with_opinions(opinions)),
-    };
-    Ok(Decided { checked, opinions, approval, place, was_trusted, _sealed: () })
+    let decisions = decisions(gate, &checked);
+    match consent(gate, &checked, &decisions).await {
+        Ok(consent) => Ok(Decided { checked, decisions, consent, _sealed: () }),
+        Err(stop) => Err(stop.with_decisions(decisions)),
+    }
 }
 
-/// `None`: nobody had to be asked.
-async fn weigh(gate: &Inner, checked: &Checked, opinions: &[Opinion]) -> Result<Option<ask::Consent>, Stop> {
-    if let Some(against) = opinions.iter().find(|opinion| opinion.verdict == Verdict::Forbid) {
+async fn consent(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Result<Consent, Stop> {
+    if let Some(against) = decisions.iter().find(|decision| decision.verdict == Verdict::Forbid) {
         return Err(forbidden(against));
     }
-    if Verdict::strictest(opinions.iter().map(|opinion| opinion.verdict)) == Verdict::Permit {
-        return Ok(None);
+    if Verdict::strictest(decisions.iter().map(|decision| decision.verdict)) == Verdict::Permit {
+        return Ok(Consent::NotNeeded);
     }
-    checked.hearing.heard(opinions);
-    ask::ask(gate, checked, opinions).await.map(Some)
+    checked.notes.decided(decisions);
+    ask::ask(gate, checked, decisions).await
 }
 
-fn opinions(gate: &Inner, checked: &Checked) -> Vec<Opinion> {
+fn decisions(gate: &Inner, checked: &Checked) -> Vec<Decision> {
     let admitted = &checked.bound.admitted;
     let (tool, caller) = (&admitted.tool, &admitted.call.caller);
     let arguments = checked.bound.arguments.members();
     let missing = tool.permissions.missing(&caller.permissions, arguments);
-    let mut opinions = vec![if missing.is_empty() {
-        Opinion { source: "permissions", verdict: Verdict::Permit, why: "all held".to_owned() }
+    let (verdict, why) = if missing.is_empty() {
+        (Verdict::Permit, "all held".to_owned())
     } else {
-        let why = format!("missing `{}`", missing.join("`, `"));
-        Opinion { source: "permissions", verdict: Verdict::Forbid, why }
-    }];
-    opinions.extend(policy_in_code(gate, checked));
+        (Verdict::Forbid, format!("missing `{}`", missing.join("`, `")))
+    };
+    let mut decisions = vec![Decision { source: DecisionSource::Permissions, verdict, why }];
+    if let Some(why) = denied_by_program(gate, &checked.bound) {
+        let source = DecisionSource::ProgramPolicy;
+        decisions.push(Decision { source, verdict: Verdict::Forbid, why });
+    }
     if let Some(cedar) = admitted.in_force.set.policies() {
         let ruling = cedar.decide(caller, &tool.wire_name, arguments);
-        opinions.push(Opinion { source: "cedar", verdict: ruling.verdict, why: ruling.why });
+        let source = DecisionSource::Cedar;
+        decisions.push(Decision { source, verdict: ruling.verdict, why: ruling.why });
     }
-    opinions.extend(approval_opinions(checked));
-    opinions
+    decisions.extend(questions(checked));
+    decisions
 }
 
-/// The denial of an embedding program's own policy.
-fn policy_in_code(gate: &Inner, checked: &Checked) -> Option<Opinion> {
-    let (admitted, arguments) = (&checked.bound.admitted, &checked.bound.arguments);
-    match gate.policy.check(&admitted.call.caller, &admitted.tool.wire_name, arguments) {
-        Ruling::Deny { reason } => Some(Opinion { source: "policy", verdict: Verdict::Forbid, why: reason }),
-        Ruling::Allow => None,
-    }
-}
-
-/// For a call that has waited: such a policy may answer differently by now.
-pub fn policy_in_code_permits(gate: &Inner, checked: &Checked) -> Result<(), Stop> {
-    policy_in_code(gate, checked).map_or(Ok(()), |against| Err(forbidden(&against)))
-}
-
-/// The decision sources that want a person to be asked.
-fn approval_opinions(checked: &Checked) -> Vec<Opinion> {
+/// The sources that want a person to be asked.
+fn questions(checked: &Checked) -> Vec<Decision> {
     let admitted = &checked.bound.admitted;
     let (tool, threshold) = (&admitted.tool, admitted.in_force.approvals.ask_from);
-    let ask = |source, why: String| Opinion { source, verdict: Verdict::Ask, why };
-    let standing = questions_of_every_call(&tool.spec, &tool.policy, tool.level, threshold);
-    let mut opinions: Vec<Opinion> =
-        standing.into_iter().map(|question| ask(question.source, question.why)).collect();
-    opinions.extend(checked.survey.questions.iter().map(|asked| ask(asked.source, asked.why.clone())));
+    let ask = |source, why: String| Decision { source, verdict: Verdict::Ask, why };
+    let of_every_call = questions_of_every_call(&tool.spec, &tool.policy, tool.level, threshold);
+    let mut decisions: Vec<Decision> =
+        of_every_call.into_iter().map(|question| ask(question.source, question.why)).collect();
+    decisions.extend(checked.questions().map(|question| ask(question.source, question.why.clone())));
     if !checked.dangers.is_empty() {
-        opinions
-            .push(ask("danger_pattern", format!("the arguments match `{}`", checked.dangers.join("`, `"))));
+        let why = format!("the arguments match `{}`", checked.dangers.join("`, `"));
+        decisions.push(ask(DecisionSource::DangerPattern, why));
     }
-    opinions
+    decisions
 }
 
-fn forbidden(against: &Opinion) -> Stop {
-    if against.source == "permissions" {
-        Stop::new(Reason::MissingPermission, format!("this call needs more permissions: {}", against.why))
-            .with_remedy("ask the operator for the permission, or call with other arguments")
-    } else if against.source == "cedar" {
-        // What a rule is called and says is the operator's; the caller learns that there is one.
-        Stop::new(Reason::PolicyForbids, "the operator's policies forbid this call")
-            .for_operator(format!("the policies forbid it: {}", against.why))
-    } else {
-        Stop::new(Reason::PolicyForbids, format!("a policy forbids this call: {}", against.why))
+fn forbidden(against: &Decision) -> Stop {
+    match against.source {
+        DecisionSource::Permissions => {
+            Stop::new(Reason::MissingPermission, format!("this call needs more permissions: {}", against.why))
+                .with_remedy("ask the operator for the permission, or call with other arguments")
+        }
+        // Callers do not see the names and texts of the operator's rules.
+        DecisionSource::Cedar => Stop::new(Reason::PolicyForbids, "the operator's policies forbid this call")
+            .for_operator(format!("the policies forbid it: {}", against.why)),
+        _ => forbidden_by_program(&against.why),
     }
 }

@@ -1,56 +1,142 @@
-//! E. Run it, jailed, under a deadline.
+//! E. Runs the tool: reserves a run slot, checks again what may have changed, consumes the approval, runs.
+//!
+//! The approval comes after the slot, because a busy gateway must not cost a person a second answer.
 
-use std::{sync::atomic::Ordering, time::Duration};
+mod approval;
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio::time::{Instant, timeout_at};
 use toolgate_policy::OutputPolicy;
 
-use super::{Purpose, check::Checked, console, decide::Decided, personal, secrets, standing, stop::Stop};
+use super::{
+    Purpose,
+    bind::Bound,
+    check::Checked,
+    decide::{Consent, Decided},
+    support::{console, disk, personal, recheck, secrets, stop::Stop},
+};
 use crate::{
+    approval::Spent,
     gate::Inner,
     limiter::Slot,
     live::LiveTool,
-    ports::{Room, RunFailure, RunReport, RunRequest},
+    ports::{RunFailure, RunReport, RunRequest, StopFlag, Surveyed, Touch},
     reason::Reason,
 };
 
-/// A call whose tool has run and returned something.
+/// A call whose tool ran and returned something.
 #[derive(Debug)]
 pub struct Executed {
-    pub decided: Decided,
+    pub bound: Bound,
+    /// The approval that this call consumed.
+    pub approval: Option<Spent>,
     pub report: RunReport,
-    /// Texts on its console about which somebody wants to be told.
+    /// Alarm texts found on the tool's console.
     pub alerts: Vec<String>,
     _sealed: (),
 }
 
-/// Everything that a call needs to run: a slot among the running calls, and the room that its handler keeps for it.
-#[derive(Debug)]
-pub struct Place {
-    _slot: Slot,
-    room: Room,
+pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
+    let Decided { checked: Checked { bound, touches, agreed, call, notes, left, .. }, consent, .. } = decided;
+    let ready = match reserve(gate, &bound, call).await {
+        Ok(reserved) => check_again(gate, &bound, &touches, &consent, reserved).await,
+        Err(stop) => Err(stop),
+    };
+    let Reserved { call, slot } = match ready {
+        Ok(reserved) => reserved,
+        Err(stop) => return Err(approval::with_state(gate, &consent, stop).await),
+    };
+    let consumed = approval::consume(gate, &bound, &notes, consent).await?;
+    let request = RunRequest {
+        arguments: bound.arguments.members(),
+        agreed: &agreed,
+        left: &left,
+        caller: &bound.admitted.call.caller.subject,
+        purpose: bound.admitted.purpose,
+        looks: &gate.looks,
+    };
+    let running = Running::new(gate);
+    let report = call.run(request).await;
+    drop((running, slot));
+    finish(gate, bound, consumed, report)
 }
 
-/// Waits for a slot and a worker, then checks again what may have changed meanwhile. A call that has a yes to spend does
-/// this first, so a busy gateway does not cost the yes.
-pub async fn make_place(gate: &Inner, checked: &Checked) -> Result<Place, Stop> {
-    let admitted = &checked.bound.admitted;
-    let caller = &admitted.call.caller.subject;
+/// A call that has all it needs to run.
+struct Reserved {
+    call: Box<dyn Surveyed>,
+    slot: RunSlot,
+}
+
+/// A place among the running calls.
+struct RunSlot {
+    _slot: Slot,
+    has_waited: bool,
+}
+
+/// Waits for a run slot and for what the handler needs, such as a worker.
+async fn reserve(gate: &Inner, bound: &Bound, mut call: Box<dyn Surveyed>) -> Result<Reserved, Stop> {
+    let admitted = &bound.admitted;
     let begun = Instant::now();
     let due = begun + gate.limiter.wait_timeout();
     let slot = gate.limiter.enter(&admitted.call.caller.quota()).await;
     let slot = slot.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
-    let room = match admitted.purpose {
+    match admitted.purpose {
         Purpose::Call => {
-            let room = timeout_at(due, admitted.tool.runnable.make_room(caller)).await;
-            room.map_err(|_| no_worker_in_time(gate))?.map_err(|none| without_room(&none))?
+            let reserved = timeout_at(due, call.reserve(&admitted.call.caller.subject)).await;
+            reserved.map_err(|_| no_worker_in_time(gate))?.map_err(|failure| not_reserved(&failure))?;
         }
-        // The author of a draft gets a report also where there is no worker; the run makes it.
-        Purpose::LocalPass => Room::default(),
-    };
+        // The run reserves by itself and reports a missing worker to the author of the draft.
+        Purpose::LocalPass => {}
+    }
     let has_waited = slot.has_waited || begun.elapsed() > SHORT_WAIT;
-    standing::recheck(gate, checked, has_waited).await?;
-    Ok(Place { _slot: slot, room })
+    Ok(Reserved { call, slot: RunSlot { _slot: slot, has_waited } })
+}
+
+/// Refuses the call if something that was true when it came no longer is. An approval is for what was shown, so the targets
+/// of an approved call are checked as well: a symlink may have changed meanwhile. The run itself holds them open from here on.
+async fn check_again(
+    gate: &Inner,
+    bound: &Bound,
+    touches: &[Touch],
+    consent: &Consent,
+    reserved: Reserved,
+) -> Result<Reserved, Stop> {
+    recheck::recheck(gate, bound, reserved.slot.has_waited).await?;
+    if !matches!(consent, Consent::Approved(_)) {
+        return Ok(reserved);
+    }
+    let Reserved { call, slot } = reserved;
+    let runnable = &bound.admitted.tool.runnable;
+    let (call, now) = if runnable.survey_waits_for_disk() {
+        let arguments = Arc::clone(&bound.arguments);
+        let job = move |stop: &StopFlag| {
+            let now = call.recheck(arguments.members(), stop);
+            (call, now)
+        };
+        let checked = disk::blocking(gate, &bound.admitted.call, job).await;
+        checked
+            .map_err(|stop| if stop.reason == Reason::ArgumentRefused { targets_changed() } else { stop })?
+    } else {
+        let now = call.recheck(bound.arguments.members(), &StopFlag::default());
+        (call, now)
+    };
+    match now {
+        Ok(now) if now == touches => {}
+        Ok(_) => return Err(targets_changed()),
+        Err(refusal) => {
+            return Err(targets_changed().for_operator(format!("{TARGETS_CHANGED}: {}", refusal.message)));
+        }
+    }
+    recheck::still_authenticated(&bound.admitted.call).await?;
+    Ok(Reserved { call, slot })
+}
+
+fn targets_changed() -> Stop {
+    Stop::new(Reason::ApprovalInvalid, TARGETS_CHANGED).with_remedy("make the call again")
 }
 
 fn no_worker_in_time(gate: &Inner) -> Stop {
@@ -59,50 +145,39 @@ fn no_worker_in_time(gate: &Inner) -> Stop {
     Stop::new(Reason::Busy, message).with_remedy(CALL_AGAIN)
 }
 
-fn without_room(failure: &RunFailure) -> Stop {
+fn not_reserved(failure: &RunFailure) -> Stop {
     let stop = Stop::new(failure.reason, failure.message.as_str());
     if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
 }
 
-pub async fn execute(gate: &Inner, mut decided: Decided) -> Result<Executed, Stop> {
-    let place = match decided.place.take() {
-        Some(place) => place,
-        None => make_place(gate, &decided.checked).await?,
-    };
-    let bound = &decided.checked.bound;
-    let caller = &bound.admitted.call.caller.subject;
-    gate.metrics.running.fetch_add(1, Ordering::Relaxed);
-    let running = Running(gate);
-    let request = RunRequest {
-        arguments: bound.arguments.members(),
-        survey: &decided.checked.survey,
-        caller,
-        purpose: bound.admitted.purpose,
-        room: Some(&place.room),
-        looks: &gate.looks,
-    };
-    let mut report = bound.admitted.tool.runnable.run(request).await;
-    drop(running);
+fn finish(
+    gate: &Inner,
+    bound: Bound,
+    approval: Option<Spent>,
+    mut report: RunReport,
+) -> Result<Executed, Stop> {
+    let tool = &bound.admitted.tool;
     let mut alerts = match bound.admitted.purpose {
-        Purpose::Call => console::clean(gate, &bound.admitted.tool, &mut report),
-        // The author of a draft reads all of it.
+        Purpose::Call => console::clean(gate, tool, &mut report),
+        // The author of a draft sees the whole console.
         Purpose::LocalPass => Vec::new(),
     };
     let heard = report.outcome.as_mut().err().and_then(|failure| failure.heard.take());
     match &report.outcome {
-        Ok(_) => Ok(Executed { decided, report, alerts, _sealed: () }),
+        Ok(_) => Ok(Executed { bound, approval, report, alerts, _sealed: () }),
         Err(failure) => {
-            let message = told_of(failure, gate, &bound.admitted.tool);
-            let said = [failure.message.as_str()].into_iter().chain(heard.as_deref());
-            alerts.extend(bound.admitted.tool.alarms_in(said));
-            Err(Stop::new(failure.reason, message).with_alerts(alerts).with_report(report))
+            let message = message_of(failure, gate, tool);
+            let texts = [failure.message.as_str()].into_iter().chain(heard.as_deref());
+            alerts.extend(tool.alarms_in(texts));
+            let stop = Stop::new(failure.reason, message).with_alerts(alerts).with_report(report);
+            Err(stop.with_consumed(approval))
         }
     }
 }
 
-/// What a tool says in failing is output like any other. Rules about fields cannot be applied to words, which have none: where there
-/// are such rules the words stay here, or a tool would say by failing what no rule lets leave.
-fn told_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
+/// The error message of a tool is output. Field rules cannot apply to a message, so a tool with such rules shows none:
+/// otherwise it could leak by failing what its rules withhold.
+fn message_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
     let has_rules = OutputPolicy::of(&tool.spec.governance).exists();
     if has_rules && personal::can_repeat_tool(failure.reason) {
         return WITHHELD.to_owned();
@@ -110,8 +185,15 @@ fn told_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
     secrets::without_secrets(&gate.secrets, &failure.message)
 }
 
-/// Counts a run until it ends, also by being dropped.
+/// Counts a run until it ends or is dropped.
 struct Running<'g>(&'g Inner);
+
+impl<'g> Running<'g> {
+    fn new(gate: &'g Inner) -> Self {
+        gate.metrics.running.fetch_add(1, Ordering::Relaxed);
+        Self(gate)
+    }
+}
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
@@ -119,8 +201,10 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The token and the policy in code are checked again after longer waits only: that costs a thread.
+/// Only longer waits repeat the checks of token and program policy: these cost a thread.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
 const CALL_AGAIN: &str = "wait a moment and call again";
-const WITHHELD: &str = "what was said of it is withheld, for this tool's `outputPolicy` has rules about fields and a message \
-     has none; `toolgate run` shows it to the tool's author";
+const TARGETS_CHANGED: &str =
+    "what the arguments lead to has changed since the question was asked; the call was not run";
+const WITHHELD: &str = "the tool failed; its message is withheld because this tool's `outputPolicy` has rules about fields; \
+     `toolgate run` shows it to the tool's author";

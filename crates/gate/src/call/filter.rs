@@ -10,10 +10,7 @@ use toolgate_policy::OutputPolicy;
 use super::{
     execute::Executed,
     journal::{Shows, Writing},
-    personal::Held,
-    secrets,
-    stop::Stop,
-    texts,
+    support::{personal::Held, secrets, stop::Stop, texts},
 };
 use crate::{
     digest,
@@ -82,8 +79,8 @@ struct Filter {
 
 impl Filter {
     fn judge(self, executed: Executed) -> Result<Filtered, Stop> {
-        let Executed { decided, mut report, .. } = executed;
-        let tool = &decided.checked.bound.admitted.tool;
+        let Executed { bound, mut report, .. } = executed;
+        let tool = &bound.admitted.tool;
         // A tool that returns nothing has always been told to have returned this text.
         let returned = match &mut report.outcome {
             Ok(value) => value.take().unwrap_or_else(|| Value::String("undefined".to_owned())),

@@ -13,8 +13,13 @@ mod slim;
 use self::account::{Account, Opening};
 pub use self::record::{CallRecord, Purpose, Shared};
 use super::{
-    admit::Admitted, bind::Bound, check::Checked, decide::Decided, execute::Executed, filter::Filtered,
-    personal::Held, stop::Stop,
+    admit::Admitted,
+    bind::Bound,
+    check::Checked,
+    decide::Decided,
+    execute::Executed,
+    filter::Filtered,
+    support::{personal::Held, stop::Stop},
 };
 use crate::{
     gate::{Call, Inner, OnJournalFailure},
@@ -267,8 +272,7 @@ impl Noted for Executed {
     const STAGE: Stage = Stage::Execute;
 
     fn note(&self, record: &mut CallRecord, _: &Writing) {
-        record.ran(&self.report);
-        record.alert(&self.alerts);
+        record.executed(self);
     }
 }
 

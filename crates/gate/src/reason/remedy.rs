@@ -25,7 +25,7 @@ remedies! {
     HostNotAllowed "Name a host that the tool may reach, or add the host to the allowed hosts in its document and publish it again.";
     SecretToSink "Remove the secret from the arguments. A secret that the tool needs belongs into one of its static variables.";
     MissingPermission "Give the caller the permission that the message names: `toolgate token create --permission NAME`, `auth.local.permissions`, or a claim of its signed token.";
-    PolicyForbids "Ask for something else, or change the policy. The journal's record of the call names the policy in `opinions`.";
+    PolicyForbids "Ask for something else, or change the policy. The journal's record of the call names the policy in `decisions`.";
     ApprovalPending "Answer the question with `toolgate approvals approve ID` or `deny ID`, then make the same call again.";
     ApprovalDenied "Do not repeat the call. If the answer was a mistake, make the call again and approve it.";
     ApprovalTimeout "Answer questions within `approvals.timeout` (`toolgate approvals watch` shows them), or raise it.";

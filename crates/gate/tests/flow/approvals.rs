@@ -8,11 +8,13 @@ use std::{
 use serde_json::{Value, json};
 use toolgate_gate::{
     Answer, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, Ask, Binding, Call,
-    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Survey, Touch,
+    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Touch,
 };
 use toolgate_policy::{AskThreshold, Caller, CedarPolicies, PolicySet};
 
-use crate::fakes::{A_THOUGHT, Does, Hears, Says, Settings, Silence, World, call, document, shown};
+use crate::fakes::{
+    A_THOUGHT, Does, FakeSurvey, Hears, Says, Settings, Silence, World, call, document, shown,
+};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
@@ -446,10 +448,10 @@ async fn what_is_touched_beyond_the_arguments_stands_in_the_question() {
     let world = world();
     let touch = |target: &str| Touch { kind: EffectKind::Write, target: target.to_owned() };
     let why = "to make `/w/docs/new` it may write all of `/w/docs`";
-    let folder = Survey {
+    let folder = FakeSurvey {
         touches: vec![touch("/w/docs/new"), touch("/w/docs")],
         widened: vec![why.to_owned()],
-        ..Survey::default()
+        ..FakeSurvey::default()
     };
     world.fake.survey_with(Ok(folder));
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -458,7 +460,7 @@ async fn what_is_touched_beyond_the_arguments_stands_in_the_question() {
     assert!(asked.question.because.contains(&format!("touches: {why}")), "{:?}", asked.question.because);
     approve(&world, &asked.id);
     // The file is there by now: another grant, and another question.
-    world.fake.survey_with(Ok(Survey { touches: vec![touch("/w/docs/new")], ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { touches: vec![touch("/w/docs/new")], ..FakeSurvey::default() }));
     let again = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(again.reason(), Some(Reason::ApprovalPending));
     assert_eq!(world.queue.all().len(), 2);

@@ -92,7 +92,7 @@ async fn a_call_that_is_dropped_while_it_waits_for_a_person_has_not_run() {
 }
 
 fn sources(record: &Value) -> Vec<&str> {
-    record["opinions"].as_array().unwrap().iter().map(|voice| voice["source"].as_str().unwrap()).collect()
+    record["decisions"].as_array().unwrap().iter().map(|voice| voice["source"].as_str().unwrap()).collect()
 }
 
 /// Whoever hangs up, or stops the gateway, at the moment at which a yes is used up must not make it disappear.

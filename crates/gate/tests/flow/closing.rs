@@ -3,9 +3,11 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, EffectKind, Question, Shows, Survey, Touch};
+use toolgate_gate::{EffectEntry, EffectKind, Question, Shows, Touch};
 
-use crate::fakes::{Does, Settings, World, document};
+use toolgate_policy::DecisionSource;
+
+use crate::fakes::{Does, FakeSurvey, Settings, World, document};
 
 /// What escaping makes six or seven bytes of in JSON.
 fn long(number: usize) -> String {
@@ -33,7 +35,7 @@ fn world_that(does: Does, largest: usize) -> World {
     let settings = Settings { shows: Shows::Everything, ..Settings::default() };
     let world = World::with(does, &[tool], settings);
     let touches = (0..300).map(|number| Touch { kind: EffectKind::Read, target: long(number) });
-    world.fake.survey_with(Ok(Survey { touches: touches.collect(), ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { touches: touches.collect(), ..FakeSurvey::default() }));
     let effect = |number: usize| EffectEntry {
         kind: EffectKind::Write,
         what: "safety.fs.move".to_owned(),
@@ -119,9 +121,9 @@ async fn whatever_happens_the_pair_is_there() {
         closed(&world(largest)).await;
 
         let asked = world(largest);
-        let why = |number: usize| Question { source: "unknown_host", why: long(number) };
+        let why = |number: usize| Question { source: DecisionSource::UnknownHost, why: long(number) };
         let questions = (0..120).map(why).collect();
-        asked.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+        asked.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = asked.call("say", json!({ "text": "asked" })).await;
         asked.assert_paired();
         assert_eq!(asked.journal.last()["outcome"], "pending", "{largest}");

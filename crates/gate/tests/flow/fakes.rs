@@ -18,8 +18,9 @@ use toolgate_gate::{
     Answer, Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState,
     ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock, Decider,
     EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
-    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal, Room, RunFailure, RunReport,
-    RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Trust, Workshop,
+    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Question, Reason, Refusal, RunFailure, RunFuture,
+    RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Surveyed, Touch,
+    Trust, Workshop,
 };
 use toolgate_policy::{
     ALLOW_ALL, AskThreshold, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy,
@@ -59,7 +60,7 @@ pub struct FakeTool {
     /// Do calls wait for a worker instead of being refused? And does one wait?
     pub workers_are_waited_for: AtomicBool,
     pub is_waited_for: AtomicBool,
-    survey: Mutex<Result<Survey, Refusal>>,
+    survey: Mutex<Result<FakeSurvey, Refusal>>,
     /// Where it is there, looking waits for it.
     pub disk: OnceLock<LookedAt>,
 }
@@ -93,18 +94,25 @@ impl FakeTool {
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             workers_are_waited_for: AtomicBool::new(false),
             is_waited_for: AtomicBool::new(false),
-            survey: Mutex::new(Ok(Survey::default())),
+            survey: Mutex::new(Ok(FakeSurvey::default())),
             disk: OnceLock::new(),
         })
     }
 
     /// What looking at the next calls' arguments comes to.
-    pub fn survey_with(&self, survey: Result<Survey, Refusal>) {
+    pub fn survey_with(&self, survey: Result<FakeSurvey, Refusal>) {
         *self.survey.lock().unwrap() = survey;
     }
 
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
+    }
+
+    fn look(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<FakeSurvey, Refusal> {
+        if let Some(disk) = self.disk.get() {
+            disk.look(arguments, stop);
+        }
+        self.survey.lock().unwrap().clone()
     }
 
     fn free_worker(&self) -> Option<OwnedSemaphorePermit> {
@@ -126,38 +134,60 @@ fn busy() -> RunFailure {
 pub const WORKERS: u32 = 1_000;
 
 impl Runnable for FakeTool {
-    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        if let Some(disk) = self.disk.get() {
-            disk.look(arguments, stop);
-        }
-        self.survey.lock().unwrap().clone()
+    fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let FakeSurvey { touches, widened, questions } = self.look(arguments, stop)?;
+        Ok(Survey { touches, widened, questions, call: Box::new(FakeCall { tool: self, worker: None }) })
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         self.disk.get().is_some()
     }
 
-    fn make_room<'r>(
-        &'r self,
-        _: &'r str,
-    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
+    fn mask(&self) -> Mask {
+        Mask::new(&self.secrets)
+    }
+}
+
+/// What a fake tool finds in the arguments of its calls.
+#[derive(Clone, Debug, Default)]
+pub struct FakeSurvey {
+    pub touches: Vec<Touch>,
+    pub widened: Vec<String>,
+    pub questions: Vec<Question>,
+}
+
+#[derive(Debug)]
+struct FakeCall {
+    tool: Arc<FakeTool>,
+    worker: Option<OwnedSemaphorePermit>,
+}
+
+impl Surveyed for FakeCall {
+    fn reserve<'r>(&'r mut self, _: &'r str) -> RunFuture<'r, Result<(), RunFailure>> {
         Box::pin(async move {
-            if self.workers_are_waited_for.load(Ordering::SeqCst) {
-                self.is_waited_for.store(true, Ordering::SeqCst);
-                let worker = Arc::clone(&self.workers).acquire_owned().await;
-                return worker.map(Room::new).map_err(|_| busy());
-            }
-            self.free_worker().map(Room::new).ok_or_else(busy)
+            let tool = &self.tool;
+            let worker = if tool.workers_are_waited_for.load(Ordering::SeqCst) {
+                tool.is_waited_for.store(true, Ordering::SeqCst);
+                Arc::clone(&tool.workers).acquire_owned().await.ok()
+            } else {
+                tool.free_worker()
+            };
+            self.worker = Some(worker.ok_or_else(busy)?);
+            Ok(())
         })
     }
 
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
-        self.runs.fetch_add(1, Ordering::SeqCst);
-        *self.agreed.lock().unwrap() = request.survey.agreed.values().to_vec();
+    fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        self.tool.look(arguments, stop).map(|survey| survey.touches)
+    }
+
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+        let Self { tool, worker } = *self;
+        tool.runs.fetch_add(1, Ordering::SeqCst);
+        *tool.agreed.lock().unwrap() = request.agreed.values().to_vec();
         Box::pin(async move {
-            let worker = request.room.and_then(Room::take::<OwnedSemaphorePermit>);
-            let worker = worker.or_else(|| self.free_worker());
-            let outcome = match &self.does {
+            let worker = worker.or_else(|| tool.free_worker());
+            let outcome = match &tool.does {
                 _ if worker.is_none() => Err(busy()),
                 Does::Returns(value) => Ok(Some(value.clone())),
                 Does::EchoesArguments => Ok(Some(Value::Object(request.arguments.clone()))),
@@ -177,33 +207,28 @@ impl Runnable for FakeTool {
                 }),
                 Does::NeverEnds => {
                     let dropped = (
-                        self.effects_dropped.load(Ordering::SeqCst),
-                        self.refused_dropped.load(Ordering::SeqCst),
+                        tool.effects_dropped.load(Ordering::SeqCst),
+                        tool.refused_dropped.load(Ordering::SeqCst),
                     );
-                    let left = &request.survey.left;
-                    let _leaving = Leaving { effects: &self.effects, dropped, left };
+                    let _leaving = Leaving { effects: &tool.effects, dropped, left: request.left };
                     std::future::pending().await
                 }
             };
-            let (effects, refused) = self.effects.lock().unwrap().clone();
+            let (effects, refused) = tool.effects.lock().unwrap().clone();
             RunReport {
                 outcome,
-                console: self.console.lock().unwrap().clone(),
+                console: tool.console.lock().unwrap().clone(),
                 console_dropped: 0,
                 effects,
-                effects_dropped: self.effects_dropped.load(Ordering::SeqCst),
+                effects_dropped: tool.effects_dropped.load(Ordering::SeqCst),
                 usage: RunUsage::default(),
                 walls: vec!["fake-wall".to_owned()],
                 refused,
-                refused_dropped: self.refused_dropped.load(Ordering::SeqCst),
+                refused_dropped: tool.refused_dropped.load(Ordering::SeqCst),
                 withheld: Vec::new(),
                 worker: Some(1),
             }
         })
-    }
-
-    fn mask(&self) -> Mask {
-        Mask::new(&self.secrets)
     }
 }
 

@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_gate::{
     ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, Outcome, Question, Reason,
-    Refusal, Shows, Survey, Touch,
+    Refusal, Shows, Touch,
 };
 
-use crate::fakes::{Does, Settings, World, call, document, shown};
+use toolgate_policy::DecisionSource;
+
+use crate::fakes::{Does, FakeSurvey, Settings, World, call, document, shown};
 
 /// Well formed, and nobody's.
 fn token() -> String {
@@ -138,9 +140,9 @@ async fn alarming_texts_are_told_and_stop_nothing() {
 #[tokio::test]
 async fn what_a_call_touches_is_written_down_and_a_refusal_ends_it() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
-    world.fake.survey_with(Ok(Survey {
+    world.fake.survey_with(Ok(FakeSurvey {
         touches: vec![Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() }],
-        ..Survey::default()
+        ..FakeSurvey::default()
     }));
     let _ = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(world.journal.last()["touches"], json!([{ "what": "read", "target": "/srv/a" }]));
@@ -159,10 +161,10 @@ async fn what_a_call_touches_is_written_down_and_a_refusal_ends_it() {
 #[tokio::test]
 async fn an_approval_is_bound_to_what_the_call_touches() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
-    let touching = |target: &str| Survey {
+    let touching = |target: &str| FakeSurvey {
         touches: vec![Touch { kind: EffectKind::Read, target: target.to_owned() }],
-        questions: vec![Question { source: "unknown_host", why: "asked".to_owned() }],
-        ..Survey::default()
+        questions: vec![Question { source: DecisionSource::UnknownHost, why: "asked".to_owned() }],
+        ..FakeSurvey::default()
     };
     world.fake.survey_with(Ok(touching("/srv/a")));
     let Outcome::Pending(pending) = world.call("say", json!({ "text": "x" })).await else { panic!() };
@@ -184,9 +186,9 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
 #[tokio::test]
 async fn no_text_of_a_record_holds_a_secret() {
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{}", token()) };
-    let asked = Question { source: "unknown_host", why: format!("{} is unknown", token()) };
+    let asked = Question { source: DecisionSource::UnknownHost, why: format!("{} is unknown", token()) };
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
-    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     *world.fake.effects.lock().unwrap() = (
         vec![EffectEntry {
             kind: EffectKind::Fetch,
@@ -212,7 +214,7 @@ async fn no_text_of_a_record_holds_a_secret() {
     }));
     let _ = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(world.journal.last()["message"], "`/etc/[REDACTED]` is outside");
-    world.fake.survey_with(Ok(Survey { questions: vec![asked], ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { questions: vec![asked], ..FakeSurvey::default() }));
     let _ = world.call("say", json!({ "text": "x" })).await;
     let _ = world.call(&token(), json!({})).await;
     let mut named = call("say", json!({ "text": "x" }));
@@ -229,22 +231,23 @@ async fn no_text_about_a_call_holds_the_value_of_its_tools_secret() {
     const SECRET: &str = "s3cr3t-value";
     let detector = toolgate_secrets::Detector::shipped().unwrap();
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{SECRET}") };
-    let asked = Question { source: "unknown_host", why: format!("`{SECRET}.example` is unknown") };
+    let asked =
+        Question { source: DecisionSource::UnknownHost, why: format!("`{SECRET}.example` is unknown") };
     for text in [&touched.target, &asked.why] {
         assert_eq!(detector.redact(text, toolgate_secrets::Tier::Possible).text, *text, "no rule finds it");
     }
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
-    world.fake.survey_with(Ok(Survey {
+    world.fake.survey_with(Ok(FakeSurvey {
         touches: vec![touched],
         questions: vec![asked],
-        ..Survey::default()
+        ..FakeSurvey::default()
     }));
     let outcome = world.call("say", json!({ "text": "x", (SECRET): null })).await;
     assert!(matches!(outcome, Outcome::Pending(_)), "{}", shown(&outcome));
     assert_eq!(world.queue.only().question.because, ["unknown_host: `***.example` is unknown"]);
     let record = world.journal.last();
     assert_eq!(record["touches"][0], json!({ "what": "read", "target": "/srv/***" }));
-    assert_eq!(record["opinions"][1]["why"], "`***.example` is unknown");
+    assert_eq!(record["decisions"][1]["why"], "`***.example` is unknown");
     assert_eq!(record["request"]["coercions"], json!(["***: null → absent"]));
     world.fake.survey_with(Err(Refusal {
         reason: Reason::PathOutsideRoots,
@@ -415,7 +418,7 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
     for arguments in hiding() {
         let world = debugging(Does::Returns(json!(1)), &json!({ "x-toolgate-piiFields": ["..mail"] }));
         let touched = Touch { kind: EffectKind::Read, target: LEDGER.to_owned() };
-        world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+        world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
         *world.fake.effects.lock().unwrap() = (
             vec![EffectEntry {
                 kind: EffectKind::Read,
@@ -435,11 +438,12 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
         assert_eq!(record["run"]["effects"][0]["target"], LEDGER);
         assert_eq!(record["run"]["effects"][0]["outcome"], format!("refused {LEDGER}"));
         assert_eq!(record["run"]["refused"], json!([format!("open {LEDGER}")]));
-        let questions = vec![Question { source: "unknown_host", why: format!("{LEDGER} is unknown") }];
-        world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+        let questions =
+            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+        world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let record = world.journal.last();
-        let told = record["opinions"].as_array().unwrap().iter().map(|opinion| &opinion["why"]);
+        let told = record["decisions"].as_array().unwrap().iter().map(|opinion| &opinion["why"]);
         assert_eq!(told.filter(|why| **why == format!("{LEDGER} is unknown")).count(), 1, "{record}");
         world.fake.survey_with(Err(Refusal {
             reason: Reason::PathOutsideRoots,
@@ -461,8 +465,9 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
     });
     for arguments in hiding() {
         let world = debugging(Does::EchoesArguments, &change);
-        let questions = vec![Question { source: "unknown_host", why: format!("{LEDGER} is unknown") }];
-        world.fake.survey_with(Ok(Survey { questions, ..Survey::default() }));
+        let questions =
+            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+        world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let asked = world.queue.only().question;
         let mut sorted = arguments.clone();

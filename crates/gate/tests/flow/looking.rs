@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use toolgate_gate::{
     ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectKind, Outcome, Reason, Standing, StopFlag,
-    Survey, Touch,
+    Touch,
 };
 use toolgate_policy::Caller;
 
-use crate::fakes::{Does, Settings, Silence, World, call, document, shown};
+use crate::fakes::{Does, FakeSurvey, Settings, Silence, World, call, document, shown};
 
 /// A disk that keeps the look of every call that says `slow` waiting, until it is let go or the look is told to stop.
 #[derive(Debug, Default)]
@@ -168,7 +168,7 @@ async fn the_look_after_a_yes_keeps_nobody_waiting_and_costs_no_second_answer() 
     let world = world(&json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     disk(&world).is_let_go.store(true, Ordering::SeqCst);
     let touched = Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() };
-    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     let mut asked = slow("ann");
     asked.ask = Some(Arc::new(Silence));
     let waiting = start(&world, asked.clone());

@@ -41,7 +41,7 @@ async fn a_tool_is_live_after_its_pass_and_its_publication_and_not_before() {
     assert_eq!(state(&world, &document), State::Active);
     let record = world.journal.last();
     assert_eq!(record["purpose"], "local-pass");
-    assert_eq!(record["opinions"][0]["source"], "local_pass");
+    assert_eq!(record["decisions"][0]["source"], "local_pass");
     world.assert_paired();
 }
 

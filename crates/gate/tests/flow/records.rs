@@ -5,12 +5,11 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use regex::Regex;
 use serde_json::{Value, json};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectEntry, EffectKind, LiveSet, Shows, Survey,
-    Touch,
+    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectEntry, EffectKind, LiveSet, Shows, Touch,
 };
 use toolgate_policy::CedarPolicies;
 
-use crate::fakes::{Does, Settings, World, call, document};
+use crate::fakes::{Does, FakeSurvey, Settings, World, call, document};
 
 #[tokio::test]
 async fn every_member_of_a_record_is_documented_in_its_row() {
@@ -45,7 +44,7 @@ async fn records_that_show_everything() -> Vec<Value> {
     let cedar = CedarPolicies::new(&rules, [live.for_policies()]).unwrap();
     world.gate.replace(LiveSet::new([live]).0.with_policies(Some(cedar)));
     let touched = Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() };
-    world.fake.survey_with(Ok(Survey { touches: vec![touched], ..Survey::default() }));
+    world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     let moved = EffectEntry {
         kind: EffectKind::Write,
         what: "safety.fs.move".to_owned(),

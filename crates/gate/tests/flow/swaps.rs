@@ -47,11 +47,11 @@ async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for(
     let outcome = world.call("say", json!({ "text": "hi" })).await;
     assert!(middle.0.lock().unwrap().is_none(), "the reload took place");
     assert_eq!(outcome.reason(), Some(Reason::ApprovalPending));
-    let voices = world.journal.last()["opinions"].to_string();
+    let voices = world.journal.last()["decisions"].to_string();
     assert!(voices.contains("gateway") && !voices.contains("human_in_the_loop"), "{voices}");
     let outcome = world.call("say", json!({ "text": "ho" })).await;
     assert_eq!(outcome.reason(), Some(Reason::ApprovalPending));
-    let voices = world.journal.last()["opinions"].to_string();
+    let voices = world.journal.last()["decisions"].to_string();
     assert!(voices.contains("human_in_the_loop") && !voices.contains("gateway"), "{voices}");
     assert_eq!(world.fake.runs(), 0);
 }

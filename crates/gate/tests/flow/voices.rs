@@ -26,7 +26,7 @@ fn deny(world: &World) {
 fn voices(world: &World) -> Vec<String> {
     world.assert_paired();
     let record = world.journal.last();
-    let opinions = record["opinions"].as_array().cloned().unwrap_or_default();
+    let opinions = record["decisions"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     opinions.iter().map(|one| format!("{}: {}", text(&one["source"]), text(&one["verdict"]))).collect()
 }
@@ -49,7 +49,7 @@ async fn a_forbidden_call_is_written_down_with_its_voices() {
     let outcome = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(outcome.reason(), Some(Reason::PolicyForbids));
     assert_eq!(voices(&world), ["permissions: permit", "policy: forbid"]);
-    assert_eq!(world.journal.last()["opinions"][1]["why"], "not today");
+    assert_eq!(world.journal.last()["decisions"][1]["why"], "not today");
     assert_eq!(world.journal.last().get("approval"), None);
 }
 

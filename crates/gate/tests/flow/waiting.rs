@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
     Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, Call, CallLimits,
-    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Survey, Touch,
+    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Touch,
 };
 use toolgate_policy::{Arguments, AskThreshold, Caller, CedarPolicies, Ruling, ToolPolicy};
 
-use crate::fakes::{Does, Settings, Silence, WORKERS, World, call, document, shown};
+use crate::fakes::{Does, FakeSurvey, Settings, Silence, WORKERS, World, call, document, shown};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
@@ -88,9 +88,9 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
 /// `edit a/b.yml` is shown, and while the person thinks `a` becomes a link to `.github`, or to what is blocked.
 #[tokio::test]
 async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
-    let touching = |target: &str| -> Result<Survey, Refusal> {
+    let touching = |target: &str| -> Result<FakeSurvey, Refusal> {
         let touched = Touch { kind: EffectKind::Write, target: target.to_owned() };
-        Ok(Survey { touches: vec![touched], ..Survey::default() })
+        Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() })
     };
     let refusal = Refusal {
         reason: Reason::PathBlocked,

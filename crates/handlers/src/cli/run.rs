@@ -1,9 +1,7 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
-use std::{
-    collections::BTreeMap, ffi::OsString, fmt, fs::File, future::Future, pin::Pin, sync::Arc, time::Duration,
-};
+use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
 use tokio::{
@@ -12,7 +10,8 @@ use tokio::{
 };
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{
-    Handlers, LeftEffects, Purpose, Reason, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
+    Handlers, LeftEffects, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag,
+    Survey, Surveyed, Touch,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
@@ -39,7 +38,6 @@ use super::{
 use crate::{
     guard::SecretGuard,
     js::{SecretSource, secrets},
-    survey::CallGrants,
 };
 
 /// The handler of command tools.
@@ -96,60 +94,79 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
-    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        self.tool.survey(arguments, stop)
+    fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let survey = self.tool.survey(arguments, stop)?;
+        Ok(survey.into_survey(|settled| SurveyedCommand { prepared: self, settled }))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         self.tool.survey_waits_for_disk()
     }
 
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
-        Box::pin(async move {
-            // Looking at the tree counts: a call has one deadline.
-            let due = Instant::now() + self.tool.deadline;
-            let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
-                Ok(statics) => statics,
-                Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
-            };
-            let guard = SecretGuard::new(&self.detector, &statics.sent, request.survey);
-            let ordered = order(&self.tool, &statics, request, Arc::new(guard), due).await;
-            match ordered {
-                Ok((order, mut watch)) => {
-                    let unseen = Unseen::of(&order, &self.tool.view);
-                    let hearer = match request.purpose {
-                        Purpose::LocalPass => Hearer::Author,
-                        Purpose::Call => Hearer::Caller(Given::of(&self.tool, &order, request.arguments)),
-                    };
-                    let mask = Arc::new(statics.mask);
-                    let left = &request.survey.left;
-                    let mut leaving =
-                        Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), left };
-                    watch.command_begins();
-                    let ended = self.launcher.launch(order).await;
-                    leaving.has_ended(&ended);
-                    let made = watch.end(request.looks, request.caller).await;
-                    let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
-                    let (line, sought) = tool.sought(request.survey);
-                    let by_looking = is_told_by_looking(&ended);
-                    let told = move || {
-                        let call = report::Call { tool: &tool, line: &line, sought };
-                        let teller =
-                            Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
-                        report::make(ended, made, &call, teller)
-                    };
-                    let told = tell(told, by_looking, request).await;
-                    let report = told.unwrap_or_else(|| leaving.without_its_end());
-                    leaving.so_far = None;
-                    report
-                }
-                Err(problem) => report::without_a_run(problem, &statics.mask),
-            }
-        })
-    }
-
     fn mask(&self) -> Mask {
         secrets::mask_of(&self.tool.spec, self.secrets.as_ref())
+    }
+}
+
+/// A command that is ready to run, with its command line and the paths that it holds open.
+#[derive(Debug)]
+struct SurveyedCommand {
+    prepared: Arc<Prepared>,
+    settled: Settled,
+}
+
+impl Surveyed for SurveyedCommand {
+    fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        self.prepared.tool.survey(arguments, stop).map(|survey| survey.touches)
+    }
+
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+        Box::pin(async move { self.prepared.run(&self.settled, request).await })
+    }
+}
+
+impl Prepared {
+    async fn run(&self, settled: &Settled, request: RunRequest<'_>) -> RunReport {
+        // Looking at the tree counts: a call has one deadline.
+        let due = Instant::now() + self.tool.deadline;
+        let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
+            Ok(statics) => statics,
+            Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
+        };
+        let guard = SecretGuard::new(&self.detector, &statics.sent, request.agreed);
+        let ordered = order(&self.tool, settled, &statics, request, Arc::new(guard), due).await;
+        match ordered {
+            Ok((order, mut watch)) => {
+                let unseen = Unseen::of(&order, &self.tool.view);
+                let hearer = match request.purpose {
+                    Purpose::LocalPass => Hearer::Author,
+                    Purpose::Call => Hearer::Caller(Given::of(&self.tool, &order, request.arguments)),
+                };
+                let mask = Arc::new(statics.mask);
+                let left = request.left;
+                let mut leaving =
+                    Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), left };
+                watch.command_begins();
+                let ended = self.launcher.launch(order).await;
+                leaving.has_ended(&ended);
+                let made = watch.end(request.looks, request.caller).await;
+                let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
+                let line = settled.line.clone();
+                let sought = tool.sought(&line);
+                let by_looking = is_told_by_looking(&ended);
+                let told = move || {
+                    let call = report::Call { tool: &tool, line: &line, sought };
+                    let teller =
+                        Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
+                    report::make(ended, made, &call, teller)
+                };
+                let told = tell(told, by_looking, request).await;
+                let report = told.unwrap_or_else(|| leaving.without_its_end());
+                leaving.so_far = None;
+                report
+            }
+            Err(problem) => report::without_a_run(problem, &statics.mask),
+        }
     }
 }
 
@@ -199,15 +216,13 @@ impl Drop for Leaving<'_> {
 
 async fn order(
     tool: &Arc<CliTool>,
+    settled: &Settled,
     statics: &Statics,
     request: RunRequest<'_>,
     guard: Arc<dyn BodyGuard>,
     due: Instant,
 ) -> Result<(Order, Watch), Problem> {
-    let lost = || Problem::jail("the call was not looked at before its run".to_owned());
-    let settled = request.survey.grants.get::<Settled>().ok_or_else(lost)?;
-    let none = CallGrants::default();
-    let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
+    let granted = settled.granted.as_ref();
     let values = tool.values(&statics.values, request.arguments, granted);
     let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
     let mut env = tool.environment.clone();
@@ -267,14 +282,11 @@ async fn view(
 ) -> Result<(View, Option<File>), Problem> {
     let stop = Stop::default();
     let _waiting = stop.waiting();
-    let none = CallGrants::default();
-    let granted = settled.granted.get::<CallGrants>().unwrap_or(&none);
-    let waits = tool.view.waits_for_disk(granted) || tool.program.waits_for_disk();
-    let (own, grants) = (Arc::clone(tool), settled.granted.clone());
+    let waits = tool.view.waits_for_disk(&settled.granted) || tool.program.waits_for_disk();
+    let (own, granted) = (Arc::clone(tool), Arc::clone(&settled.granted));
     let look = move || {
         let program = own.program.hold()?;
-        let none = CallGrants::default();
-        Ok((own.view.view(grants.get::<CallGrants>().unwrap_or(&none), &stop)?, program))
+        Ok((own.view.view(&granted, &stop)?, program))
     };
     let looked = if waits {
         let place = request.looks.enter(request.caller, due).await;

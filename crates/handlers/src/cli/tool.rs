@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_egress::EgressRules;
-use toolgate_gate::{Grants, Refusal, StopFlag, Survey};
+use toolgate_gate::{Refusal, StopFlag};
 use toolgate_policy::{EffectivePolicy, Origin};
 use toolgate_sandbox::Children;
 use toolgate_spec::{
@@ -42,7 +42,7 @@ use super::{
 use crate::{
     grants,
     places::Places,
-    survey::{CallGrants, Surveyor, WithoutNetwork},
+    survey::{CallGrants, CallSurvey, Surveyor, WithoutNetwork},
 };
 
 /// What this gateway offers to commands.
@@ -92,10 +92,10 @@ pub(super) enum CommandBody {
 
 /// What was settled before the run, and what it holds open.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub struct Settled {
     /// Without `argv[0]`.
     pub line: Vec<String>,
-    pub granted: Grants,
+    pub granted: Arc<CallGrants>,
 }
 
 impl CliTool {
@@ -173,11 +173,13 @@ impl CliTool {
     }
 
     /// What a call would touch, and its command line: what cannot be handed over is refused here, before anybody is asked.
-    pub fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        let mut found = self.surveyor.survey(arguments, stop)?;
-        let none = CallGrants::default();
-        let granted = found.grants.get::<CallGrants>().unwrap_or(&none);
-        let values = self.values(&self.literals, arguments, granted);
+    pub fn survey(
+        &self,
+        arguments: &Map<String, Value>,
+        stop: &StopFlag,
+    ) -> Result<CallSurvey<Settled>, Refusal> {
+        let CallSurvey { touches, widened, questions, granted } = self.surveyor.survey(arguments, stop)?;
+        let values = self.values(&self.literals, arguments, &granted);
         let written = self.body.written();
         // Only whether they can be filled in; secrets are looked up when it runs.
         for variable in &written.env {
@@ -189,7 +191,7 @@ impl CliTool {
         let elements = match &self.body {
             CommandBody::Manifest(cli) => line::fill(&cli.args, &values)?,
             CommandBody::Code(command) => {
-                let made = command.elements(&paths::found(arguments, &self.paths, granted));
+                let made = command.elements(&paths::found(arguments, &self.paths, &granted));
                 embedded::check_elements(&made, self.known)?;
                 made
             }
@@ -199,8 +201,8 @@ impl CliTool {
             sought::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
         }
-        found.grants = Grants::new(Settled { line, granted: found.grants });
-        Ok(found)
+        let granted = Settled { line, granted: Arc::new(granted) };
+        Ok(CallSurvey { touches, widened, questions, granted })
     }
 
     /// Reads the output by code. Refused for a command that searches for a caller's text: lines with a secret in them are left
@@ -214,14 +216,12 @@ impl CliTool {
         Ok(())
     }
 
-    /// The command line of the call, and what it searches for.
-    pub(super) fn sought(&self, survey: &Survey) -> (Vec<String>, Sought) {
-        let line = survey.grants.get::<Settled>().map(|settled| settled.line.clone()).unwrap_or_default();
-        let sought = match self.veils {
-            Veils::Yes => Sought::by(self.known, &line),
+    /// What the command line searches for.
+    pub(super) fn sought(&self, line: &[String]) -> Sought {
+        match self.veils {
+            Veils::Yes => Sought::by(self.known, line),
             Veils::No => Sought::Nothing,
-        };
-        (line, sought)
+        }
     }
 
     pub fn survey_waits_for_disk(&self) -> bool {

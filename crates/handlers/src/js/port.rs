@@ -1,11 +1,11 @@
 //! How does the gate run JavaScript? Through this: a tool made ready, and its report in the gate's words.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_gate::{
-    EffectEntry, EffectKind, Handlers, Reason, Refusal, Room, RunFailure, RunReport, RunRequest, RunUsage,
-    Runnable, StopFlag, Survey,
+    EffectEntry, EffectKind, Handlers, Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest,
+    RunUsage, Runnable, StopFlag, Survey, Surveyed, Touch,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::Lease;
@@ -14,7 +14,7 @@ use toolgate_spec::model::{SandboxKind, ToolSpec};
 use super::{
     EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, SecretSource, missing_helpers, secrets,
 };
-use crate::places::Places;
+use crate::{places::Places, survey::CallGrants};
 
 /// The handler of JavaScript tools.
 #[derive(Clone)]
@@ -50,30 +50,47 @@ struct Prepared {
 }
 
 impl Runnable for Prepared {
-    fn survey(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
-        self.tool.survey(arguments, stop)
+    fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
+        let survey = self.tool.survey(arguments, stop)?;
+        Ok(survey.into_survey(|granted| SurveyedJs { prepared: self, granted, lease: None }))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         self.tool.survey_waits_for_disk()
     }
 
-    fn make_room<'r>(
-        &'r self,
-        caller: &'r str,
-    ) -> Pin<Box<dyn Future<Output = Result<Room, RunFailure>> + Send + 'r>> {
-        Box::pin(async move { self.runner.lease(&self.tool, caller).await.map(Room::new).map_err(failed) })
+    fn mask(&self) -> Mask {
+        secrets::mask_of(&self.spec, self.secrets.as_ref())
     }
+}
 
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+/// A JavaScript call that is ready to run.
+#[derive(Debug)]
+struct SurveyedJs {
+    prepared: Arc<Prepared>,
+    granted: CallGrants,
+    lease: Option<Lease>,
+}
+
+impl Surveyed for SurveyedJs {
+    fn reserve<'r>(&'r mut self, caller: &'r str) -> RunFuture<'r, Result<(), RunFailure>> {
         Box::pin(async move {
-            let leased = request.room.and_then(Room::take::<Lease>);
-            translate(self.runner.run_in(leased, &self.tool, request, self.secrets.as_ref()).await)
+            let Prepared { runner, tool, .. } = self.prepared.as_ref();
+            self.lease = Some(runner.lease(tool, caller).await.map_err(failed)?);
+            Ok(())
         })
     }
 
-    fn mask(&self) -> Mask {
-        secrets::mask_of(&self.spec, self.secrets.as_ref())
+    fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        self.prepared.tool.survey(arguments, stop).map(|survey| survey.touches)
+    }
+
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+        Box::pin(async move {
+            let Self { prepared, granted, lease } = *self;
+            let Prepared { runner, tool, secrets, .. } = prepared.as_ref();
+            translate(runner.run_in(lease, tool, &granted, request, secrets.as_ref()).await)
+        })
     }
 }
 

@@ -31,11 +31,11 @@ impl World {
         fs::canonicalize(self.folder.path()).unwrap().join("workspace").join(path).display().to_string()
     }
 
-    fn survey(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+    fn survey(&self, manifest: &str, arguments: &Value) -> Result<CallSurvey<CallGrants>, Refusal> {
         self.surveyor(manifest).survey(arguments.as_object().unwrap(), &StopFlag::default())
     }
 
-    fn of_a_command(&self, manifest: &str, arguments: &Value) -> Result<Survey, Refusal> {
+    fn of_a_command(&self, manifest: &str, arguments: &Value) -> Result<CallSurvey<CallGrants>, Refusal> {
         let surveyor = self.surveyor(manifest).of_a_command();
         surveyor.survey(arguments.as_object().unwrap(), &StopFlag::default())
     }
@@ -113,7 +113,7 @@ fn a_path_is_told_by_its_real_name_and_held() {
     assert_eq!(world.touches(READ, &json!({ "file": "src/../leads_in" })), expect("src/main.rs"));
     assert_eq!(world.touches(READ, &json!({ "file": "not/there" })), expect("not/there"));
     let found = world.of_a_command(READ, &json!({ "file": "leads_in" })).unwrap();
-    let granted: &CallGrants = found.grants.get().unwrap();
+    let granted = &found.granted;
     assert_eq!(granted.paths[0].asked, "leads_in");
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src/main.rs"));
 }
@@ -126,7 +126,7 @@ fn making(allowed: &str) -> String {
 #[test]
 fn the_folder_that_a_command_may_write_to_is_told() {
     let (world, tool) = (World::new(), making("[$WORKSPACE]"));
-    let touched = |found: Survey| -> Vec<String> {
+    let touched = |found: CallSurvey<CallGrants>| -> Vec<String> {
         found.touches.into_iter().map(|touch| format!("{} {}", touch.kind.name(), touch.target)).collect()
     };
     let of_a_command = |path: &str| world.of_a_command(&tool, &json!({ "file": path })).unwrap();
@@ -271,7 +271,7 @@ fn a_path_to_be_written_may_not_exist_yet() {
         + "\nsandboxOverrides: {fileRead: true, fileWrite: true}\n";
     let found = world.of_a_command(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
     assert_eq!(found.touches[0], Touch { kind: EffectKind::Write, target: world.at("src/new/deep.txt") });
-    let granted: &CallGrants = found.grants.get().unwrap();
+    let granted = &found.granted;
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src"));
     let top = world.survey(&write, &json!({ "file": "top.txt" })).unwrap();
     assert_eq!(top.touches[0].target, world.at("top.txt"));
@@ -292,9 +292,9 @@ fn a_tool_without_a_network_may_ask_for_one() {
             "{cli: {command: cat, stdin: '{url}'}}",
         );
     let found = world.survey(&upgradeable, &json!({ "url": "https://api.example.com/x" })).unwrap();
-    assert_eq!(found.questions[0].source, "network");
+    assert_eq!(found.questions[0].source.name(), "network");
     assert_eq!(found.touches[0].target, "api.example.com:443");
-    let granted: &CallGrants = found.grants.get().unwrap();
+    let granted = &found.granted;
     let rules = granted.rules.as_ref().unwrap();
     assert_eq!(
         (rules.mode, &rules.hosts),
@@ -374,9 +374,9 @@ fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
     assert_eq!(known.touches, [Touch { kind: EffectKind::Fetch, target: "docs.example.com:443".into() }]);
     assert!(known.questions.is_empty());
     let unknown = world.survey(FETCH, &json!({ "url": "http://other.example.org/a" })).unwrap();
-    assert_eq!(unknown.questions[0].source, "unknown_host");
+    assert_eq!(unknown.questions[0].source.name(), "unknown_host");
     assert!(unknown.questions[0].why.contains("other.example.org"));
-    let granted: &CallGrants = unknown.grants.get().unwrap();
+    let granted = &unknown.granted;
     assert!(granted.rules.as_ref().unwrap().hosts.contains(&HostRule::exact("other.example.org".into())));
     for url in [
         "https://evil.example.com/",
@@ -407,7 +407,7 @@ fn nobody_is_asked_about_this_machine_by_name() {
     let found = world.survey(&named, &json!({ "url": "http://localhost:8080/a" })).unwrap();
     assert!(found.questions.is_empty());
     let alike = world.survey(FETCH, &json!({ "url": "http://notlocalhost/" })).unwrap();
-    assert_eq!(alike.questions[0].source, "unknown_host");
+    assert_eq!(alike.questions[0].source.name(), "unknown_host");
 }
 
 #[test]
@@ -419,8 +419,8 @@ fn a_method_that_changes_something_is_a_question() {
         found.questions.first().map(|question| question.source)
     };
     assert_eq!(asks("GET"), None);
-    assert_eq!(asks("POST"), Some("method"));
-    assert_eq!(asks("put"), Some("method"));
+    assert_eq!(asks("POST"), Some(DecisionSource::Method));
+    assert_eq!(asks("put"), Some(DecisionSource::Method));
 }
 
 #[test]
@@ -502,7 +502,7 @@ fn ever_so_many_names_are_compared_once_each() {
 fn nothing_stays_open_for_javascript() {
     let world = World::new();
     let found = world.survey(READ, &json!({ "file": "leads_in" })).unwrap();
-    let granted: &CallGrants = found.grants.get().unwrap();
+    let granted = &found.granted;
     assert!(granted.paths[0].held.is_none());
     assert_eq!(granted.judged_paths()[0].real, world.at("src/main.rs"));
 }

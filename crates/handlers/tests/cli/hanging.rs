@@ -39,8 +39,8 @@ async fn enter(looks: &Looks) -> Looking {
 
 fn run(tool: &Arc<dyn Runnable>, looks: &Looks) -> RunReport {
     let none = Map::new();
-    let survey = tool.survey(&none, &StopFlag::default()).unwrap();
-    runtime().block_on(tool.run(request_with(&none, &survey, looks)))
+    let survey = Arc::clone(&tool).survey(&none, &StopFlag::default()).unwrap();
+    runtime().block_on(survey.call.run(request_with(&none, looks)))
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn a_shell_may_be_let_to_the_one_host_that_it_names() {
     let private = json!({ "command": "true", "host": "169.254.169.254" });
     for operator in ["{}", "{execution: {sandbox: process}}"] {
         let asked = survey(&world, operator, &named).unwrap();
-        let sources: Vec<&str> = asked.questions.iter().map(|question| question.source).collect();
+        let sources: Vec<&str> = asked.questions.iter().map(|question| question.source.name()).collect();
         assert_eq!(sources, ["network"], "{operator}");
         assert!(survey(&world, operator, &json!({ "command": "true" })).unwrap().questions.is_empty());
         assert_eq!(survey(&world, operator, &private).err().unwrap().reason, Reason::HostNotAllowed);

@@ -359,9 +359,9 @@ fn cancelling_the_call_does_not_keep_it() {
     let world = World::new();
     let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
     let arguments = serde_json::Map::new();
-    let survey = tool.survey(&arguments, &StopFlag::default()).unwrap();
+    let survey = Arc::clone(&tool).survey(&arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
-        let run = tool.run(request(&arguments, &survey));
+        let run = survey.call.run(request(&arguments));
         let made = async {
             while !Path::new(&world.at("docs/.env")).exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -4,7 +4,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_gate::{EffectEntry, EffectKind, Reason, StopFlag};
+use toolgate_gate::{EffectEntry, EffectKind, LeftEffects, Reason, RunRequest, StopFlag};
 use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, NotReached, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
@@ -92,14 +92,15 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
-    let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
+    let left = LeftEffects::default();
+    let survey = Arc::clone(&tool).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = tool.run(request(arguments, &survey)) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = begun.notified() => {}
         }
     });
-    let left = format!("{:?}", survey.left);
+    let left = format!("{left:?}");
     for part in ["api.example.com:443", "reaching `other.example.com:443`"] {
         assert!(left.contains(part), "{left}");
     }

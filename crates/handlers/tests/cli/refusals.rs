@@ -37,7 +37,7 @@ fn told(world: &World, manifest: &str, text: &str, ended: Ended, purpose: Purpos
     let arguments = json!({ "text": text });
     let arguments = arguments.as_object().unwrap();
     let survey = tool.survey(arguments, &StopFlag::default()).unwrap();
-    runtime().block_on(tool.run(RunRequest { purpose, ..request(arguments, &survey) }))
+    runtime().block_on(survey.call.run(RunRequest { purpose, ..request(arguments) }))
 }
 
 fn message(report: RunReport) -> String {

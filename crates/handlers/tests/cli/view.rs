@@ -536,7 +536,7 @@ fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) 
     let (world, manifest, arguments) = (World::new(), asking(network), json!({ "method": method }));
     let found =
         world.load(&manifest).unwrap().survey(arguments.as_object().unwrap(), &StopFlag::default()).unwrap();
-    let sources: Vec<&str> = found.questions.iter().map(|question| question.source).collect();
+    let sources: Vec<&str> = found.questions.iter().map(|question| question.source.name()).collect();
     assert_eq!(sources, asked);
     let way_out = world.order(&manifest, &arguments).network;
     assert_eq!(way_out.map(|way_out| way_out.refused_methods).unwrap_or_default(), refused);

@@ -15,7 +15,7 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{
-    Handlers as _, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag, Survey,
+    Agreed, Handlers as _, LeftEffects, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag,
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
@@ -207,22 +207,21 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
 /// Looks and runs, as the gate does once it has decided.
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
-    let survey = tool.survey(arguments, &StopFlag::default())?;
-    Ok(runtime().block_on(tool.run(request(arguments, &survey))))
+    let survey = Arc::clone(tool).survey(arguments, &StopFlag::default())?;
+    Ok(runtime().block_on(survey.call.run(request(arguments))))
 }
 
 /// A call of these arguments, as the gate asks for it.
-pub fn request<'r>(arguments: &'r Map<String, Value>, survey: &'r Survey) -> RunRequest<'r> {
-    request_with(arguments, survey, &LOOKS)
+pub fn request(arguments: &Map<String, Value>) -> RunRequest<'_> {
+    request_with(arguments, &LOOKS)
 }
 
 /// The same, with so many places for those who look at a disk.
-pub const fn request_with<'r>(
-    arguments: &'r Map<String, Value>,
-    survey: &'r Survey,
-    looks: &'r Looks,
-) -> RunRequest<'r> {
-    RunRequest { arguments, survey, caller: "tester", purpose: Purpose::Call, room: None, looks }
+pub fn request_with<'r>(arguments: &'r Map<String, Value>, looks: &'r Looks) -> RunRequest<'r> {
+    static AGREED: LazyLock<Agreed> = LazyLock::new(Agreed::default);
+    static LEFT: LazyLock<LeftEffects> = LazyLock::new(LeftEffects::default);
+    let (agreed, left) = (&*AGREED, &*LEFT);
+    RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, looks }
 }
 
 /// Folders in folders, until no path is long enough to name the innermost.

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
     ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
-    LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunReport, RunRequest, RunUsage, Runnable,
-    Shows, StopFlag, Survey, SystemClock,
+    LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunFuture, RunReport, RunRequest, RunUsage,
+    Runnable, Shows, StopFlag, Survey, Surveyed, SystemClock, Touch,
 };
 use toolgate_policy::{AskThreshold, CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -164,15 +164,25 @@ fn tool(number: usize, category: &str, set: &PolicySet) -> Arc<LiveTool> {
 struct Noop;
 
 impl Runnable for Noop {
-    fn survey(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
-        Ok(Survey::default())
+    fn survey(self: Arc<Self>, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
+        Ok(Survey::of_nothing(Noop))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         false
     }
 
-    fn run<'r>(&'r self, _: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+    fn mask(&self) -> Mask {
+        Mask::new(&[])
+    }
+}
+
+impl Surveyed for Noop {
+    fn recheck(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        Ok(Vec::new())
+    }
+
+    fn run<'r>(self: Box<Self>, _: RunRequest<'r>) -> RunFuture<'r, RunReport> {
         Box::pin(std::future::ready(RunReport {
             outcome: Ok(Some(Value::from("done"))),
             console: Vec::new(),
@@ -186,10 +196,6 @@ impl Runnable for Noop {
             withheld: Vec::new(),
             worker: None,
         }))
-    }
-
-    fn mask(&self) -> Mask {
-        Mask::new(&[])
     }
 }
 

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
-    Decider, Journal, NewApproval, Reason, Refusal, RunFailure, RunReport, RunRequest, RunUsage, Runnable,
-    Spent, StopFlag, Survey, Trust,
+    Decider, Journal, NewApproval, Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest, RunUsage,
+    Runnable, Spent, StopFlag, Survey, Surveyed, Touch, Trust,
 };
 use toolgate_policy::Mask;
 
@@ -277,23 +277,37 @@ impl Drop for CountsDrop<'_> {
 }
 
 impl Runnable for FakeTool {
-    fn survey(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
-        Ok(Survey::default())
+    fn survey(self: Arc<Self>, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
+        Ok(Survey::of_nothing(FakeCall(self)))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
         false
     }
 
-    fn run<'r>(&'r self, request: RunRequest<'r>) -> Pin<Box<dyn Future<Output = RunReport> + Send + 'r>> {
+    fn mask(&self) -> Mask {
+        Mask::new(&[])
+    }
+}
+
+#[derive(Debug)]
+struct FakeCall(Arc<FakeTool>);
+
+impl Surveyed for FakeCall {
+    fn recheck(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Vec<Touch>, Refusal> {
+        Ok(Vec::new())
+    }
+
+    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
         Box::pin(async move {
-            self.begun.fetch_add(1, Ordering::SeqCst);
-            let guard = CountsDrop(self);
-            let outcome = outcome(&self.does, request.arguments).await;
+            let tool = &self.0;
+            tool.begun.fetch_add(1, Ordering::SeqCst);
+            let guard = CountsDrop(tool);
+            let outcome = outcome(&tool.does, request.arguments).await;
             std::mem::forget(guard);
             RunReport {
                 outcome,
-                console: console(&self.does),
+                console: console(&tool.does),
                 console_dropped: 0,
                 effects: Vec::new(),
                 effects_dropped: 0,
@@ -305,10 +319,6 @@ impl Runnable for FakeTool {
                 worker: None,
             }
         })
-    }
-
-    fn mask(&self) -> Mask {
-        Mask::new(&[])
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn to_json(resolved: &Resolved<'_>, gateway: &Gateway) -> Value {
     let list = |questions: &[QuestionSource]| -> Vec<Value> {
         let one = |question: &QuestionSource| {
             json!({
-                "source": question.source,
+                "source": question.source.name(),
                 "text": question.why,
                 "setting": question.setting,
                 "origin": question.origin,

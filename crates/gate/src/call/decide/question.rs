@@ -2,12 +2,12 @@
 
 use std::time::SystemTime;
 
-use toolgate_policy::Verdict;
+use toolgate_policy::{DecisionSource, Verdict};
 
-use super::{Checked, Opinion};
+use super::{Checked, Decision};
 use crate::{
     approval::{Binding, NewApproval, Remembers, Trust},
-    call::prompt,
+    call::support::prompt,
     digest,
     gate::Inner,
 };
@@ -31,7 +31,7 @@ pub fn binding(checked: &Checked) -> Binding {
 /// The arguments, and the paths and hosts that they lead to now: a symlink that changes after the yes makes it another call.
 fn what_is_asked(checked: &Checked) -> String {
     let arguments = &checked.bound.arguments_digest;
-    let touches = &checked.survey.touches;
+    let touches = &checked.touches;
     if touches.is_empty() {
         return arguments.clone();
     }
@@ -43,21 +43,21 @@ fn what_is_asked(checked: &Checked) -> String {
 pub fn question(
     gate: &Inner,
     checked: &Checked,
-    opinions: &[Opinion],
+    decisions: &[Decision],
     (binding, trust): (&Binding, Option<&Trust>),
     now: SystemTime,
 ) -> NewApproval {
     let bound = &checked.bound;
     let tool = &bound.admitted.tool;
     let mask = tool.runnable.mask();
-    let mut asking: Vec<(&str, &str)> = opinions
+    let mut asking: Vec<(&str, &str)> = decisions
         .iter()
-        .filter(|opinion| opinion.verdict == Verdict::Ask)
-        .map(|opinion| (opinion.source, opinion.why.as_str()))
+        .filter(|decision| decision.verdict == Verdict::Ask)
+        .map(|decision| (decision.source.name(), decision.why.as_str()))
         // The arguments do not show these.
-        .chain(checked.survey.widened.iter().map(|why| ("touches", why.as_str())))
+        .chain(checked.widened.iter().map(|why| ("touches", why.as_str())))
         .collect();
-    asking.sort_by_key(|(source, _)| *source != "cedar");
+    asking.sort_by_key(|(source, _)| *source != DecisionSource::Cedar.name());
     // Personal data stays: the approver decides about the whole call.
     let shown = prompt::shown(bound.arguments.members(), &mask, &gate.secrets);
     NewApproval {
@@ -78,7 +78,7 @@ pub fn question(
 /// It holds within one conversation. Calls without one may come from anywhere, so none is given or used there.
 pub fn trust_of(
     checked: &Checked,
-    opinions: &[Opinion],
+    decisions: &[Decision],
     binding: &Binding,
     now: SystemTime,
 ) -> Option<Trust> {
@@ -86,12 +86,13 @@ pub fn trust_of(
     let flow = admitted.call.client.conversation.clone()?;
     let approval = &admitted.tool.policy.approval;
     // Only these two sources are about the tool. Every other one asks about this call.
-    let is_about_the_tool = |opinion: &Opinion| {
-        opinion.verdict != Verdict::Ask || matches!(opinion.source, "capability" | "risk")
+    let is_about_the_tool = |decision: &Decision| {
+        decision.verdict != Verdict::Ask
+            || matches!(decision.source, DecisionSource::Capability | DecisionSource::Risk)
     };
     let may_trust = approval.trust_after_approval.value
         && !approval.is_required()
-        && opinions.iter().all(is_about_the_tool);
+        && decisions.iter().all(is_about_the_tool);
     may_trust.then(|| Trust {
         caller: binding.caller.clone(),
         flow,

@@ -5,7 +5,7 @@ use toolgate_secrets::Detector;
 
 use super::{CallRecord, slim::cut_name};
 use crate::{
-    call::secrets::{for_journal, text_for_journal},
+    call::support::secrets::{for_journal, text_for_journal},
     live::blotted,
 };
 
@@ -32,7 +32,7 @@ impl CallRecord {
         self.mask_known();
         let blot = |value: &mut Value| *value = for_journal(detector, value.take());
         self.touches.iter_mut().for_each(blot);
-        for why in self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why")) {
+        for why in self.decisions.iter_mut().filter_map(|decision| decision.get_mut("why")) {
             if let Value::String(text) = why {
                 *text = blotted(&self.redact, std::mem::take(text));
             }
@@ -64,7 +64,7 @@ impl CallRecord {
         let Some(runnable) = self.runnable.as_ref().filter(|_| says_something) else { return };
         let mask = runnable.mask();
         let targets = self.touches.iter_mut().filter_map(|touch| touch.get_mut("target"));
-        let whys = self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why"));
+        let whys = self.decisions.iter_mut().filter_map(|decision| decision.get_mut("why"));
         for text in targets.chain(whys).chain(coercions) {
             *text = mask.value(text.take());
         }

@@ -13,13 +13,17 @@ use toolgate_spec::FieldPattern;
 use uuid::Uuid;
 
 use crate::{
+    approval::Spent,
     call::{
         check::Checked,
-        console,
-        decide::{Decided, Hearing, Opinion},
+        decide::{Consent, Decided, Decision, DecisionNotes},
+        execute::Executed,
         filter::Filtered,
-        personal::{self, Held},
-        stop::{Answered, Stop},
+        support::{
+            console,
+            personal::{self, Held},
+            stop::{Answered, Stop},
+        },
     },
     digest,
     gate::{Call, OnJournalFailure},
@@ -83,6 +87,8 @@ pub struct CallRecord {
     pub debug: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denial: Option<Value>,
     /// Milliseconds.
@@ -93,8 +99,6 @@ pub struct CallRecord {
     pub labels: Option<Shared>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub opinions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +130,7 @@ pub struct CallRecord {
     left: Option<Arc<LeftEffects>>,
     /// What was said of a call that is not decided yet.
     #[serde(skip)]
-    hearing: Option<Arc<Hearing>>,
+    notes: Option<Arc<DecisionNotes>>,
     /// Knows the values of the tool's secrets.
     #[serde(skip)]
     pub(super) runnable: Option<Arc<dyn Runnable>>,
@@ -165,7 +169,7 @@ impl CallRecord {
             touches: Vec::new(),
             dangers: Vec::new(),
             alerts: Vec::new(),
-            opinions: Vec::new(),
+            decisions: Vec::new(),
             approval: None,
             run: None,
             response: None,
@@ -178,7 +182,7 @@ impl CallRecord {
             duration: None,
             personal: None,
             left: None,
-            hearing: None,
+            notes: None,
             runnable: None,
             redact: Arc::from([]),
         }
@@ -224,19 +228,23 @@ impl CallRecord {
     pub fn checked(&mut self, checked: &Checked) {
         self.stage = Some(Stage::Check.name());
         let shown = |touch: &Touch| json!({ "target": touch.target, "what": touch.kind.name() });
-        self.touches = checked.survey.touches.iter().take(MOST_EFFECTS).map(shown).collect();
+        self.touches = checked.touches.iter().take(MOST_EFFECTS).map(shown).collect();
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
-        self.left = Some(Arc::clone(&checked.survey.left));
-        self.hearing = Some(Arc::clone(&checked.hearing));
+        self.left = Some(Arc::clone(&checked.left));
+        self.notes = Some(Arc::clone(&checked.notes));
     }
 
     /// A call that nobody waits for any more tells nothing; what was said of it, and what its run had done, is known all the same.
     pub fn cut_off(&mut self) {
-        if let Some(hearing) = self.hearing.take() {
-            let notes = hearing.end();
-            self.heard(&notes.opinions);
-            self.approval = notes.question.as_ref().map(shown_answer);
+        if let Some(notes) = self.notes.take() {
+            let notes = notes.end();
+            if self.decisions.is_empty() {
+                self.decisions(&notes.decisions);
+            }
+            if let Some(question) = &notes.question {
+                self.approval = Some(shown_answer(question));
+            }
         }
         let left = self.left.take().map(|left| left.take()).unwrap_or_default();
         let Left { effects, dropped, refused, refused_dropped } = left;
@@ -260,9 +268,14 @@ impl CallRecord {
 
     pub fn decided(&mut self, decided: &Decided) {
         self.stage = Some(Stage::Decide.name());
-        self.hearing = None;
-        self.heard(&decided.opinions);
-        if let Some(spent) = &decided.approval {
+        self.decisions(&decided.decisions);
+        if matches!(decided.consent, Consent::Remembered) {
+            self.approval = Some(json!({ "trusted": true }));
+        }
+    }
+
+    fn consumed(&mut self, consumed: Option<&Spent>) {
+        if let Some(spent) = consumed {
             let mut approval = json!({ "by": spent.decided_by, "id": spent.id.as_str() });
             if let (Some(remembers), Some(members)) = (&spent.remembers, approval.as_object_mut()) {
                 let shown =
@@ -270,20 +283,25 @@ impl CallRecord {
                 members.insert("remembered".into(), shown);
             }
             self.approval = Some(approval);
-        } else if decided.was_trusted {
-            self.approval = Some(json!({ "trusted": true }));
         }
     }
 
-    fn heard(&mut self, opinions: &[Opinion]) {
-        let shown = |voice: &Opinion| {
-            let verdict = voice.verdict.name();
-            json!({ "source": voice.source, "verdict": verdict, "why": voice.why })
+    fn decisions(&mut self, decisions: &[Decision]) {
+        let shown = |decision: &Decision| {
+            let verdict = decision.verdict.name();
+            json!({ "source": decision.source.name(), "verdict": verdict, "why": decision.why })
         };
-        self.opinions = opinions.iter().take(MOST_OPINIONS).map(shown).collect();
+        self.decisions = decisions.iter().take(MOST_DECISIONS).map(shown).collect();
     }
 
-    pub fn ran(&mut self, report: &RunReport) {
+    pub fn executed(&mut self, executed: &Executed) {
+        self.notes = None;
+        self.consumed(executed.approval.as_ref());
+        self.alert(&executed.alerts);
+        self.ran(&executed.report);
+    }
+
+    fn ran(&mut self, report: &RunReport) {
         self.stage = Some(Stage::Execute.name());
         let usage = &report.usage;
         let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
@@ -328,14 +346,15 @@ impl CallRecord {
 
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
         self.stage = Some(stage.name());
-        self.hearing = None;
+        self.notes = None;
         self.message = Some(match &self.personal {
             Some(held) if personal::is_said_by_tool(stop.reason) => held.mask().text(&stop.to_operator),
             _ => stop.to_operator.clone(),
         });
-        if !stop.for_journal.opinions.is_empty() {
-            self.heard(&stop.for_journal.opinions);
+        if !stop.for_journal.decisions.is_empty() {
+            self.decisions(&stop.for_journal.decisions);
         }
+        self.consumed(stop.for_journal.consumed.as_ref());
         if let Some(approval) = &stop.asked {
             self.approval = Some(json!({ "id": approval.id.as_str(), "state": approval.state.name() }));
         } else if let Some(answered) = &stop.for_journal.answered {
@@ -430,4 +449,4 @@ const MOST_EFFECTS: usize = 100;
 const MOST_REFUSED: usize = 100;
 const MOST_COERCIONS: usize = 20;
 /// Arguments that name much outside raise a question each.
-const MOST_OPINIONS: usize = 100;
+const MOST_DECISIONS: usize = 100;

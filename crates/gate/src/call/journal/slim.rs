@@ -43,7 +43,7 @@ impl CallRecord {
         }
         any |= !std::mem::take(&mut self.touches).is_empty();
         any |= self.message.as_mut().is_some_and(|message| cut(message, LONGEST_TEXT));
-        for why in self.opinions.iter_mut().filter_map(|opinion| opinion.get_mut("why")) {
+        for why in self.decisions.iter_mut().filter_map(|decision| decision.get_mut("why")) {
             if let Value::String(why) = why {
                 any |= cut(why, LONGEST_TEXT);
             }
@@ -74,7 +74,7 @@ impl CallRecord {
         self.message = Some(format!("{}{LEFT_OUT}", said.unwrap_or_default()));
         (self.run, self.response, self.tool_safety, self.labels) = (None, None, None, None);
         (self.alerts, self.dangers) = (Vec::new(), Vec::new());
-        (self.opinions, self.touches) = (Vec::new(), Vec::new());
+        (self.decisions, self.touches) = (Vec::new(), Vec::new());
     }
 }
 

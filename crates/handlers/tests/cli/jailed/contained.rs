@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
-use toolgate_gate::{Reason, RunReport, Runnable, StopFlag};
+use toolgate_gate::{LeftEffects, Reason, RunReport, RunRequest, Runnable, StopFlag};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_sandbox::{ContainerUser, ImageName, way_out_of_containers};
@@ -49,8 +49,8 @@ fn reaches_the_host_that_was_asked_for() {
     let asking = json!({ "command": fetch, "host": "allowed.test" });
     // Each call is asked for; what was granted to one is not there for the next.
     for _ in 0..2 {
-        let survey = shell.survey(asking.as_object().unwrap(), &StopFlag::default()).unwrap();
-        let sources: Vec<&str> = survey.questions.iter().map(|question| question.source).collect();
+        let survey = Arc::clone(&shell).survey(asking.as_object().unwrap(), &StopFlag::default()).unwrap();
+        let sources: Vec<&str> = survey.questions.iter().map(|question| question.source.name()).collect();
         assert_eq!(sources, ["network"]);
         let report = call(&shell, &asking).unwrap();
         assert_eq!(text(&report), "hello");
@@ -154,14 +154,15 @@ fn is_left_by_a_dropped_call() {
     let shell = world.handlers(Arc::new(watched)).runnable(tool(&world));
     let arguments = lingering(&server);
     let arguments = arguments.as_object().unwrap();
-    let survey = shell.survey(arguments, &StopFlag::default()).unwrap();
+    let left = LeftEffects::default();
+    let survey = Arc::clone(&shell).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = shell.run(request(arguments, &survey)) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = is_told.notified() => {}
         }
     });
-    let left = format!("{:?}", survey.left);
+    let left = format!("{left:?}");
     for part in [format!("allowed.test:{}", server.port), "reaching `other.test:80`".to_owned()] {
         assert!(left.contains(&part), "{part} in {left}");
     }

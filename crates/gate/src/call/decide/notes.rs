@@ -1,33 +1,33 @@
-//! What is known of a call that is still being decided? Kept beside it: a call that is dropped in the middle tells nothing itself.
+//! What is known about a call while it is decided and approved, kept for the record of a call that is dropped meanwhile.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Opinion;
-use crate::{approval::ApprovalError, call::stop::Answered};
+use super::Decision;
+use crate::{approval::ApprovalError, call::support::stop::Answered};
 
-/// Written while people are asked; read once, by the record of a call that was dropped meanwhile.
+/// Shared between the call and its record. Read once, when the call ends.
 #[derive(Debug, Default)]
-pub struct Hearing(Mutex<Notes>);
+pub struct DecisionNotes(Mutex<Notes>);
 
 #[derive(Debug, Default)]
 pub struct Notes {
-    pub opinions: Vec<Opinion>,
-    /// The question, and what became of it so far.
+    pub decisions: Vec<Decision>,
+    /// The question and its state so far.
     pub question: Option<Answered>,
     is_over: bool,
 }
 
-impl Hearing {
-    pub fn heard(&self, opinions: &[Opinion]) {
-        self.notes().opinions = opinions.to_vec();
+impl DecisionNotes {
+    pub fn decided(&self, decisions: &[Decision]) {
+        self.notes().decisions = decisions.to_vec();
     }
 
     pub fn asked(&self, question: impl Into<Answered>) {
         self.notes().question = Some(question.into());
     }
 
-    /// Changes the queue on behalf of the call, and takes down for which question. Jobs of the queue end after the call that began
-    /// them was dropped. So its end waits for the change, which takes one transaction, and after it nothing is changed any more.
+    /// Changes the queue on behalf of the call and notes the question. A queue job can outlive its dropped call. The end
+    /// of the call therefore waits for a running change (one transaction) and prevents later ones.
     pub fn change<T>(
         &self,
         job: impl FnOnce() -> Result<T, ApprovalError>,
@@ -44,7 +44,7 @@ impl Hearing {
         Ok(changed)
     }
 
-    /// The call has ended, decided or not.
+    /// Called when the call ends, decided or not.
     pub fn end(&self) -> Notes {
         std::mem::replace(&mut *self.notes(), Notes { is_over: true, ..Notes::default() })
     }
@@ -58,12 +58,12 @@ impl Hearing {
 mod tests {
     use super::*;
 
-    /// The thread of a job may begin when the call is long gone.
+    /// The thread of a queue job may start after the call ended.
     #[test]
     fn nothing_is_changed_for_a_call_that_has_ended() {
-        let hearing = Hearing::default();
-        drop(hearing.end());
-        let changed = hearing.change::<()>(|| panic!("the yes is spent"), |()| None);
+        let notes = DecisionNotes::default();
+        drop(notes.end());
+        let changed = notes.change::<()>(|| panic!("the approval is consumed"), |()| None);
         assert!(matches!(changed, Err(ApprovalError::Unavailable(_))));
     }
 }

@@ -4,27 +4,44 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
+use toolgate_policy::Ruling;
 
-use super::{Purpose, admit::Admitted, check::Checked, decide, stop::Stop};
+use super::stop::Stop;
 use crate::{
+    call::{Purpose, admit::Admitted, bind::Bound},
     gate::{Call, Inner},
     ports::Standing,
     reason::Reason,
     registry::InForce,
 };
 
-/// For a call that is about to run. A Local Pass runs a draft, which no policy is about.
-pub async fn recheck(gate: &Inner, checked: &Checked, has_waited: bool) -> Result<(), Stop> {
-    let admitted = &checked.bound.admitted;
+/// For a call that is about to run. No policy applies to the draft of a Local Pass.
+pub async fn recheck(gate: &Inner, bound: &Bound, has_waited: bool) -> Result<(), Stop> {
+    let admitted = &bound.admitted;
     if admitted.purpose == Purpose::LocalPass {
         return Ok(());
     }
     is_unchanged(gate, admitted)?;
     if has_waited {
-        decide::policy_in_code_permits(gate, checked)?;
-        still_let_in(&admitted.call).await?;
+        if let Some(why) = denied_by_program(gate, bound) {
+            return Err(forbidden_by_program(&why));
+        }
+        still_authenticated(&admitted.call).await?;
     }
     Ok(())
+}
+
+/// Why the policy of an embedding program denies the call. Its answer may change while the call waits.
+pub fn denied_by_program(gate: &Inner, bound: &Bound) -> Option<String> {
+    let admitted = &bound.admitted;
+    match gate.policy.check(&admitted.call.caller, &admitted.tool.wire_name, &bound.arguments) {
+        Ruling::Deny { reason } => Some(reason),
+        Ruling::Allow => None,
+    }
+}
+
+pub fn forbidden_by_program(why: &str) -> Stop {
+    Stop::new(Reason::PolicyForbids, format!("a policy forbids this call: {why}"))
 }
 
 /// Refuses the call if the tool, its policy, the operator's policies or the default for approvals changed since it came.
@@ -46,7 +63,7 @@ pub fn changed() -> Stop {
     Stop::new(Reason::ToolChanged, message).with_remedy("make the call again")
 }
 
-pub async fn still_let_in(call: &Call) -> Result<(), Stop> {
+pub async fn still_authenticated(call: &Call) -> Result<(), Stop> {
     match &call.standing {
         Some(standing) if !holds(standing).await => Err(lapsed()),
         _ => Ok(()),
@@ -57,20 +74,19 @@ pub async fn still_let_in(call: &Call) -> Result<(), Stop> {
 pub async fn until_lapse(standing: Option<Arc<dyn Standing>>) {
     let Some(standing) = standing else { return std::future::pending().await };
     while holds(&standing).await {
-        sleep(BETWEEN_LOOKS).await;
+        sleep(BETWEEN_CHECKS).await;
     }
 }
 
 pub fn lapsed() -> Stop {
-    let message = "you are no longer let in as you were when the call was made; it was not run";
-    Stop::new(Reason::CallerLapsed, message)
-        .with_remedy("make the call again; where a token was revoked or has expired, get a new one first")
+    let message = "your token was revoked or expired after this call started; it was not run";
+    Stop::new(Reason::CallerLapsed, message).with_remedy("get a new token, then make the call again")
 }
 
-/// Whoever knows may have to ask a database: beside the runtime's own threads. No answer is a no.
+/// The lookup may read a database, so it runs on the blocking pool. No answer means no.
 async fn holds(standing: &Arc<dyn Standing>) -> bool {
     let standing = Arc::clone(standing);
     tokio::task::spawn_blocking(move || standing.holds()).await.unwrap_or(false)
 }
 
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+const BETWEEN_CHECKS: Duration = Duration::from_secs(1);

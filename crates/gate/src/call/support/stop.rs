@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use toolgate_spec::neutral;
 
-use super::decide::Opinion;
+use crate::call::decide::Decision;
 use crate::{
     approval::{Approval, ApprovalId, ApprovalState, Spent},
     outcome::{Broken, Failed, Outcome, Pending, Refused},
@@ -32,8 +32,9 @@ pub struct Stop {
 pub struct ForJournal {
     /// The question that was answered or ran out of time.
     pub answered: Option<Answered>,
-    /// Who had a say before the call stopped.
-    pub opinions: Vec<Opinion>,
+    pub decisions: Vec<Decision>,
+    /// The approval that the call consumed before its run failed.
+    pub consumed: Option<Spent>,
     /// Texts about which somebody wants to be told, also of a call that goes no further.
     pub alerts: Vec<String>,
 }
@@ -106,8 +107,14 @@ impl Stop {
     }
 
     #[must_use]
-    pub fn with_opinions(mut self, opinions: Vec<Opinion>) -> Self {
-        self.for_journal.opinions = opinions;
+    pub fn with_decisions(mut self, decisions: Vec<Decision>) -> Self {
+        self.for_journal.decisions = decisions;
+        self
+    }
+
+    #[must_use]
+    pub fn with_consumed(mut self, consumed: Option<Spent>) -> Self {
+        self.for_journal.consumed = consumed;
         self
     }
 

@@ -1,0 +1,83 @@
+//! Consumes the approval of a call that is about to run.
+
+use std::sync::Arc;
+
+use crate::{
+    approval::{ApprovalError, ApprovalState, Remembers, Spent, Trust},
+    call::{
+        bind::Bound,
+        decide::{Consent, DecisionNotes, GivenApproval},
+        support::{
+            queue::{invalid, on_queue, on_queue_raw},
+            recheck,
+            stop::{Answered, Stop},
+        },
+    },
+    gate::Inner,
+};
+
+/// `None` if the call needed no approval, or a remembered one was enough.
+pub async fn consume(
+    gate: &Inner,
+    bound: &Bound,
+    notes: &Arc<DecisionNotes>,
+    consent: Consent,
+) -> Result<Option<Spent>, Stop> {
+    let Consent::Approved(given) = consent else { return Ok(None) };
+    let (binding, id, now) = (given.binding.clone(), given.id.clone(), gate.clock.now());
+    let noted = Arc::clone(notes);
+    let consumed = on_queue(gate, move |queue| {
+        noted.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
+    });
+    let mut consumed = match consumed.await {
+        Ok(Some(consumed)) => consumed,
+        // Another call consumed it first.
+        Ok(None) => {
+            let stop = invalid(&ApprovalError::NotPending(ApprovalState::Used));
+            return Err(with_state_of(gate, &given, stop).await);
+        }
+        Err(stop) => return Err(with_state_of(gate, &given, stop).await),
+    };
+    consumed.remembers =
+        remember(gate, bound, given.trust, &consumed).await.map_err(|stop| stop.with_answer(&consumed))?;
+    Ok(Some(consumed))
+}
+
+/// Remembers the approval as far as its question said: in that conversation, until that time.
+async fn remember(
+    gate: &Inner,
+    bound: &Bound,
+    trust: Option<Trust>,
+    consumed: &Spent,
+) -> Result<Option<Remembers>, Stop> {
+    // Once more, after the approval is consumed: the tool may have changed while the queue was locked.
+    recheck::is_unchanged(gate, &bound.admitted)?;
+    if gate.is_closing() {
+        return Err(recheck::changed());
+    }
+    let now = gate.clock.now();
+    let (Some(trust), Some(offered)) = (trust, consumed.remembers.clone()) else { return Ok(None) };
+    if offered.conversation != trust.flow || offered.until <= now {
+        return Ok(None);
+    }
+    let trust = Trust { expires: offered.until, ..trust };
+    on_queue(gate, move |queue| queue.remember(&trust)).await?;
+    Ok(Some(offered))
+}
+
+/// Adds the state of the approval to the record of a call that stops before it consumes one.
+pub async fn with_state(gate: &Inner, consent: &Consent, stop: Stop) -> Stop {
+    match consent {
+        Consent::Approved(given) => with_state_of(gate, given, stop).await,
+        Consent::NotNeeded | Consent::Remembered => stop,
+    }
+}
+
+async fn with_state_of(gate: &Inner, given: &GivenApproval, stop: Stop) -> Stop {
+    let Some(id) = given.id.clone() else { return stop };
+    let now = gate.clock.now();
+    match on_queue_raw(gate, move |queue| queue.get(&id, now)).await {
+        Ok(approval) => stop.with_answer(&approval),
+        Err(_) => stop,
+    }
+}

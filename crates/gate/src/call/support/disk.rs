@@ -1,0 +1,53 @@
+//! Runs checks that block on the disk on the blocking pool, with a permit and a deadline.
+
+use std::{panic::resume_unwind, time::Duration};
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{recheck, stop::Stop};
+use crate::{
+    gate::{Call, Inner},
+    looks::NO_PLACE,
+    ports::StopFlag,
+    reason::Reason,
+};
+
+/// The deadline covers the wait for a permit and the check.
+pub async fn blocking<T: Send + 'static>(
+    gate: &Inner,
+    call: &Call,
+    job: impl FnOnce(&StopFlag) -> T + Send + 'static,
+) -> Result<T, Stop> {
+    let begun = Instant::now();
+    let due = begun + gate.looks.longest();
+    let Some(permit) = gate.looks.enter(&call.caller.quota(), due).await else {
+        return Err(Stop::new(Reason::Busy, NO_PLACE).with_remedy("wait a moment and call again"));
+    };
+    let stop = StopFlag::default();
+    let waiting = stop.waiting();
+    let checking = permit.spawn(move || job(&stop));
+    let checked = timeout_at(due, checking).await;
+    drop(waiting);
+    let checked = match checked {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(ended)) => match ended.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => return Err(Stop::new(Reason::Cancelled, "the gateway is stopping")),
+        },
+        Err(_) => return Err(too_long(gate.looks.longest())),
+    };
+    if begun.elapsed() > SHORT_WAIT {
+        recheck::still_authenticated(call).await?;
+    }
+    Ok(checked)
+}
+
+fn too_long(longest: Duration) -> Stop {
+    let seconds = longest.as_secs();
+    let message = format!("the paths in the arguments could not be checked within {seconds} seconds");
+    Stop::new(Reason::ArgumentRefused, message)
+        .with_remedy("name a path on a disk that responds, and not a hard-linked file among very many others")
+}
+
+/// After a longer wait the caller's token is checked again.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
