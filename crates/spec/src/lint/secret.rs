@@ -1,7 +1,7 @@
 //! Reports credentials in the strings and keys of a document, with the rules of the crate `secrets`.
 
 use serde_json::{Map, Value};
-use toolgate_secrets::{Detector, Encoding, Finding, Tier};
+use toolgate_secrets::{Detector, Encoding, SecretFinding, Tier};
 use uuid::Uuid;
 
 use super::{
