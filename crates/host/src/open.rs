@@ -493,9 +493,9 @@ fn gate_parts(
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },
         looks: LookLimits {
-            looks: config.limits.looks as usize,
-            looks_per_caller: config.limits.looks_per_caller as usize,
-            longest: config.limits.look_timeout,
+            looks: config.limits.disk_checks as usize,
+            looks_per_caller: config.limits.disk_checks_per_caller as usize,
+            longest: config.limits.disk_check_timeout,
         },
         secrets,
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
-use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
+use toolgate_config::model::{IssuerAlgorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, Redirects, Request, Rules, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Fetch, IssuerSettings, KeySettings,
