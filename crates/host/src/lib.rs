@@ -77,4 +77,4 @@ pub use toolgate_spec::{
     model::{Classification, CommandOutput},
     project::{ProjectError, WireTarget},
 };
-pub use toolgate_store::Changes;
+pub use toolgate_store::FileChanges;
