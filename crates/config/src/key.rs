@@ -10,14 +10,14 @@ use crate::shape::TextShape;
 #[derive(Debug)]
 pub(crate) struct ConfigKey {
     pub name: &'static str,
-    pub kind: KeyKind,
+    pub kind: ConfigValueKind,
     pub fallback: KeyDefault,
     pub doc: &'static str,
 }
 
 /// The type of a key's value. `null` is accepted if it is the default, and for a plain section, which then keeps its defaults.
 #[derive(Debug)]
-pub(crate) enum KeyKind {
+pub(crate) enum ConfigValueKind {
     /// The version of the file format.
     Version,
     Flag,
@@ -60,12 +60,17 @@ pub(crate) enum KeyDefault {
 pub(crate) type Ms = u64;
 
 impl ConfigKey {
-    pub const fn new(name: &'static str, kind: KeyKind, fallback: KeyDefault, doc: &'static str) -> Self {
+    pub const fn new(
+        name: &'static str,
+        kind: ConfigValueKind,
+        fallback: KeyDefault,
+        doc: &'static str,
+    ) -> Self {
         Self { name, kind, fallback, doc }
     }
 
     pub const fn section(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
-        Self::new(name, KeyKind::Section(keys), KeyDefault::Inside, doc)
+        Self::new(name, ConfigValueKind::Section(keys), KeyDefault::Inside, doc)
     }
 
     /// The default as a value; `None` if the key is required or is a section.
@@ -86,7 +91,7 @@ impl ConfigKey {
 
     /// A section that always exists and may be omitted from the file.
     pub const fn is_plain_section(&self) -> bool {
-        matches!((&self.kind, &self.fallback), (KeyKind::Section(_), KeyDefault::Inside))
+        matches!((&self.kind, &self.fallback), (ConfigValueKind::Section(_), KeyDefault::Inside))
     }
 
     pub const fn is_required(&self) -> bool {

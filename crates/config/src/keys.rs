@@ -3,17 +3,22 @@
 use KeyDefault::{Flag, Null, Number, Required, Text, Texts};
 
 use crate::{
-    key::{ConfigKey, DAY, HOUR, KIB, KeyDefault, KeyKind, MIB, MINUTE, Ms, SECOND},
+    key::{ConfigKey, ConfigValueKind, DAY, HOUR, KIB, KeyDefault, MIB, MINUTE, Ms, SECOND},
     shape::TextShape,
 };
 
 pub(crate) const ROOT: &[ConfigKey] = &[
-    ConfigKey::new("version", KeyKind::Version, Required, "The version of this file format; always 1."),
+    ConfigKey::new(
+        "version",
+        ConfigValueKind::Version,
+        Required,
+        "The version of this file format; always 1.",
+    ),
     path("workspace", Text("."), "The directory that `$WORKSPACE` refers to in tool documents."),
     path("state", Text(".toolgate"), "The directory for journal, keys and database."),
     ConfigKey::new(
         "tools",
-        KeyKind::Texts(TextShape::Path),
+        ConfigValueKind::Texts(TextShape::Path),
         Texts(&["tools"]),
         "Files and directories with tool documents.",
     ),
@@ -105,11 +110,11 @@ const AUTH: &[ConfigKey] = &[
     flag("tokens", Flag(true), "Accept API tokens created by `toolgate token`."),
     ConfigKey::new(
         "anonymous",
-        KeyKind::Section(ANONYMOUS),
+        ConfigValueKind::Section(ANONYMOUS),
         Null,
         "Danger: accepts callers without a token. Allowed only on a loopback address.",
     ),
-    ConfigKey::new("jwt", KeyKind::Sections(JWT), Texts(&[]), "Issuers whose JWTs are accepted."),
+    ConfigKey::new("jwt", ConfigValueKind::Sections(JWT), Texts(&[]), "Issuers whose JWTs are accepted."),
     ConfigKey::section("local", LOCAL, "The caller on stdio, for `toolgate call`, and with --autonomous."),
 ];
 
@@ -121,13 +126,13 @@ const JWT: &[ConfigKey] = &[
     text("audience", TextShape::Words, Required, "The value that the `aud` claim must contain."),
     ConfigKey::new(
         "algorithms",
-        KeyKind::Choices(ALGORITHMS),
+        ConfigValueKind::Choices(ALGORITHMS),
         Texts(&["RS256"]),
         "Accepted signature algorithms.",
     ),
     ConfigKey::new(
         "key",
-        KeyKind::OneOf(JWT_KEY),
+        ConfigValueKind::OneOf(JWT_KEY),
         Required,
         "The verification key; set exactly one of the following.",
     ),
@@ -220,7 +225,7 @@ const AUDIT: &[ConfigKey] = &[
     flag("debug", Flag(false), "Danger: logs redacted arguments and outputs as text instead of digests."),
     ConfigKey::new(
         "webhook",
-        KeyKind::Section(WEBHOOK),
+        ConfigValueKind::Section(WEBHOOK),
         Null,
         "Posts alerts to a URL, in addition to the journal.",
     ),
@@ -234,7 +239,7 @@ const WEBHOOK: &[ConfigKey] = &[
 const COMMANDS: &[ConfigKey] = &[
     ConfigKey::new(
         "allowed",
-        KeyKind::Texts(TextShape::Words),
+        ConfigValueKind::Texts(TextShape::Words),
         Null,
         "Programs that command tools may run, by name or absolute path; null: those that the tools name.",
     ),
@@ -266,7 +271,7 @@ const SECRETS: &[ConfigKey] = &[
 const WORKER: &[ConfigKey] = &[
     ConfigKey::new(
         "count",
-        KeyKind::Number { least: 1, most: 1_024 },
+        ConfigValueKind::Number { least: 1, most: 1_024 },
         Null,
         "Calls that hold a worker at the same time; null: 4 per CPU, from 8 to 64.",
     ),
@@ -320,7 +325,7 @@ const METRICS: &[ConfigKey] = &[
     flag("prometheus", Flag(true), "Serve GET /admin/metrics on the admin API."),
     ConfigKey::new(
         "otlp",
-        KeyKind::Section(OTLP),
+        ConfigValueKind::Section(OTLP),
         Null,
         "Send traces and metrics to an OpenTelemetry collector.",
     ),
@@ -364,11 +369,11 @@ const ALGORITHMS: &[&str] = &[
 ];
 
 const fn flag(name: &'static str, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Flag, fallback, doc)
+    ConfigKey::new(name, ConfigValueKind::Flag, fallback, doc)
 }
 
 const fn text(name: &'static str, shape: TextShape, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Text(shape), fallback, doc)
+    ConfigKey::new(name, ConfigValueKind::Text(shape), fallback, doc)
 }
 
 const fn path(name: &'static str, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
@@ -377,7 +382,7 @@ const fn path(name: &'static str, fallback: KeyDefault, doc: &'static str) -> Co
 
 /// A list that is empty by default.
 const fn texts(name: &'static str, shape: TextShape, doc: &'static str) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Texts(shape), Texts(&[]), doc)
+    ConfigKey::new(name, ConfigValueKind::Texts(shape), Texts(&[]), doc)
 }
 
 const fn choice(
@@ -386,11 +391,11 @@ const fn choice(
     fallback: &'static str,
     doc: &'static str,
 ) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Choice(words), Text(fallback), doc)
+    ConfigKey::new(name, ConfigValueKind::Choice(words), Text(fallback), doc)
 }
 
 const fn number(name: &'static str, least: u64, most: u64, fallback: u64, doc: &'static str) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Number { least, most }, Number(fallback), doc)
+    ConfigKey::new(name, ConfigValueKind::Number { least, most }, Number(fallback), doc)
 }
 
 const fn duration(
@@ -400,7 +405,7 @@ const fn duration(
     fallback: &'static str,
     doc: &'static str,
 ) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Duration { least, most }, Text(fallback), doc)
+    ConfigKey::new(name, ConfigValueKind::Duration { least, most }, Text(fallback), doc)
 }
 
 const fn size(
@@ -410,5 +415,5 @@ const fn size(
     fallback: &'static str,
     doc: &'static str,
 ) -> ConfigKey {
-    ConfigKey::new(name, KeyKind::Size { least, most }, Text(fallback), doc)
+    ConfigKey::new(name, ConfigValueKind::Size { least, most }, Text(fallback), doc)
 }

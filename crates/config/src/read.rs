@@ -5,7 +5,7 @@ use toolgate_spec::Pointer;
 
 use crate::{
     fault::{ConfigFault, Faults},
-    key::{ConfigKey, KeyDefault, KeyKind},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     quantity::{bytes, milliseconds, show_bytes, show_milliseconds},
     shape::{Complaint, TextShape, shown},
     words,
@@ -57,7 +57,7 @@ impl ConfigReader {
     fn member(&mut self, key: &'static ConfigKey, given: Option<&Value>, section: &Pointer) -> Option<Value> {
         let at = section.key(key.name);
         match (given, &key.kind) {
-            (None | Some(Value::Null), KeyKind::Section(keys)) if key.is_plain_section() => {
+            (None | Some(Value::Null), ConfigValueKind::Section(keys)) if key.is_plain_section() => {
                 Some(self.section(keys, &Map::new(), &at))
             }
             (None, _) => self.absent(key, section, at),
@@ -84,20 +84,23 @@ impl ConfigReader {
         Some(self.leaf(at, key.fallback_value()?, ValueSource::ByDefault))
     }
 
-    fn value(&mut self, kind: &'static KeyKind, value: &Value, at: &Pointer) -> Option<Value> {
+    fn value(&mut self, kind: &'static ConfigValueKind, value: &Value, at: &Pointer) -> Option<Value> {
         match (kind, value) {
-            (KeyKind::Section(keys), Value::Object(members)) => Some(self.section(keys, members, at)),
-            (KeyKind::OneOf(keys), Value::Object(members)) => self.one_of(keys, members, at),
-            (KeyKind::Sections(keys), Value::Array(items)) if !items.is_empty() => {
+            (ConfigValueKind::Section(keys), Value::Object(members)) => Some(self.section(keys, members, at)),
+            (ConfigValueKind::OneOf(keys), Value::Object(members)) => self.one_of(keys, members, at),
+            (ConfigValueKind::Sections(keys), Value::Array(items)) if !items.is_empty() => {
                 Some(self.sections(keys, items, at))
             }
-            (KeyKind::Sections(_), Value::Array(_)) => {
+            (ConfigValueKind::Sections(_), Value::Array(_)) => {
                 Some(self.leaf(at.clone(), value.clone(), ValueSource::Written))
             }
-            (KeyKind::Texts(_) | KeyKind::Choices(_), Value::Array(items)) => self.list(kind, items, at),
+            (ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_), Value::Array(items)) => {
+                self.list(kind, items, at)
+            }
             _ => match scalar(kind, value) {
                 Ok(()) => {
-                    let is_secret = matches!(kind, KeyKind::Text(TextShape::KeySetUrl)) && has_query(value);
+                    let is_secret =
+                        matches!(kind, ConfigValueKind::Text(TextShape::KeySetUrl)) && has_query(value);
                     self.leaves.push(Leaf {
                         at: at.clone(),
                         value: value.clone(),
@@ -114,10 +117,10 @@ impl ConfigReader {
         }
     }
 
-    fn list(&mut self, kind: &'static KeyKind, items: &[Value], at: &Pointer) -> Option<Value> {
+    fn list(&mut self, kind: &'static ConfigValueKind, items: &[Value], at: &Pointer) -> Option<Value> {
         let before = self.faults.count();
         self.refuse_long(items, at);
-        if items.is_empty() && matches!(kind, KeyKind::Choices(_)) {
+        if items.is_empty() && matches!(kind, ConfigValueKind::Choices(_)) {
             self.faults.push(ConfigFault::at_value(
                 at.clone(),
                 Complaint::new(
@@ -128,10 +131,14 @@ impl ConfigReader {
         }
         for (index, item) in items.iter().enumerate().take(MAX_ITEMS) {
             let checked = match (kind, item) {
-                (KeyKind::Texts(shape), Value::String(text)) => shape.check(text),
-                (KeyKind::Choices(known), Value::String(word)) => check_choice(known, word),
-                (KeyKind::Texts(shape), _) => Err(words::mismatch(&KeyKind::Text(*shape), item)),
-                (KeyKind::Choices(known), _) => Err(words::mismatch(&KeyKind::Choice(known), item)),
+                (ConfigValueKind::Texts(shape), Value::String(text)) => shape.check(text),
+                (ConfigValueKind::Choices(known), Value::String(word)) => check_choice(known, word),
+                (ConfigValueKind::Texts(shape), _) => {
+                    Err(words::mismatch(&ConfigValueKind::Text(*shape), item))
+                }
+                (ConfigValueKind::Choices(known), _) => {
+                    Err(words::mismatch(&ConfigValueKind::Choice(known), item))
+                }
                 _ => Err(words::mismatch(kind, item)),
             };
             if let Err(complaint) = checked {
@@ -208,27 +215,27 @@ impl ConfigReader {
     }
 }
 
-fn scalar(kind: &KeyKind, value: &Value) -> Result<(), Complaint> {
+fn scalar(kind: &ConfigValueKind, value: &Value) -> Result<(), Complaint> {
     match (kind, value) {
-        (KeyKind::Flag, Value::Bool(_)) => Ok(()),
-        (KeyKind::Version, Value::Number(number)) if number.as_u64() == Some(VERSION) => Ok(()),
-        (KeyKind::Version, Value::Number(number)) => Err(Complaint::new(
+        (ConfigValueKind::Flag, Value::Bool(_)) => Ok(()),
+        (ConfigValueKind::Version, Value::Number(number)) if number.as_u64() == Some(VERSION) => Ok(()),
+        (ConfigValueKind::Version, Value::Number(number)) => Err(Complaint::new(
             format!("unknown version {number}"),
             format!("write `version: {VERSION}`, or use the Toolgate release that wrote this file"),
         )),
-        (KeyKind::Number { least, most }, Value::Number(number)) => {
+        (ConfigValueKind::Number { least, most }, Value::Number(number)) => {
             within(number.as_u64(), *least, *most, &number.to_string(), |bound| bound.to_string())
         }
-        (KeyKind::Duration { least, most }, Value::String(text)) => match milliseconds(text) {
+        (ConfigValueKind::Duration { least, most }, Value::String(text)) => match milliseconds(text) {
             None => Err(words::mismatch(kind, value)),
             ms => within(ms, *least, *most, text, show_milliseconds),
         },
-        (KeyKind::Size { least, most }, Value::String(_) | Value::Number(_)) => match bytes(value) {
+        (ConfigValueKind::Size { least, most }, Value::String(_) | Value::Number(_)) => match bytes(value) {
             None => Err(words::mismatch(kind, value)),
             size => within(size, *least, *most, value.to_string().trim_matches('"'), show_bytes),
         },
-        (KeyKind::Choice(known), Value::String(word)) => check_choice(known, word),
-        (KeyKind::Text(shape), Value::String(text)) => shape.check(text),
+        (ConfigValueKind::Choice(known), Value::String(word)) => check_choice(known, word),
+        (ConfigValueKind::Text(shape), Value::String(text)) => shape.check(text),
         _ => Err(words::mismatch(kind, value)),
     }
 }

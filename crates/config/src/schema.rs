@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    key::{ConfigKey, KeyKind},
+    key::{ConfigKey, ConfigValueKind},
     keys::ROOT,
     quantity::{DURATION_PATTERN, SIZE_PATTERN},
     read::{MAX_ITEMS, VERSION},
@@ -45,27 +45,29 @@ fn property(key: &ConfigKey) -> Value {
     property
 }
 
-fn kind(kind: &KeyKind) -> Value {
+fn kind(kind: &ConfigValueKind) -> Value {
     match kind {
-        KeyKind::Version => json!({ "type": "integer", "const": VERSION }),
-        KeyKind::Flag => json!({ "type": "boolean" }),
-        KeyKind::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        KeyKind::Duration { .. } => json!({ "type": "string", "pattern": DURATION_PATTERN }),
-        KeyKind::Size { least, most } => {
+        ConfigValueKind::Version => json!({ "type": "integer", "const": VERSION }),
+        ConfigValueKind::Flag => json!({ "type": "boolean" }),
+        ConfigValueKind::Number { least, most } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        ConfigValueKind::Duration { .. } => json!({ "type": "string", "pattern": DURATION_PATTERN }),
+        ConfigValueKind::Size { least, most } => {
             json!({ "type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": SIZE_PATTERN })
         }
-        KeyKind::Choice(words) => json!({ "type": "string", "enum": words }),
-        KeyKind::Choices(words) => {
+        ConfigValueKind::Choice(words) => json!({ "type": "string", "enum": words }),
+        ConfigValueKind::Choices(words) => {
             let items = json!({ "type": "string", "enum": words });
             json!({ "type": "array", "minItems": 1, "maxItems": MAX_ITEMS, "items": items })
         }
-        KeyKind::Text(shape) => json!({ "type": "string", "pattern": shape.pattern() }),
-        KeyKind::Texts(shape) => {
+        ConfigValueKind::Text(shape) => json!({ "type": "string", "pattern": shape.pattern() }),
+        ConfigValueKind::Texts(shape) => {
             let items = json!({ "type": "string", "pattern": shape.pattern() });
             json!({ "type": "array", "maxItems": MAX_ITEMS, "items": items })
         }
-        KeyKind::Section(keys) => section(keys),
-        KeyKind::OneOf(keys) => {
+        ConfigValueKind::Section(keys) => section(keys),
+        ConfigValueKind::OneOf(keys) => {
             let properties: Map<String, Value> =
                 keys.iter().map(|key| (key.name.to_owned(), one(key))).collect();
             json!({
@@ -76,7 +78,9 @@ fn kind(kind: &KeyKind) -> Value {
                 "properties": properties,
             })
         }
-        KeyKind::Sections(keys) => json!({ "type": "array", "maxItems": MAX_ITEMS, "items": section(keys) }),
+        ConfigValueKind::Sections(keys) => {
+            json!({ "type": "array", "maxItems": MAX_ITEMS, "items": section(keys) })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    key::{ConfigKey, KeyDefault, KeyKind},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     keys::ROOT,
     model::Config,
     quantity::{show_bytes, show_milliseconds},
@@ -30,12 +30,12 @@ pub fn reference_table() -> String {
 
 fn write_key(text: &mut String, key: &ConfigKey, indent: &str) {
     let choices = match &key.kind {
-        KeyKind::Choice(words) => format!(" One of: {}.", words.join(", ")),
+        ConfigValueKind::Choice(words) => format!(" One of: {}.", words.join(", ")),
         _ => String::new(),
     };
     let _ = writeln!(text, "{indent}# {}{choices}", key.doc);
     match &key.kind {
-        KeyKind::Section(keys) if key.is_plain_section() => {
+        ConfigValueKind::Section(keys) if key.is_plain_section() => {
             let _ = writeln!(text, "{indent}{}:", key.name);
             for key in *keys {
                 write_key(text, key, &format!("{indent}  "));
@@ -45,7 +45,7 @@ fn write_key(text: &mut String, key: &ConfigKey, indent: &str) {
             let _ = writeln!(text, "{indent}{}: 1", key.name);
         }
         _ => {
-            if let KeyKind::Section(keys) | KeyKind::Sections(keys) = &key.kind {
+            if let ConfigValueKind::Section(keys) | ConfigValueKind::Sections(keys) = &key.kind {
                 write_hints(text, keys, &format!("{indent}#   "));
             }
             let _ = writeln!(text, "{indent}#{}: {}", key.name, fallback(key));
@@ -61,7 +61,7 @@ fn write_hints(text: &mut String, keys: &[ConfigKey], begin: &str) {
             KeyDefault::Null => writeln!(text, "{begin}{}: {}", key.name, key.doc),
             _ => writeln!(text, "{begin}{} ({}): {}", key.name, fallback(key), key.doc),
         };
-        if let KeyKind::OneOf(keys) = &key.kind {
+        if let ConfigValueKind::OneOf(keys) = &key.kind {
             write_hints(text, keys, &format!("{begin}  "));
         }
     }
@@ -77,7 +77,7 @@ fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Pare
     for key in keys {
         let name = format!("{prefix}{}", key.name);
         match &key.kind {
-            KeyKind::Section(keys) if key.is_plain_section() => {
+            ConfigValueKind::Section(keys) if key.is_plain_section() => {
                 write_rows(table, keys, &format!("{name}."), Parent::Section);
             }
             kind => {
@@ -89,9 +89,13 @@ fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Pare
                 };
                 let _ = writeln!(table, "| `{name}` | {} | {default} | {} |", value(kind), key.doc);
                 match kind {
-                    KeyKind::Section(keys) => write_rows(table, keys, &format!("{name}."), Parent::Section),
-                    KeyKind::OneOf(keys) => write_rows(table, keys, &format!("{name}."), Parent::OneOf),
-                    KeyKind::Sections(keys) => {
+                    ConfigValueKind::Section(keys) => {
+                        write_rows(table, keys, &format!("{name}."), Parent::Section)
+                    }
+                    ConfigValueKind::OneOf(keys) => {
+                        write_rows(table, keys, &format!("{name}."), Parent::OneOf)
+                    }
+                    ConfigValueKind::Sections(keys) => {
                         write_rows(table, keys, &format!("{name}[]."), Parent::Section)
                     }
                     _ => {}
@@ -102,22 +106,24 @@ fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Pare
 }
 
 /// The accepted values, for the reference.
-fn value(kind: &KeyKind) -> String {
+fn value(kind: &ConfigValueKind) -> String {
     match kind {
-        KeyKind::Version => "1".into(),
-        KeyKind::Flag => "true, false".into(),
-        KeyKind::Number { least, most } => format!("{least} to {most}"),
-        KeyKind::Duration { least, most } => {
+        ConfigValueKind::Version => "1".into(),
+        ConfigValueKind::Flag => "true, false".into(),
+        ConfigValueKind::Number { least, most } => format!("{least} to {most}"),
+        ConfigValueKind::Duration { least, most } => {
             format!("duration, {} to {}", show_milliseconds(*least), show_milliseconds(*most))
         }
-        KeyKind::Size { least, most } => format!("size, {} to {}", show_bytes(*least), show_bytes(*most)),
-        KeyKind::Choice(words) => words.join(", "),
-        KeyKind::Choices(words) => format!("list of {}", words.join(", ")),
-        KeyKind::Text(shape) => shape.name().into(),
-        KeyKind::Texts(shape) => format!("list: {}", shape.name()),
-        KeyKind::Section(_) => "section".into(),
-        KeyKind::OneOf(_) => "one key".into(),
-        KeyKind::Sections(_) => "list of sections".into(),
+        ConfigValueKind::Size { least, most } => {
+            format!("size, {} to {}", show_bytes(*least), show_bytes(*most))
+        }
+        ConfigValueKind::Choice(words) => words.join(", "),
+        ConfigValueKind::Choices(words) => format!("list of {}", words.join(", ")),
+        ConfigValueKind::Text(shape) => shape.name().into(),
+        ConfigValueKind::Texts(shape) => format!("list: {}", shape.name()),
+        ConfigValueKind::Section(_) => "section".into(),
+        ConfigValueKind::OneOf(_) => "one key".into(),
+        ConfigValueKind::Sections(_) => "list of sections".into(),
     }
 }
 

@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        key::{ConfigKey, KeyKind},
+        key::{ConfigKey, ConfigValueKind},
         keys::ROOT,
         shape::TextShape,
         testing::parse,
@@ -85,10 +85,10 @@ metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
 
     fn variables_among(keys: &[ConfigKey]) -> usize {
         let of = |key: &ConfigKey| match &key.kind {
-            KeyKind::Text(TextShape::EnvName) | KeyKind::Texts(TextShape::EnvName) => 1,
-            KeyKind::Section(inside) | KeyKind::OneOf(inside) | KeyKind::Sections(inside) => {
-                variables_among(inside)
-            }
+            ConfigValueKind::Text(TextShape::EnvName) | ConfigValueKind::Texts(TextShape::EnvName) => 1,
+            ConfigValueKind::Section(inside)
+            | ConfigValueKind::OneOf(inside)
+            | ConfigValueKind::Sections(inside) => variables_among(inside),
             _ => 0,
         };
         keys.iter().map(of).sum()

@@ -4,16 +4,16 @@ use serde_json::Value;
 use toolgate_spec::edit_distance;
 
 use crate::{
-    key::{ConfigKey, KeyDefault, KeyKind},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     keys::ROOT,
     shape::{Complaint, shown},
 };
 
 /// The error for a value of the wrong type.
-pub(crate) fn mismatch(kind: &KeyKind, value: &Value) -> Complaint {
+pub(crate) fn mismatch(kind: &ConfigValueKind, value: &Value) -> Complaint {
     let got = match value {
         // Do not repeat a text written instead of a section such as `key`: it may be a secret.
-        Value::String(text) if !matches!(kind, KeyKind::Section(_) | KeyKind::OneOf(_)) => {
+        Value::String(text) if !matches!(kind, ConfigValueKind::Section(_) | ConfigValueKind::OneOf(_)) => {
             format!("`{}`", shown(text))
         }
         Value::Number(number) => format!("`{number}`"),
@@ -34,8 +34,11 @@ pub(crate) const fn type_of(value: &Value) -> &'static str {
 }
 
 /// The remedy for a key without a value.
-pub(crate) fn no_value(kind: &KeyKind) -> String {
-    let list = matches!(kind, KeyKind::Texts(_) | KeyKind::Choices(_) | KeyKind::Sections(_));
+pub(crate) fn no_value(kind: &ConfigValueKind) -> String {
+    let list = matches!(
+        kind,
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) | ConfigValueKind::Sections(_)
+    );
     let none = if list { "write `[]` for none, or " } else { "write a value, or " };
     format!("{none}remove the key to use its default")
 }
@@ -43,8 +46,8 @@ pub(crate) fn no_value(kind: &KeyKind) -> String {
 /// The remedy for a missing required key.
 pub(crate) fn example(key: &ConfigKey) -> String {
     match &key.kind {
-        KeyKind::Version => "start the file with `version: 1`".into(),
-        KeyKind::OneOf(keys) => {
+        ConfigValueKind::Version => "start the file with `version: 1`".into(),
+        ConfigValueKind::OneOf(keys) => {
             let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
             format!("write `{}:` with one of {} below it", key.name, names.join(", "))
         }
@@ -52,9 +55,9 @@ pub(crate) fn example(key: &ConfigKey) -> String {
     }
 }
 
-pub(crate) fn choices(kind: &KeyKind) -> String {
+pub(crate) fn choices(kind: &ConfigValueKind) -> String {
     match kind {
-        KeyKind::Choice(known) | KeyKind::Choices(known) => quoted(known),
+        ConfigValueKind::Choice(known) | ConfigValueKind::Choices(known) => quoted(known),
         _ => String::new(),
     }
 }
@@ -79,38 +82,44 @@ pub(crate) fn instead_of_choice(word: &str, known: &[&'static str]) -> String {
 }
 
 /// The expected type, for errors.
-fn expected(kind: &KeyKind) -> String {
+fn expected(kind: &ConfigValueKind) -> String {
     match kind {
-        KeyKind::Version | KeyKind::Number { .. } => "a whole number".into(),
-        KeyKind::Flag => "`true` or `false`".into(),
-        KeyKind::Duration { .. } => "a duration".into(),
-        KeyKind::Size { .. } => "a size".into(),
-        KeyKind::Choice(_) => "a word".into(),
-        KeyKind::Text(_) => "a text".into(),
-        KeyKind::Texts(_) | KeyKind::Choices(_) => "a list of texts".into(),
-        KeyKind::Section(_) | KeyKind::OneOf(_) => "a section".into(),
-        KeyKind::Sections(_) => "a list of sections".into(),
+        ConfigValueKind::Version | ConfigValueKind::Number { .. } => "a whole number".into(),
+        ConfigValueKind::Flag => "`true` or `false`".into(),
+        ConfigValueKind::Duration { .. } => "a duration".into(),
+        ConfigValueKind::Size { .. } => "a size".into(),
+        ConfigValueKind::Choice(_) => "a word".into(),
+        ConfigValueKind::Text(_) => "a text".into(),
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) => "a list of texts".into(),
+        ConfigValueKind::Section(_) | ConfigValueKind::OneOf(_) => "a section".into(),
+        ConfigValueKind::Sections(_) => "a list of sections".into(),
     }
 }
 
-fn remedy(kind: &KeyKind, value: &Value) -> String {
+fn remedy(kind: &ConfigValueKind, value: &Value) -> String {
     match kind {
-        KeyKind::Version => "write `version: 1`, without quotes".into(),
-        KeyKind::Flag => "write `true` or `false`, without quotes".into(),
-        KeyKind::Number { least, most } => {
+        ConfigValueKind::Version => "write `version: 1`, without quotes".into(),
+        ConfigValueKind::Flag => "write `true` or `false`, without quotes".into(),
+        ConfigValueKind::Number { least, most } => {
             format!("write a whole number from {least} to {most}, without quotes")
         }
-        KeyKind::Duration { .. } => "write a number and its unit: `250ms`, `120s`, `5m`, `8h`".into(),
-        KeyKind::Size { .. } => "write a number of bytes, or one with its unit: `64KiB`, `1MiB`".into(),
-        KeyKind::Choice(known) => format!("write one of {}", quoted(known)),
-        KeyKind::Text(_) if matches!(value, Value::Number(_) | Value::Bool(_)) => "put it in quotes".into(),
-        KeyKind::Text(shape) => shape.remedy().into(),
-        KeyKind::Texts(_) | KeyKind::Choices(_) => "write a list: `[one, two]`; put numbers in quotes".into(),
-        KeyKind::Section(keys) | KeyKind::OneOf(keys) => {
+        ConfigValueKind::Duration { .. } => "write a number and its unit: `250ms`, `120s`, `5m`, `8h`".into(),
+        ConfigValueKind::Size { .. } => {
+            "write a number of bytes, or one with its unit: `64KiB`, `1MiB`".into()
+        }
+        ConfigValueKind::Choice(known) => format!("write one of {}", quoted(known)),
+        ConfigValueKind::Text(_) if matches!(value, Value::Number(_) | Value::Bool(_)) => {
+            "put it in quotes".into()
+        }
+        ConfigValueKind::Text(shape) => shape.remedy().into(),
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) => {
+            "write a list: `[one, two]`; put numbers in quotes".into()
+        }
+        ConfigValueKind::Section(keys) | ConfigValueKind::OneOf(keys) => {
             let known: Vec<_> = keys.iter().map(|key| key.name).collect();
             format!("write its keys below it, indented: {}", quoted(&known))
         }
-        KeyKind::Sections(_) => "write a list whose entries begin with `- `".into(),
+        ConfigValueKind::Sections(_) => "write a list whose entries begin with `- `".into(),
     }
 }
 
@@ -127,7 +136,7 @@ fn closest<'known>(word: &str, known: impl Iterator<Item = &'known str>) -> Opti
 
 fn section_with(name: &str) -> Option<&'static str> {
     let has_it = |section: &&ConfigKey| match &section.kind {
-        KeyKind::Section(keys) if matches!(section.fallback, KeyDefault::Inside) => {
+        ConfigValueKind::Section(keys) if matches!(section.fallback, KeyDefault::Inside) => {
             keys.iter().any(|key| key.name == name)
         }
         _ => false,

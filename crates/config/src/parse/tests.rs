@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     config_path,
-    key::{ConfigKey, KeyKind},
+    key::{ConfigKey, ConfigValueKind},
     model::{AskFrom, JwtKey, LogLevel, WorkerIsolation},
     shape::TextShape,
     testing::{parse, show},
@@ -240,8 +240,10 @@ fn entries_name_every_key_once() {
 
 fn paths_among(keys: &[ConfigKey]) -> usize {
     let count = |key: &ConfigKey| match &key.kind {
-        KeyKind::Text(TextShape::Path) | KeyKind::Texts(TextShape::Path) => 1,
-        KeyKind::Section(keys) | KeyKind::OneOf(keys) | KeyKind::Sections(keys) => paths_among(keys),
+        ConfigValueKind::Text(TextShape::Path) | ConfigValueKind::Texts(TextShape::Path) => 1,
+        ConfigValueKind::Section(keys) | ConfigValueKind::OneOf(keys) | ConfigValueKind::Sections(keys) => {
+            paths_among(keys)
+        }
         _ => 0,
     };
     keys.iter().map(count).sum()

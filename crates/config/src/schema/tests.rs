@@ -64,13 +64,15 @@ fn every_choice_has_a_variant_in_the_model() {
     fn check(keys: &[ConfigKey], wrap: &dyn Fn(String) -> String) {
         for key in keys {
             match &key.kind {
-                KeyKind::Choice(words) => {
+                ConfigValueKind::Choice(words) => {
                     for word in *words {
                         let document = wrap(format!("{}: {word}", key.name));
                         assert!(parse(&document).is_ok(), "{document}");
                     }
                 }
-                KeyKind::Section(keys) => check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name))),
+                ConfigValueKind::Section(keys) => {
+                    check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name)))
+                }
                 _ => {}
             }
         }
@@ -105,7 +107,7 @@ fn accepted(document: &str) -> bool {
 
 fn leaves(keys: &[ConfigKey], prefix: &str) -> Vec<String> {
     let leaf = |key: &ConfigKey| match &key.kind {
-        KeyKind::Section(keys) => leaves(keys, &format!("{prefix}{}.", key.name)),
+        ConfigValueKind::Section(keys) => leaves(keys, &format!("{prefix}{}.", key.name)),
         _ => vec![format!("{prefix}{}", key.name)],
     };
     keys.iter().flat_map(leaf).collect()
