@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate::{
-    Algorithm, Arg, Arguments, AskFrom, AuditSync, Builder, Caller, Classification, CliCommand, Isolation,
-    JwtIssuer, JwtKey, Outcome, OutputParser, RustTool, Toolgate, Value, WireTarget, allow_list, deny_list,
-    json, when,
+    Arg, Arguments, AskFrom, AuditSync, Builder, Caller, Classification, CliCommand, IssuerAlgorithm,
+    JwtIssuer, JwtKey, Outcome, OutputParser, RustTool, Toolgate, Value, WireTarget, WorkerIsolation,
+    allow_list, deny_list, json, when,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -41,10 +41,10 @@ fn with_settings(builder: Builder) -> Builder {
         .audit(|audit| audit.sync = AuditSync::Disk)
         .worker(|worker| {
             worker.count = Some(2);
-            worker.isolation = Isolation::PerCaller;
+            worker.isolation = WorkerIsolation::PerCaller;
         })
         .jwt(JwtIssuer {
-            algorithms: vec![Algorithm::Hs256],
+            algorithms: vec![IssuerAlgorithm::Hs256],
             ..JwtIssuer::new("https://login.example/", "my-tools", JwtKey::SecretEnv("LOGIN_SECRET".into()))
         })
 }

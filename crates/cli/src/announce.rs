@@ -4,7 +4,7 @@ use std::io::Write;
 
 use toolgate::{Origin, Surveyed, Toolgate};
 use toolgate_gate::Candidate;
-use toolgate_policy::{Change, Direction, EffectivePolicy, RiskLevel};
+use toolgate_policy::{ChangeDirection, EffectivePolicy, PolicyChange, RiskLevel};
 use toolgate_spec::model::{ApprovalMode, NetworkMode};
 
 use crate::{
@@ -32,7 +32,7 @@ pub fn announce(
     let since = since.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
     let mut consequences = Vec::new();
     if let Some(changes) = since {
-        for change in changes.iter().filter(|change| change.direction == Direction::Widened) {
+        for change in changes.iter().filter(|change| change.direction == ChangeDirection::Widened) {
             print_relaxed(&name, change, &format!("set by {}", change.origin), terminal)?;
             consequences.extend(change.consequence());
         }
@@ -55,7 +55,12 @@ pub fn announce(
     Ok(consequences)
 }
 
-fn print_relaxed(name: &str, change: &Change, by: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+fn print_relaxed(
+    name: &str,
+    change: &PolicyChange,
+    by: &str,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let (before, after, by) = (visible(&change.before), visible(&change.after), visible(by));
     writeln!(terminal, "relaxed    {name}: {} {before} -> {after}, {by}", change.setting)?;
     if let Some(consequence) = change.consequence() {

@@ -220,7 +220,7 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Far more than `limits.looks` can be: however many of them hang on a disk, journal, approvals and reports find theirs.
+/// Far more than `limits.disk_checks` can be: however many of them hang on a disk, journal, approvals and reports find theirs.
 const BLOCKING_THREADS: usize = 512;
 /// How long an interrupted command waits for records on their way to the disk.
 const LAST_RECORDS: Duration = Duration::from_secs(1);

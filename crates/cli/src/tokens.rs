@@ -3,21 +3,21 @@
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use toolgate_store::{NewToken, State, StateError, Token, TokenText};
+use toolgate_store::{NewToken, StateDb, StateError, StoredToken, TokenText};
 
 use crate::{Failure, gateway, terminal::visible};
 
 /// A token that is good for nothing any more.
 #[derive(Debug)]
 pub struct Revoked {
-    pub token: Token,
+    pub token: StoredToken,
     /// Why the journal does not say so.
     unrecorded: Option<Failure>,
 }
 
 impl Revoked {
     /// For whoever needs the record too.
-    pub fn recorded(self) -> Result<Token, Failure> {
+    pub fn recorded(self) -> Result<StoredToken, Failure> {
         match self.unrecorded {
             None => Ok(self.token),
             Some(problem) => Err(Failure::new(format!(
@@ -31,7 +31,7 @@ impl Revoked {
 /// Makes a token and has `note` write it down. Nobody is told the token before that, and what cannot be written down is
 /// good for nothing: what the journal says was made, was.
 pub fn create(
-    state: &State,
+    state: &StateDb,
     new: NewToken,
     note: impl FnOnce(&Value) -> Result<(), Failure>,
 ) -> Result<TokenText, Failure> {
@@ -50,7 +50,7 @@ pub fn create(
 /// Takes a token back, and then has `note` write it down: a journal that cannot be written keeps nobody's token good. `None`:
 /// there is none to take back, and nothing was written.
 pub fn revoke(
-    state: &State,
+    state: &StateDb,
     id_or_name: &str,
     note: impl FnOnce(&Value) -> Result<(), Failure>,
 ) -> Result<Option<Revoked>, Failure> {
@@ -67,7 +67,7 @@ fn told(error: &StateError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_store::{Limits, Role};
+    use toolgate_store::{ApprovalLimits, TokenRole};
 
     use super::*;
 
@@ -76,7 +76,7 @@ mod tests {
             name: name.to_owned(),
             subject: "local".to_owned(),
             permissions: Vec::new(),
-            role: Role::Caller,
+            role: TokenRole::Caller,
             expires: None,
         }
     }
@@ -85,9 +85,9 @@ mod tests {
         Err(Failure::new("no space left on device"))
     }
 
-    fn state(folder: &tempfile::TempDir) -> State {
-        let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-        State::open(&folder.path().join("state/state.db"), limits).unwrap()
+    fn state(folder: &tempfile::TempDir) -> StateDb {
+        let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+        StateDb::open(&folder.path().join("state/state.db"), limits).unwrap()
     }
 
     /// Whoever took it could fill the disk of the journal, too.

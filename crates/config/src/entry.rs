@@ -1,27 +1,27 @@
-//! Which value is in force, and who set it?
+//! One setting with its value and the source that set it.
 
 use std::fmt;
 
 use serde_json::Value;
 use toolgate_spec::Position;
 
-/// One key that has a value of its own; `config show --origin` prints them all.
+/// One key that holds a value; `config show --origin` prints all of them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// `server.listen`; in a list of sections with its place, `auth.jwt.0.issuer`.
+pub struct ConfigEntry {
+    /// `server.listen`; inside a list of sections with its index, `auth.jwt.0.issuer`.
     pub key: String,
     /// As written: `120s`, `1MiB`, a path before it is resolved.
     pub value: Value,
-    pub origin: Origin,
-    /// In the file, where the value was read there.
+    pub origin: ConfigOrigin,
+    /// The position in the file, if the file set this value.
     pub position: Option<Position>,
-    /// The query of a URL may be a key to it. Nothing else in the file can hold a secret: those are named, not written.
+    /// True for a URL with a query, which may hold an access key. Other secrets cannot be in the file: keys name their variables.
     pub is_secret: bool,
 }
 
-/// Who set a value; each wins over the ones before it.
+/// The source that set a value. Later variants override earlier ones.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Origin {
+pub enum ConfigOrigin {
     Default,
     File,
     /// The name of the variable.
@@ -30,7 +30,7 @@ pub enum Origin {
     CommandLine(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ConfigOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),

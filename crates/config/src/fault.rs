@@ -1,41 +1,41 @@
-//! Faults on their way to becoming errors: known by pointer, not yet by place.
+//! Faults found while parsing. They carry a JSON pointer; their line and column are looked up later.
 
 use toolgate_spec::{Code, Finding, Format, LineIndex, Pointer, Position, locate};
 
 use crate::shape::Complaint;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Fault {
+pub(crate) struct ConfigFault {
     pub at: Pointer,
-    pub target: Target,
+    pub target: FaultTarget,
     pub complaint: Complaint,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum FaultTarget {
     Key,
     Value,
 }
 
-impl Fault {
+impl ConfigFault {
     pub fn at_key(at: Pointer, complaint: Complaint) -> Self {
-        Self { at, target: Target::Key, complaint }
+        Self { at, target: FaultTarget::Key, complaint }
     }
 
     pub fn at_value(at: Pointer, complaint: Complaint) -> Self {
-        Self { at, target: Target::Value, complaint }
+        Self { at, target: FaultTarget::Value, complaint }
     }
 }
 
-/// All of them are counted, and as many kept as a person would read.
+/// Counts all faults and keeps the first `MAX_FAULTS`.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    kept: Vec<Fault>,
+    kept: Vec<ConfigFault>,
     count: usize,
 }
 
 impl Faults {
-    pub fn push(&mut self, fault: Fault) {
+    pub fn push(&mut self, fault: ConfigFault) {
         self.count += 1;
         if self.kept.len() < MAX_FAULTS {
             self.kept.push(fault);
@@ -46,20 +46,20 @@ impl Faults {
         self.count
     }
 
-    pub fn into_kept(self) -> Vec<Fault> {
+    pub fn into_kept(self) -> Vec<ConfigFault> {
         self.kept
     }
 }
 
-/// Where pointers stand in a text that can be read.
+/// Looks up the line and column of each pointer in a text that parses as YAML.
 pub(crate) fn positions<'p>(
     text: &str,
-    pointers: impl Iterator<Item = (&'p Pointer, Target)>,
+    pointers: impl Iterator<Item = (&'p Pointer, FaultTarget)>,
 ) -> Vec<Option<Position>> {
     let mut findings: Vec<Finding> = pointers
         .map(|(at, target)| {
             let finding = Finding::new(Code::SpecParse, at.clone(), "", "");
-            if target == Target::Key { finding.at_key() } else { finding }
+            if target == FaultTarget::Key { finding.at_key() } else { finding }
         })
         .collect();
     locate(text, Format::Yaml, &mut findings);

@@ -1,24 +1,24 @@
-//! What is a key? Its name, what may stand there, what holds where nothing stands there, and what it is for.
+//! The definition of one configuration key: name, type, default and description.
 //!
-//! Reading, defaults, the JSON Schema, the file that `toolgate init` writes and the table in `docs/config.md` are all derived
-//! from the one table in `keys.rs`, so that they cannot disagree.
+//! Parsing, defaults, the JSON Schema, the file that `toolgate init` writes and the table in `docs/config.md` are all derived
+//! from the table in `keys.rs`. They therefore cannot disagree.
 
 use serde_json::Value;
 
-use crate::shape::Shape;
+use crate::shape::TextShape;
 
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct ConfigKey {
     pub name: &'static str,
-    pub kind: Kind,
-    pub fallback: Fallback,
+    pub kind: ConfigValueKind,
+    pub fallback: KeyDefault,
     pub doc: &'static str,
 }
 
-/// What may stand at a key. `null` may where it is the fallback, and for a section, which is then left as it is.
+/// The type of a key's value. `null` is accepted if it is the default, and for a plain section, which then keeps its defaults.
 #[derive(Debug)]
-pub(crate) enum Kind {
-    /// The number of the format.
+pub(crate) enum ConfigValueKind {
+    /// The version of the file format.
     Version,
     Flag,
     Number {
@@ -35,62 +35,67 @@ pub(crate) enum Kind {
     },
     Choice(&'static [&'static str]),
     Choices(&'static [&'static str]),
-    Text(Shape),
-    Texts(Shape),
-    Section(&'static [Key]),
-    /// Exactly one of these keys.
-    OneOf(&'static [Key]),
-    Sections(&'static [Key]),
+    Text(TextShape),
+    Texts(TextShape),
+    Section(&'static [ConfigKey]),
+    /// A section that holds exactly one of these keys.
+    OneOf(&'static [ConfigKey]),
+    Sections(&'static [ConfigKey]),
 }
 
-/// What holds where the file says nothing.
+/// The value of a key that the file does not set.
 #[derive(Debug)]
-pub(crate) enum Fallback {
+pub(crate) enum KeyDefault {
     Required,
     Null,
     Flag(bool),
     Number(u64),
     Text(&'static str),
     Texts(&'static [&'static str]),
-    /// The fallbacks of the keys inside.
+    /// A section; each key inside has a default.
     Inside,
 }
 
 /// Milliseconds.
 pub(crate) type Ms = u64;
 
-impl Key {
-    pub const fn new(name: &'static str, kind: Kind, fallback: Fallback, doc: &'static str) -> Self {
+impl ConfigKey {
+    pub const fn new(
+        name: &'static str,
+        kind: ConfigValueKind,
+        fallback: KeyDefault,
+        doc: &'static str,
+    ) -> Self {
         Self { name, kind, fallback, doc }
     }
 
     pub const fn section(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
-        Self::new(name, Kind::Section(keys), Fallback::Inside, doc)
+        Self::new(name, ConfigValueKind::Section(keys), KeyDefault::Inside, doc)
     }
 
-    /// The value of the fallback; nothing for what is required, or has its fallbacks inside.
+    /// The default as a value; `None` if the key is required or is a section.
     pub fn fallback_value(&self) -> Option<Value> {
         match self.fallback {
-            Fallback::Required | Fallback::Inside => None,
-            Fallback::Null => Some(Value::Null),
-            Fallback::Flag(flag) => Some(flag.into()),
-            Fallback::Number(number) => Some(number.into()),
-            Fallback::Text(text) => Some(text.into()),
-            Fallback::Texts(texts) => Some(texts.to_vec().into()),
+            KeyDefault::Required | KeyDefault::Inside => None,
+            KeyDefault::Null => Some(Value::Null),
+            KeyDefault::Flag(flag) => Some(flag.into()),
+            KeyDefault::Number(number) => Some(number.into()),
+            KeyDefault::Text(text) => Some(text.into()),
+            KeyDefault::Texts(texts) => Some(texts.to_vec().into()),
         }
     }
 
     pub const fn is_nullable(&self) -> bool {
-        matches!(self.fallback, Fallback::Null) || self.is_plain_section()
+        matches!(self.fallback, KeyDefault::Null) || self.is_plain_section()
     }
 
-    /// A section that is always there, and need not be written.
+    /// A section that always exists and may be omitted from the file.
     pub const fn is_plain_section(&self) -> bool {
-        matches!((&self.kind, &self.fallback), (Kind::Section(_), Fallback::Inside))
+        matches!((&self.kind, &self.fallback), (ConfigValueKind::Section(_), KeyDefault::Inside))
     }
 
     pub const fn is_required(&self) -> bool {
-        matches!(self.fallback, Fallback::Required)
+        matches!(self.fallback, KeyDefault::Required)
     }
 }
 

@@ -1,299 +1,364 @@
-//! Every key of `toolgate.yaml`.
+//! The table of all keys of `toolgate.yaml`.
 
-use Fallback::{Flag, Null, Number, Required, Text, Texts};
+use KeyDefault::{Flag, Null, Number, Required, Text, Texts};
 
 use crate::{
-    key::{DAY, Fallback, HOUR, KIB, Key, Kind, MIB, MINUTE, Ms, SECOND},
-    shape::Shape,
+    key::{ConfigKey, ConfigValueKind, DAY, HOUR, KIB, KeyDefault, MIB, MINUTE, Ms, SECOND},
+    shape::TextShape,
 };
 
-pub(crate) const ROOT: &[Key] = &[
-    Key::new("version", Kind::Version, Required, "The format of this file; there is only 1."),
-    path("workspace", Text("."), "What `$WORKSPACE` stands for."),
-    path("state", Text(".toolgate"), "Journal, keys and database."),
-    Key::new("tools", Kind::Texts(Shape::Path), Texts(&["tools"]), "Files and folders with tool documents."),
-    Key::section("catalog", CATALOG, "The tools that Toolgate ships."),
-    Key::section("exposure", EXPOSURE, "Which tools callers can see."),
-    Key::section("policy", POLICY, "What tools may do; see docs/policy.md."),
-    Key::section("server", SERVER, "The door for MCP clients over HTTP."),
-    Key::section("auth", AUTH, "Who is calling."),
-    Key::section("approvals", APPROVALS, "When a person is asked, and for how long."),
-    Key::section("audit", AUDIT, "The journal."),
-    Key::section("commands", COMMANDS, "The programs that command tools run."),
-    Key::section("secrets", SECRETS, "What is taken for a secret; see docs/secrets.md."),
-    Key::section("worker", WORKER, "The jailed processes that run tools."),
-    Key::section("limits", LIMITS, "What callers can use up."),
-    Key::section("metrics", METRICS, "What is measured, and where it goes."),
-    Key::section("admin", ADMIN, "The door for operators."),
-    Key::section("log", LOG, "What Toolgate says about itself."),
+pub(crate) const ROOT: &[ConfigKey] = &[
+    ConfigKey::new(
+        "version",
+        ConfigValueKind::Version,
+        Required,
+        "The version of this file format; always 1.",
+    ),
+    path("workspace", Text("."), "The directory that `$WORKSPACE` refers to in tool documents."),
+    path("state", Text(".toolgate"), "The directory for journal, keys and database."),
+    ConfigKey::new(
+        "tools",
+        ConfigValueKind::Texts(TextShape::Path),
+        Texts(&["tools"]),
+        "Files and directories with tool documents.",
+    ),
+    ConfigKey::section("catalog", CATALOG, "The tools that Toolgate ships."),
+    ConfigKey::section("exposure", EXPOSURE, "Which tools callers can see."),
+    ConfigKey::section("policy", POLICY, "What tools may do; see docs/policy.md."),
+    ConfigKey::section("server", SERVER, "The HTTP listener for MCP clients."),
+    ConfigKey::section("auth", AUTH, "How callers authenticate."),
+    ConfigKey::section("approvals", APPROVALS, "When a person must approve a call, and for how long."),
+    ConfigKey::section("audit", AUDIT, "The journal."),
+    ConfigKey::section("commands", COMMANDS, "The programs that command tools run."),
+    ConfigKey::section("secrets", SECRETS, "Which text is detected as a secret; see docs/secrets.md."),
+    ConfigKey::section("worker", WORKER, "The sandboxed processes that run JavaScript tools."),
+    ConfigKey::section("limits", LIMITS, "Limits for calls, in total and per caller."),
+    ConfigKey::section("metrics", METRICS, "Metrics and traces, and where they are sent."),
+    ConfigKey::section("admin", ADMIN, "The admin API for operators."),
+    ConfigKey::section("log", LOG, "The log of the gateway itself."),
 ];
 
-const CATALOG: &[Key] = &[
-    choice("preset", PRESETS, "none", "A ready selection of shipped tools."),
-    Key::section("include", SELECTION, "Shipped tools beside the preset; any of these is enough."),
-    Key::section("exclude", SELECTION, "Shipped tools that are left out; wins over preset and include."),
+const CATALOG: &[ConfigKey] = &[
+    choice("preset", PRESETS, "none", "A predefined selection of shipped tools."),
+    ConfigKey::section("include", SELECTION, "Shipped tools to add to the preset; one match is enough."),
+    ConfigKey::section("exclude", SELECTION, "Shipped tools to leave out; overrides preset and include."),
 ];
 
-const SELECTION: &[Key] = &[
-    texts("names", Shape::Name, "Names of tools."),
-    texts("tags", Shape::Name, "Tags of tools."),
-    texts("categories", Shape::Name, "Categories of tools."),
+const SELECTION: &[ConfigKey] = &[
+    texts("names", TextShape::Name, "Names of tools."),
+    texts("tags", TextShape::Name, "Tags of tools."),
+    texts("categories", TextShape::Name, "Categories of tools."),
 ];
 
-const EXPOSURE: &[Key] = &[
+const EXPOSURE: &[ConfigKey] = &[
     flag("auto_add", Flag(true), "Expose every published tool; otherwise only those in `exposed`."),
-    texts("exposed", Shape::Name, "Tools to expose: names, or ids that are UUIDs."),
-    texts("excluded", Shape::Name, "Names or ids of tools that are never exposed; always wins."),
+    texts("exposed", TextShape::Name, "Tools to expose: names, or ids that are UUIDs."),
+    texts(
+        "excluded",
+        TextShape::Name,
+        "Names or ids of tools that are never exposed; overrides the other keys.",
+    ),
 ];
 
-const POLICY: &[Key] = &[
-    path("baseline", Null, "The baseline's file; the shipped one where null."),
-    path("profiles", Null, "The folder with named profiles; the shipped ones where null."),
-    path("overrides", Null, "The file with the operator's own words on single tools."),
-    texts("cedar", Shape::Path, "Files with Cedar policies."),
+const POLICY: &[ConfigKey] = &[
+    path("baseline", Null, "The file with the baseline profile; null uses the shipped one."),
+    path("profiles", Null, "The directory with named profiles; null uses the shipped ones."),
+    path("overrides", Null, "The file with the operator's overrides for single tools."),
+    texts("cedar", TextShape::Path, "Files with Cedar policies."),
 ];
 
-const SERVER: &[Key] = &[
-    text("listen", Shape::Address, Text("127.0.0.1:8282"), "Address and port; port 0 takes a free one."),
+const SERVER: &[ConfigKey] = &[
+    text(
+        "listen",
+        TextShape::Address,
+        Text("127.0.0.1:8282"),
+        "Address and port to listen on; port 0 picks a free one.",
+    ),
     text(
         "public_url",
-        Shape::PublicUrl,
+        TextShape::PublicUrl,
         Null,
-        "What clients call, if not the address above: behind a proxy.",
+        "The URL that clients use, if it differs from `listen`; for instance behind a proxy.",
     ),
     texts(
         "allowed_hosts",
-        Shape::Host,
-        "Names in `Host` that are answered, beside those of listen and public_url.",
+        TextShape::Host,
+        "Values of the `Host` header to accept, in addition to those of listen and public_url.",
     ),
-    texts("allowed_origins", Shape::Origin, "Web pages that may call, as in `Origin`."),
-    size("max_request", KIB, 64 * MIB, "1MiB", "The largest body of a request."),
-    number("max_connections", 1, 100_000, 512, "Open at once; further ones wait."),
+    texts(
+        "allowed_origins",
+        TextShape::Origin,
+        "Web origins that may send requests, as in the `Origin` header.",
+    ),
+    size("max_request", KIB, 64 * MIB, "1MiB", "The largest request body."),
+    number("max_connections", 1, 100_000, 512, "Open connections in total; further ones wait."),
     number(
         "max_connections_per_address",
         0,
         100_000,
         0,
-        "Open at once from one address; further ones are closed. 0: a quarter of max_connections, at least 64.",
+        "Open connections per client address; further ones are closed. 0: a quarter of max_connections, at least 64.",
     ),
-    duration("header_timeout", SECOND, HOUR, "10s", "Time for the head of a request to arrive."),
-    duration("request_timeout", SECOND, HOUR, "300s", "Time for the body of a request to arrive."),
-    duration("idle_timeout", SECOND, HOUR, "60s", "Time that a connection may be silent between requests."),
-    duration("shutdown_grace", 0, HOUR, "10s", "Time for running calls to end when Toolgate is stopped."),
+    duration("header_timeout", SECOND, HOUR, "10s", "Time limit for receiving the header of a request."),
+    duration("request_timeout", SECOND, HOUR, "300s", "Time limit for receiving the body of a request."),
+    duration("idle_timeout", SECOND, HOUR, "60s", "How long an idle connection stays open."),
+    duration("shutdown_grace", 0, HOUR, "10s", "How long shutdown waits for running calls to finish."),
     number("page_size", 1, 1_000, 100, "Tools in one page of `tools/list`."),
 ];
 
-const AUTH: &[Key] = &[
-    flag("tokens", Flag(true), "Accept API tokens made by `toolgate token`."),
-    Key::new(
+const AUTH: &[ConfigKey] = &[
+    flag("tokens", Flag(true), "Accept API tokens created by `toolgate token`."),
+    ConfigKey::new(
         "anonymous",
-        Kind::Section(ANONYMOUS),
+        ConfigValueKind::Section(ANONYMOUS),
         Null,
-        "Danger: lets in anybody who reaches the port, without a token. Only on a loopback address.",
+        "Danger: accepts callers without a token. Allowed only on a loopback address.",
     ),
-    Key::new("jwt", Kind::Sections(JWT), Texts(&[]), "Issuers whose signed tokens are accepted."),
-    Key::section("local", LOCAL, "The caller on stdio, of `toolgate call`, and with --autonomous."),
+    ConfigKey::new("jwt", ConfigValueKind::Sections(JWT), Texts(&[]), "Issuers whose JWTs are accepted."),
+    ConfigKey::section("local", LOCAL, "The caller on stdio, for `toolgate call`, and with --autonomous."),
 ];
 
-const ANONYMOUS: &[Key] =
-    &[texts("permissions", Shape::Permission, "What such a caller holds; each by name.")];
+const ANONYMOUS: &[ConfigKey] =
+    &[texts("permissions", TextShape::Permission, "Permissions of anonymous callers, each by name.")];
 
-const JWT: &[Key] = &[
-    text("issuer", Shape::Words, Required, "Exactly the `iss` of its tokens."),
-    text("audience", Shape::Words, Required, "What `aud` has to contain."),
-    Key::new("algorithms", Kind::Choices(ALGORITHMS), Texts(&["RS256"]), "Signatures that are accepted."),
-    Key::new("key", Kind::OneOf(JWT_KEY), Required, "Where the key is; exactly one of the following."),
-    duration("clock_skew", 0, 10 * MINUTE, "60s", "How far the issuer's clock may differ."),
-    text("subject_claim", Shape::Name, Text("sub"), "The claim that names the caller."),
+const JWT: &[ConfigKey] = &[
+    text("issuer", TextShape::Words, Required, "The exact `iss` claim of its tokens."),
+    text("audience", TextShape::Words, Required, "The value that the `aud` claim must contain."),
+    ConfigKey::new(
+        "algorithms",
+        ConfigValueKind::Choices(ALGORITHMS),
+        Texts(&["RS256"]),
+        "Accepted signature algorithms.",
+    ),
+    ConfigKey::new(
+        "key",
+        ConfigValueKind::OneOf(JWT_KEY),
+        Required,
+        "The verification key; set exactly one of the following.",
+    ),
+    duration("clock_skew", 0, 10 * MINUTE, "60s", "Tolerated difference to the issuer's clock."),
+    text("subject_claim", TextShape::Name, Text("sub"), "The claim that names the caller."),
     text(
         "permissions_claim",
-        Shape::Name,
+        TextShape::Name,
         Text("permissions"),
-        "The claim with the permissions, a list or words in a text; `scope` counts too.",
+        "The claim with the permissions: a list, or a text of words; `scope` counts too.",
     ),
     text(
         "admin_permission",
-        Shape::Permission,
+        TextShape::Permission,
         Null,
-        "The permission that makes its holder an admin; where null, nobody of this issuer is one.",
+        "The permission that makes its holder an admin; null: this issuer has no admins.",
     ),
-    texts("required_scopes", Shape::Scope, "Scopes that every token must carry, or it is refused."),
-    duration("jwks_refresh", MINUTE, DAY, "10m", "How often the keys at `jwks_url` are read again."),
+    texts("required_scopes", TextShape::Scope, "Scopes that every token must have; others are rejected."),
+    duration("jwks_refresh", MINUTE, DAY, "10m", "How often the key set at `jwks_url` is fetched again."),
 ];
 
-const JWT_KEY: &[Key] = &[
+const JWT_KEY: &[ConfigKey] = &[
     text(
         "secret_env",
-        Shape::EnvName,
+        TextShape::EnvName,
         Null,
-        "The environment variable with the shared secret (HS algorithms).",
+        "The environment variable that holds the shared secret (HS algorithms).",
     ),
-    text("pem_file", Shape::Path, Null, "A public key."),
-    text("jwks_file", Shape::Path, Null, "A key set."),
-    text("jwks_url", Shape::KeySetUrl, Null, "A key set that the issuer publishes; https, or loopback."),
+    text("pem_file", TextShape::Path, Null, "A public key as a PEM file."),
+    text("jwks_file", TextShape::Path, Null, "A key set (JWKS) as a file."),
+    text(
+        "jwks_url",
+        TextShape::KeySetUrl,
+        Null,
+        "The URL of the issuer's key set (JWKS); https, or loopback.",
+    ),
 ];
 
-const LOCAL: &[Key] = &[
-    text("subject", Shape::Words, Text("local"), "Its name in journal and policies."),
-    texts("permissions", Shape::Permission, "What it holds; each by name."),
+const LOCAL: &[ConfigKey] = &[
+    text("subject", TextShape::Words, Text("local"), "Its name in the journal and in policies."),
+    texts("permissions", TextShape::Permission, "Its permissions, each by name."),
 ];
 
-const APPROVALS: &[Key] = &[
+const APPROVALS: &[ConfigKey] = &[
     choice(
         "ask_from",
         &["always", "L1", "L2", "L3", "L4", "L5", "never"],
         "L4",
-        "The risk level from which tools that say nothing ask a person.",
+        "Tools that do not configure approval require it from this risk level on.",
     ),
     flag(
         "client_may_answer",
         Flag(true),
-        "May the caller's own client ask its user, and is its word taken? Otherwise only the queue answers.",
+        "Lets a client ask its user and accepts that answer. If false, only the approval queue answers.",
     ),
     flag("self_approval", Flag(false), "Lets a caller with the role admin approve its own calls."),
     duration("timeout", SECOND, HOUR, "120s", "How long a call waits for an answer."),
-    duration("expires", SECOND, 7 * DAY, "15m", "How long an approval can be used, from the question on."),
-    duration("trust", MINUTE, 30 * DAY, "8h", "How long trustAfterApproval lasts."),
-    number("max_pending", 1, 100_000, 1_000, "Open questions in all; and calls that wait for an answer."),
+    duration(
+        "expires",
+        SECOND,
+        7 * DAY,
+        "15m",
+        "How long an approval stays valid, counted from the request.",
+    ),
+    duration("trust", MINUTE, 30 * DAY, "8h", "How long `trustAfterApproval` lasts."),
+    number("max_pending", 1, 100_000, 1_000, "Open approval requests in total, and calls waiting for one."),
     number(
         "max_pending_per_caller",
         1,
         100_000,
         20,
-        "Open questions of one caller; and calls of it that wait for an answer.",
+        "Open approval requests per caller, and calls of that caller waiting for one.",
     ),
 ];
 
-const AUDIT: &[Key] = &[
+const AUDIT: &[ConfigKey] = &[
     choice(
         "on_failure",
         &["refuse", "continue"],
         "refuse",
-        "What happens to calls while the journal cannot be written.",
+        "Refuse or continue calls while the journal cannot be written.",
     ),
     choice(
         "sync",
         &["write", "disk"],
         "write",
-        "An entry counts once the system has it, or once the disk has it.",
+        "When an entry counts as written: once the kernel has it, or once it is on disk.",
     ),
-    number("checkpoint_every", 1, 1_000_000, 1_000, "Entries between two signed checkpoints."),
-    flag("debug", Flag(false), "Danger: arguments and outputs in clear, masked; otherwise digests."),
-    Key::new("webhook", Kind::Section(WEBHOOK), Null, "Where alerts are posted, beside the journal."),
-];
-
-const WEBHOOK: &[Key] = &[
-    text("url", Shape::KeySetUrl, Required, "Gets a POST with JSON for each alert."),
-    text("token_env", Shape::EnvName, Null, "The environment variable with a token to send along."),
-];
-
-const COMMANDS: &[Key] = &[
-    Key::new(
-        "allowed",
-        Kind::Texts(Shape::Words),
+    number("checkpoint_every", 1, 1_000_000, 1_000, "Journal entries between two signed checkpoints."),
+    flag("debug", Flag(false), "Danger: logs redacted arguments and outputs as text instead of digests."),
+    ConfigKey::new(
+        "webhook",
+        ConfigValueKind::Section(WEBHOOK),
         Null,
-        "Names or absolute paths of programs that command tools may use; those they name where null.",
+        "Posts alerts to a URL, in addition to the journal.",
+    ),
+];
+
+const WEBHOOK: &[ConfigKey] = &[
+    text("url", TextShape::KeySetUrl, Required, "Receives a POST with JSON for each alert."),
+    text("token_env", TextShape::EnvName, Null, "The environment variable that holds the token to send."),
+];
+
+const COMMANDS: &[ConfigKey] = &[
+    ConfigKey::new(
+        "allowed",
+        ConfigValueKind::Texts(TextShape::Words),
+        Null,
+        "Programs that command tools may run, by name or absolute path; null: those that the tools name.",
     ),
     text(
         "image",
-        Shape::Words,
+        TextShape::Words,
         Null,
-        "The image for tools with `sandbox: container`, which must be there already; without one they do not run.",
+        "The image for tools with `sandbox: container`; it must exist locally. Without it these tools do not run.",
     ),
     flag(
         "danger_unbounded_containers",
         Flag(false),
-        "Danger: containers run also where nothing bounds their memory, processor time or processes.",
+        "Danger: runs containers even if their memory, CPU or process count cannot be limited.",
     ),
     number(
         "prepared_jails",
         0,
         64,
         4,
-        "Jails kept ready for commands like those that ran lately; 0 makes each jail when its call comes.",
+        "Jails kept ready for repeated commands; 0 creates each jail when its call arrives.",
     ),
 ];
 
-const SECRETS: &[Key] = &[
-    texts("rules", Shape::Path, "Files with further rules that say what a secret looks like."),
-    texts("disabled", Shape::Name, "Ids of rules that do not count."),
+const SECRETS: &[ConfigKey] = &[
+    texts("rules", TextShape::Path, "Files with additional secret detection rules."),
+    texts("disabled", TextShape::Name, "Ids of detection rules to turn off."),
 ];
 
-const WORKER: &[Key] = &[
-    Key::new(
+const WORKER: &[ConfigKey] = &[
+    ConfigKey::new(
         "count",
-        Kind::Number { least: 1, most: 1_024 },
+        ConfigValueKind::Number { least: 1, most: 1_024 },
         Null,
-        "Calls that hold a worker at once; where null 4 per processor, 8 to 64.",
+        "Calls that hold a worker at the same time; null: 4 per CPU, from 8 to 64.",
     ),
     choice(
         "isolation",
         &["shared", "per-caller", "per-tool", "per-call"],
         "per-caller",
-        "Whose calls may follow one another in one process.",
+        "Which calls may share a worker process.",
     ),
-    number("recycle_after", 1, 1_000_000, 1_000, "Calls after which a worker is replaced."),
-    number("queue", 0, 100_000, 1_024, "Calls that wait for a worker; further ones are refused."),
+    number("recycle_after", 1, 1_000_000, 1_000, "Calls after which a worker process is replaced."),
+    number("queue", 0, 100_000, 1_024, "Calls that may wait for a worker; further ones are refused."),
     choice(
         "required",
         &["minimum", "hardened"],
         "minimum",
-        "The jail that has to be in force, or nothing runs.",
+        "The isolation that the kernel must support; without it no tool runs.",
     ),
 ];
 
-const LIMITS: &[Key] = &[
-    number("calls", 1, 100_000, 256, "Calls running at once, in all."),
-    number("calls_per_caller", 1, 100_000, 32, "Calls running at once, of one caller; further ones wait."),
+const LIMITS: &[ConfigKey] = &[
+    number("calls", 1, 100_000, 256, "Calls that run at the same time, in total."),
+    number(
+        "calls_per_caller",
+        1,
+        100_000,
+        32,
+        "Calls that run at the same time, per caller; further ones wait.",
+    ),
     number(
         "waiting",
         0,
         1_000_000,
         1_024,
-        "Calls that wait for their turn; further ones are refused. One caller gets half of the free places.",
+        "Calls that may wait for a run slot; further ones are refused. One caller gets half of the free places.",
     ),
-    duration("wait_timeout", SECOND, HOUR, "60s", "How long a call waits for its turn and for a worker."),
-    size("arguments", KIB, 64 * MIB, "256KiB", "The arguments of one call."),
-    number("depth", 1, 100, 32, "How deep arguments may be nested."),
-    number("looks", 1, 256, 16, "Threads that wait for a disk at once on behalf of calls, in all."),
-    number("looks_per_caller", 1, 256, 4, "The same, of one caller."),
+    duration("wait_timeout", SECOND, HOUR, "60s", "How long a call waits for a run slot and for a worker."),
+    size("arguments", KIB, 64 * MIB, "256KiB", "The largest size of the arguments of one call."),
+    number("depth", 1, 100, 32, "The deepest nesting of arguments."),
+    number("disk_checks", 1, 256, 16, "Threads that check the disk for calls at the same time, in total."),
+    number("disk_checks_per_caller", 1, 256, 4, "Threads that check the disk for calls, per caller."),
     duration(
-        "look_timeout",
+        "disk_check_timeout",
         SECOND,
         10 * MINUTE,
         "30s",
-        "How long a call waits for such a thread, and for what its arguments name to be looked at.",
+        "How long a call waits for such a thread and for the check of the paths in its arguments.",
     ),
 ];
 
-const METRICS: &[Key] = &[
-    flag("prometheus", Flag(true), "Answer GET /admin/metrics at the admin door."),
-    Key::new("otlp", Kind::Section(OTLP), Null, "Send traces and metrics to an OpenTelemetry collector."),
+const METRICS: &[ConfigKey] = &[
+    flag("prometheus", Flag(true), "Serve GET /admin/metrics on the admin API."),
+    ConfigKey::new(
+        "otlp",
+        ConfigValueKind::Section(OTLP),
+        Null,
+        "Send traces and metrics to an OpenTelemetry collector.",
+    ),
 ];
 
-const OTLP: &[Key] = &[
-    text("endpoint", Shape::Endpoint, Required, "The collector, such as `http://127.0.0.1:4318`."),
+const OTLP: &[ConfigKey] = &[
+    text(
+        "endpoint",
+        TextShape::Endpoint,
+        Required,
+        "The URL of the collector, such as `http://127.0.0.1:4318`.",
+    ),
     text(
         "headers_env",
-        Shape::EnvName,
+        TextShape::EnvName,
         Null,
-        "The environment variable with headers, as `name=value,name=value`.",
+        "The environment variable that holds headers, as `name=value,name=value`.",
     ),
-    duration("interval", SECOND, HOUR, "15s", "Time between two sendings of metrics."),
+    duration("interval", SECOND, HOUR, "15s", "Time between two exports of metrics."),
     flag("traces", Flag(true), "Send traces."),
     flag("metrics", Flag(true), "Send metrics."),
 ];
 
-const ADMIN: &[Key] = &[text(
+const ADMIN: &[ConfigKey] = &[text(
     "listen",
-    Shape::Address,
+    TextShape::Address,
     Null,
-    "An address of its own; where null, /admin of the server's listener.",
+    "A separate address for the admin API; null serves /admin on `server.listen`.",
 )];
 
-const LOG: &[Key] = &[
-    choice("level", &["error", "warn", "info", "debug"], "info", "The least important lines that are shown."),
-    choice("format", &["text", "json"], "text", "For people, or for programs."),
+const LOG: &[ConfigKey] = &[
+    choice("level", &["error", "warn", "info", "debug"], "info", "The least severe level that is logged."),
+    choice("format", &["text", "json"], "text", "The format of log lines."),
 ];
 
 const PRESETS: &[&str] = &["none", "starter", "files", "dev", "agent", "platform", "everything"];
@@ -303,21 +368,21 @@ const ALGORITHMS: &[&str] = &[
     "EdDSA",
 ];
 
-const fn flag(name: &'static str, fallback: Fallback, doc: &'static str) -> Key {
-    Key::new(name, Kind::Flag, fallback, doc)
+const fn flag(name: &'static str, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Flag, fallback, doc)
 }
 
-const fn text(name: &'static str, shape: Shape, fallback: Fallback, doc: &'static str) -> Key {
-    Key::new(name, Kind::Text(shape), fallback, doc)
+const fn text(name: &'static str, shape: TextShape, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Text(shape), fallback, doc)
 }
 
-const fn path(name: &'static str, fallback: Fallback, doc: &'static str) -> Key {
-    text(name, Shape::Path, fallback, doc)
+const fn path(name: &'static str, fallback: KeyDefault, doc: &'static str) -> ConfigKey {
+    text(name, TextShape::Path, fallback, doc)
 }
 
-/// A list that is empty where nothing is said.
-const fn texts(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key::new(name, Kind::Texts(shape), Texts(&[]), doc)
+/// A list that is empty by default.
+const fn texts(name: &'static str, shape: TextShape, doc: &'static str) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Texts(shape), Texts(&[]), doc)
 }
 
 const fn choice(
@@ -325,18 +390,30 @@ const fn choice(
     words: &'static [&'static str],
     fallback: &'static str,
     doc: &'static str,
-) -> Key {
-    Key::new(name, Kind::Choice(words), Text(fallback), doc)
+) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Choice(words), Text(fallback), doc)
 }
 
-const fn number(name: &'static str, least: u64, most: u64, fallback: u64, doc: &'static str) -> Key {
-    Key::new(name, Kind::Number { least, most }, Number(fallback), doc)
+const fn number(name: &'static str, least: u64, most: u64, fallback: u64, doc: &'static str) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Number { least, most }, Number(fallback), doc)
 }
 
-const fn duration(name: &'static str, least: Ms, most: Ms, fallback: &'static str, doc: &'static str) -> Key {
-    Key::new(name, Kind::Duration { least, most }, Text(fallback), doc)
+const fn duration(
+    name: &'static str,
+    least: Ms,
+    most: Ms,
+    fallback: &'static str,
+    doc: &'static str,
+) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Duration { least, most }, Text(fallback), doc)
 }
 
-const fn size(name: &'static str, least: u64, most: u64, fallback: &'static str, doc: &'static str) -> Key {
-    Key::new(name, Kind::Size { least, most }, Text(fallback), doc)
+const fn size(
+    name: &'static str,
+    least: u64,
+    most: u64,
+    fallback: &'static str,
+    doc: &'static str,
+) -> ConfigKey {
+    ConfigKey::new(name, ConfigValueKind::Size { least, most }, Text(fallback), doc)
 }

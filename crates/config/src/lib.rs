@@ -1,6 +1,6 @@
-//! What does `toolgate.yaml` say, and where does each value come from?
+//! Reads `toolgate.yaml` and records where each value was set.
 //!
-//! One table, `keys.rs`, names every key; reading, defaults, schema, `toolgate init` and the reference are derived from it.
+//! The table in `keys.rs` defines every key. Parsing, defaults, JSON Schema, `toolgate init` and the reference are derived from it.
 #![forbid(unsafe_code)]
 
 mod entry;
@@ -25,7 +25,7 @@ mod variables;
 mod web;
 mod words;
 
-pub use entry::{Entry, Origin};
+pub use entry::{ConfigEntry, ConfigOrigin};
 pub use error::ConfigError;
 pub use model::Config;
 pub use overlay::{Overrides, config_path};

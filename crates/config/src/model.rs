@@ -1,13 +1,13 @@
-//! The configuration once it has been read: every choice an enum, every path resolved, every number within its bounds.
+//! The parsed configuration: choices are enums, paths are resolved, numbers are within their bounds.
 //!
-//! What each key means is said in the table of `keys.rs` and, for people, in `docs/config.md`.
+//! The table in `keys.rs` and `docs/config.md` describe each key.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
 use crate::{
-    entry::Entry,
+    entry::ConfigEntry,
     quantity::{duration_of, size_of},
     variables::OwnNames,
     web::{WebAddress, is_loopback},
@@ -15,11 +15,11 @@ use crate::{
 
 mod auth;
 
-pub use auth::{Algorithm, Anonymous, Auth, JwtIssuer, JwtKey, LocalCaller};
+pub use auth::{AnonymousAccess, Auth, IssuerAlgorithm, JwtIssuer, JwtKey, LocalCaller};
 
-/// What `toolgate.yaml`, the environment and the command line say together.
+/// The settings from `toolgate.yaml`, the environment and the command line together.
 ///
-/// INVARIANT: fields and keys are the same; reading completes the tree by the table, and an unknown or a missing field is an error.
+/// INVARIANT: fields and keys are the same. The reader fills in every key of the table; an unknown or missing field is an error.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -30,41 +30,41 @@ pub struct Config {
     pub catalog: Catalog,
     pub exposure: Exposure,
     pub policy: PolicyFiles,
-    pub server: Server,
+    pub server: ServerSettings,
     pub auth: Auth,
     pub approvals: Approvals,
     pub audit: Audit,
-    pub commands: Commands,
-    pub secrets: Secrets,
-    pub worker: Worker,
-    pub limits: Limits,
-    pub metrics: Metrics,
-    pub admin: Admin,
-    pub log: Log,
-    /// The file that was loaded; absent where a text was parsed.
+    pub commands: CommandSettings,
+    pub secrets: SecretSettings,
+    pub worker: WorkerSettings,
+    pub limits: LimitSettings,
+    pub metrics: MetricsSettings,
+    pub admin: AdminSettings,
+    pub log: LogSettings,
+    /// The file that was loaded; `None` if a text was parsed.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// Kept from tools besides what this configuration names: the files of a gateway of the same workspace.
+    /// Further paths that tools must not touch: the files of another gateway that serves the same workspace.
     #[serde(skip)]
     pub also_guarded: Vec<PathBuf>,
-    /// Variables kept from tools besides those that this configuration names: of a gateway of the same workspace.
+    /// Further variables that tools must not read: those of another gateway that serves the same workspace.
     #[serde(skip)]
     pub also_own: OwnNames,
     #[serde(skip)]
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<ConfigEntry>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Catalog {
-    pub preset: Preset,
-    pub include: Selection,
-    pub exclude: Selection,
+    pub preset: CatalogPreset,
+    pub include: CatalogSelection,
+    pub exclude: CatalogSelection,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 #[serde(rename_all = "snake_case")]
-pub enum Preset {
+pub enum CatalogPreset {
     None,
     Starter,
     Files,
@@ -74,8 +74,8 @@ pub enum Preset {
     Everything,
 }
 
-impl Preset {
-    /// As the file writes it.
+impl CatalogPreset {
+    /// The name in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -89,10 +89,10 @@ impl Preset {
     }
 }
 
-/// Any of these is enough to be selected.
+/// Selects a tool if any of these matches.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Selection {
+pub struct CatalogSelection {
     pub names: Vec<String>,
     pub tags: Vec<String>,
     pub categories: Vec<String>,
@@ -117,10 +117,10 @@ pub struct PolicyFiles {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Server {
+pub struct ServerSettings {
     #[serde(deserialize_with = "address::required")]
     pub listen: SocketAddr,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     #[serde(deserialize_with = "address::base_url")]
     pub public_url: Option<String>,
     pub allowed_hosts: Vec<String>,
@@ -128,7 +128,7 @@ pub struct Server {
     #[serde(deserialize_with = "size_of")]
     pub max_request: u64,
     pub max_connections: u32,
-    /// 0 where nobody has said; see `connections_per_address`.
+    /// 0 if not set; see `connections_per_address`.
     pub max_connections_per_address: u32,
     #[serde(deserialize_with = "duration_of")]
     pub header_timeout: Duration,
@@ -141,19 +141,19 @@ pub struct Server {
     pub page_size: u32,
 }
 
-impl Server {
-    /// Where others than those on this machine can reach it, if they can: the address, or what `public_url` says.
+impl ServerSettings {
+    /// Returns the address, or the host of `public_url`, under which other machines can reach the server, if any.
     pub fn beyond_loopback(&self) -> Option<String> {
         if !is_loopback(self.listen.ip()) {
             return Some(self.listen.to_string());
         }
         let public = self.public_url.as_deref()?;
-        // What cannot be read may be anywhere.
+        // Treat an address that does not parse as public.
         let is_here = WebAddress::parse(public).is_ok_and(|public| public.is_loopback());
         (!is_here).then(|| public.to_owned())
     }
 
-    /// A quarter of all where nobody has said otherwise, and never fewer than one busy client of loopback uses.
+    /// Defaults to a quarter of all connections, but at least as many as one busy client on loopback needs.
     pub fn connections_per_address(&self) -> u32 {
         match self.max_connections_per_address {
             0 => (self.max_connections / 4).max(64),
@@ -178,13 +178,13 @@ pub struct Approvals {
     pub max_pending_per_caller: u32,
 }
 
-/// Which calls the gateway asks about by itself. An earlier value is stricter.
+/// The risk level from which the gateway requires approval by itself. An earlier variant is stricter.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum AskFrom {
     /// Every call of every tool.
     #[serde(rename = "always")]
     Always,
-    /// Tools of this risk level and above that say nothing about approval.
+    /// Tools of this risk level and above that do not configure approval.
     L1,
     L2,
     L3,
@@ -204,7 +204,7 @@ pub struct Audit {
     pub webhook: Option<Webhook>,
 }
 
-/// Where alerts are posted.
+/// The URL that receives alerts.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
@@ -214,20 +214,20 @@ pub struct Webhook {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Commands {
-    /// Names or absolute paths; every program that a tool names where absent.
+pub struct CommandSettings {
+    /// Names or absolute paths; `None` allows every program that a tool names.
     pub allowed: Option<Vec<String>>,
-    /// For tools that run in a container.
+    /// The image for tools that run in a container.
     pub image: Option<String>,
-    /// A container without limits can take all that the host has.
+    /// Runs containers without limits, which can then consume all memory and CPU of the host.
     pub danger_unbounded_containers: bool,
-    /// 0 turns preparing off.
+    /// 0 turns prepared jails off.
     pub prepared_jails: usize,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Secrets {
+pub struct SecretSettings {
     pub rules: Vec<PathBuf>,
     pub disabled: Vec<String>,
 }
@@ -248,19 +248,19 @@ pub enum AuditSync {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Worker {
-    /// As many as there are processors where absent.
+pub struct WorkerSettings {
+    /// `None`: derived from the number of CPUs.
     pub count: Option<u32>,
-    pub isolation: Isolation,
+    pub isolation: WorkerIsolation,
     pub recycle_after: u32,
     pub queue: u32,
     pub required: RequiredJail,
 }
 
-/// Whose calls may follow one another in one process.
+/// Which calls may share a worker process.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-pub enum Isolation {
+pub enum WorkerIsolation {
     Shared,
     PerCaller,
     PerTool,
@@ -276,7 +276,7 @@ pub enum RequiredJail {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct LimitSettings {
     pub calls: u32,
     pub calls_per_caller: u32,
     pub waiting: u32,
@@ -285,15 +285,15 @@ pub struct Limits {
     #[serde(deserialize_with = "size_of")]
     pub arguments: u64,
     pub depth: u32,
-    pub looks: u32,
-    pub looks_per_caller: u32,
+    pub disk_checks: u32,
+    pub disk_checks_per_caller: u32,
     #[serde(deserialize_with = "duration_of")]
-    pub look_timeout: Duration,
+    pub disk_check_timeout: Duration,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Metrics {
+pub struct MetricsSettings {
     pub prometheus: bool,
     pub otlp: Option<Otlp>,
 }
@@ -310,7 +310,7 @@ pub struct Otlp {
 }
 
 impl Otlp {
-    /// Traces and metrics, with the defaults of the configuration file.
+    /// Exports traces and metrics, with the defaults of the configuration file.
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -324,15 +324,15 @@ impl Otlp {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Admin {
-    /// The server's own listener, under `/admin`, where absent.
+pub struct AdminSettings {
+    /// `None`: the server's listener, under `/admin`.
     #[serde(deserialize_with = "address::optional")]
     pub listen: Option<SocketAddr>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     pub level: LogLevel,
     pub format: LogFormat,
 }
@@ -370,7 +370,7 @@ mod address {
         listen_address(&text).map(Some).ok_or_else(|| D::Error::custom("not an address"))
     }
 
-    /// What paths are appended to.
+    /// Removes the trailing slash, because callers append paths.
     pub fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
         let text = Option::<String>::deserialize(deserializer)?;
         Ok(text.map(|text| text.trim_end_matches('/').to_owned()))

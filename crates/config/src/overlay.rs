@@ -1,12 +1,12 @@
-//! What environment and command line lay over the file.
+//! Overrides from the environment and the command line.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::entry::Origin;
+use crate::entry::ConfigOrigin;
 
-/// What was said on the command line. Each is held to the rules of the key that it stands for.
+/// Overrides from the command line. Each is validated like the key that it replaces.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Overrides {
     /// `--listen`, for `server.listen`.
@@ -19,21 +19,21 @@ pub struct Overrides {
     pub log_format: Option<String>,
 }
 
-/// One value that did not come from the file.
+/// One override of a key.
 pub(crate) struct Overlay {
     section: &'static str,
     name: &'static str,
     value: String,
-    pub origin: Origin,
+    pub origin: ConfigOrigin,
 }
 
 impl Overlay {
-    /// The command line after the environment, so that it wins.
+    /// Lists the command line after the environment, because later overrides win.
     pub fn gather(env: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Vec<Self> {
-        // An empty variable is how a compose file passes on one that is not set.
+        // Ignore empty variables: Compose files pass unset variables as empty.
         let from_env = ENVIRONMENT.iter().filter_map(|(variable, section, name)| {
             let value = env(variable).filter(|value| !value.is_empty())?;
-            Some(Self { section, name, value, origin: Origin::Environment(variable) })
+            Some(Self { section, name, value, origin: ConfigOrigin::Environment(variable) })
         });
         let options = [
             ("--listen", "server", "listen", &overrides.listen),
@@ -42,7 +42,7 @@ impl Overlay {
             ("--log-format", "log", "format", &overrides.log_format),
         ];
         let from_options = options.into_iter().filter_map(|(option, section, name, value)| {
-            Some(Self { section, name, value: value.clone()?, origin: Origin::CommandLine(option) })
+            Some(Self { section, name, value: value.clone()?, origin: ConfigOrigin::CommandLine(option) })
         });
         from_env.chain(from_options).collect()
     }
@@ -51,7 +51,7 @@ impl Overlay {
         format!("/{}/{}", self.section, self.name)
     }
 
-    /// Puts the value into the document, unless the file has something else than a section there; that is refused anyway.
+    /// Inserts the value into the document. Does nothing if the file has no section there, which is reported as an error elsewhere.
     pub fn lay_over(&self, document: &mut Map<String, Value>) {
         let section = document.entry(self.section).or_insert(Value::Null);
         if section.is_null() {
@@ -63,7 +63,7 @@ impl Overlay {
     }
 }
 
-/// The file to load: the one that was named, or the one that the environment names, or `toolgate.yaml` here.
+/// The configuration file to load: `named`, else `TOOLGATE_CONFIG`, else `toolgate.yaml` in the current directory.
 pub fn config_path(named: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let from_env = || env(CONFIG_VARIABLE).filter(|value| !value.is_empty()).map(Into::into);
     named.map(Into::into).or_else(from_env).unwrap_or_else(|| FILE_NAME.into())

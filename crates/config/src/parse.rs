@@ -1,4 +1,4 @@
-//! The whole way: text → value → overlaid → checked and completed → rules → typed, with every fault and every origin placed.
+//! The parsing pipeline: text → YAML value → overrides → checks and defaults → rules between keys → typed `Config`.
 
 use std::{
     fs::File,
@@ -10,21 +10,21 @@ use serde_json::{Map, Value};
 use toolgate_spec::{Finding, Format, LineIndex, Pointer, Position, value_from_text};
 
 use crate::{
-    entry::{Entry, Origin},
+    entry::{ConfigEntry, ConfigOrigin},
     error::ConfigError,
-    fault::{Fault, Faults, Target, positions},
+    fault::{ConfigFault, FaultTarget, Faults, positions},
     keys::ROOT,
     model::Config,
     overlay::{Overlay, Overrides},
     paths,
     permissions::Writable,
-    read::{Given, Leaf, Reader},
+    read::{ConfigReader, Leaf, ValueSource},
     rules,
     shape::{Complaint, shown},
 };
 
 impl Config {
-    /// Reads a text. Relative paths begin at `base`, the folder of the file.
+    /// Parses a text. Relative paths start at `base`, the directory of the file.
     pub fn parse(
         text: &str,
         base: &Path,
@@ -37,31 +37,33 @@ impl Config {
             overlay.lay_over(&mut document);
         }
         let origins = Origins { text, overlays };
-        let Reader { mut faults, leaves, tree } = Reader::read(ROOT, &document);
+        let ConfigReader { mut faults, leaves, tree } = ConfigReader::read(ROOT, &document);
         rules::check(&tree, base, &mut faults);
         if faults.count() > 0 {
             return Err(origins.errors(faults));
         }
-        // INVARIANT: the tree is complete, so this fails only where table and model disagree; then nothing runs.
+        // INVARIANT: the tree is complete. This fails only if the table and the model disagree, and then the gateway must not start.
         let mut config: Self = serde_json::from_value(tree).map_err(|error| {
-            let problem = format!("our own table of keys does not fit: {error}");
-            vec![whole_file(Complaint::new(problem, "report this; it is our fault"))]
+            let problem = format!("internal error: the table of keys does not match the model: {error}");
+            vec![whole_file(Complaint::new(problem, "report this as a bug"))]
         })?;
         paths::resolve_all(&mut config, base);
         config.entries = origins.entries(leaves);
         Ok(config)
     }
 
-    /// Reads a file; relative paths begin at its folder.
+    /// Reads a file; relative paths start at its directory.
     pub fn load(
         path: &Path,
         env: &dyn Fn(&str) -> Option<String>,
         overrides: &Overrides,
     ) -> Result<Self, Vec<ConfigError>> {
         let unreadable = |error: &io::Error| {
-            let problem = format!("`{}` cannot be read: {error}", shown(&path.to_string_lossy()));
+            let problem = format!("cannot read `{}`: {error}", shown(&path.to_string_lossy()));
             let remedy = match error.kind() {
-                io::ErrorKind::NotFound => "`toolgate init` writes one; `--config` names another",
+                io::ErrorKind::NotFound => {
+                    "run `toolgate init` to create one, or name another with `--config`"
+                }
                 _ => "make it a readable file of UTF-8 text",
             };
             vec![whole_file(Complaint::new(problem, remedy))]
@@ -76,29 +78,26 @@ impl Config {
         if refused.is_empty() { Ok(config) } else { Err(refused) }
     }
 
-    /// Every key with its value and who set it, in the order of the file that `toolgate init` writes.
-    pub fn entries(&self) -> &[Entry] {
+    /// Every key with its value and origin, in the order of the file that `toolgate init` writes.
+    pub fn entries(&self) -> &[ConfigEntry] {
         &self.entries
     }
 }
 
-/// What the file says, as an object; a file of nothing but comments says nothing.
+/// Parses the file into an object. A file that has only comments is an empty object.
 fn document(text: &str) -> Result<Map<String, Value>, ConfigError> {
     if text.len() > MAX_BYTES {
-        let problem = format!("the file has {} bytes; at most {MAX_BYTES} are read", text.len());
-        return Err(whole_file(Complaint::new(problem, "make it shorter")));
+        let problem = format!("the file has {} bytes, the limit is {MAX_BYTES}", text.len());
+        return Err(whole_file(Complaint::new(problem, "shorten it")));
     }
     if text.trim().is_empty() {
-        return Err(whole_file(Complaint::new(
-            "the file is empty",
-            "`toolgate init` writes one to start from",
-        )));
+        return Err(whole_file(Complaint::new("the file is empty", "run `toolgate init` to create one")));
     }
     match value_from_text(text, Format::Yaml) {
         Ok(Value::Object(document)) => Ok(document),
         Ok(Value::Null) => Ok(Map::new()),
         Ok(_) => {
-            let complaint = Complaint::new("the file is not a list of keys", "begin it with `version: 1`");
+            let complaint = Complaint::new("the file is not a mapping of keys", "start it with `version: 1`");
             Err(whole_file(complaint))
         }
         Err(finding) => Err(unreadable_text(text, finding)),
@@ -106,7 +105,7 @@ fn document(text: &str) -> Result<Map<String, Value>, ConfigError> {
 }
 
 fn unreadable_text(text: &str, finding: Finding) -> ConfigError {
-    // The reader is that of tool documents, and some of its advice is about tools.
+    // The YAML reader is shared with tool documents; replace its remedies that mention tools.
     let remedy = if finding.remedy.contains("tool") {
         "write one YAML document of keys and values"
     } else {
@@ -118,13 +117,13 @@ fn unreadable_text(text: &str, finding: Finding) -> ConfigError {
 
 fn whole_file(complaint: Complaint) -> ConfigError {
     let Complaint { problem, remedy } = complaint;
-    ConfigError { origin: Origin::File, position: None, at: Pointer::root(), problem, remedy }
+    ConfigError { origin: ConfigOrigin::File, position: None, at: Pointer::root(), problem, remedy }
 }
 
 fn read_bounded(path: &Path) -> io::Result<String> {
-    // Before opening: opening a pipe waits for somebody to write into it.
+    // Check before opening: opening a pipe blocks until another process writes to it.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut text = String::new();
     let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
@@ -132,60 +131,60 @@ fn read_bounded(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Knows who set what.
+/// Finds the source of each value: the file or an override.
 struct Origins<'text> {
     text: &'text str,
     overlays: Vec<Overlay>,
 }
 
 impl Origins<'_> {
-    /// In the order of the file; what did not come from there is last.
+    /// Sorted by position in the file; errors of overrides come last.
     fn errors(&self, faults: Faults) -> Vec<ConfigError> {
         let count = faults.count();
         let kept = faults.into_kept();
-        let places = self.places(kept.iter().map(|fault| (&fault.at, fault.target)));
-        let error = |(fault, (origin, position)): (Fault, (Origin, Option<Position>))| {
+        let sources = self.sources(kept.iter().map(|fault| (&fault.at, fault.target)));
+        let error = |(fault, (origin, position)): (ConfigFault, (ConfigOrigin, Option<Position>))| {
             let Complaint { problem, remedy } = fault.complaint;
-            // A rule between keys may accuse one that the file does not name.
-            let is_silent = origin == Origin::File && position.is_none();
-            let origin = if is_silent { Origin::Default } else { origin };
+            // A rule between keys may report a key that the file does not set.
+            let is_unset = origin == ConfigOrigin::File && position.is_none();
+            let origin = if is_unset { ConfigOrigin::Default } else { origin };
             ConfigError { origin, position, at: fault.at, problem, remedy }
         };
-        let mut errors: Vec<_> = kept.into_iter().zip(places).map(error).collect();
+        let mut errors: Vec<_> = kept.into_iter().zip(sources).map(error).collect();
         errors.sort_by_key(|error| (error.position.is_none(), error.position));
         if count > errors.len() {
-            let problem = format!("{} more faults are left out", count - errors.len());
-            errors.push(whole_file(Complaint::new(problem, "mend what is reported and try again")));
+            let problem = format!("{} more errors are not shown", count - errors.len());
+            errors.push(whole_file(Complaint::new(problem, "fix the reported errors and try again")));
         }
         errors
     }
 
-    fn entries(&self, leaves: Vec<Leaf>) -> Vec<Entry> {
-        let places = self.places(leaves.iter().map(|leaf| (&leaf.at, Target::Key)));
-        let entry = |(leaf, (origin, position)): (Leaf, _)| Entry {
+    fn entries(&self, leaves: Vec<Leaf>) -> Vec<ConfigEntry> {
+        let sources = self.sources(leaves.iter().map(|leaf| (&leaf.at, FaultTarget::Key)));
+        let entry = |(leaf, (origin, position)): (Leaf, _)| ConfigEntry {
             key: leaf.at.tokens().join("."),
             value: leaf.value,
-            origin: if leaf.given == Given::ByDefault { Origin::Default } else { origin },
+            origin: if leaf.given == ValueSource::ByDefault { ConfigOrigin::Default } else { origin },
             position,
             is_secret: leaf.is_secret,
         };
-        leaves.into_iter().zip(places).map(entry).collect()
+        leaves.into_iter().zip(sources).map(entry).collect()
     }
 
-    fn places<'p>(
+    fn sources<'p>(
         &self,
-        pointers: impl Iterator<Item = (&'p Pointer, Target)> + Clone,
-    ) -> Vec<(Origin, Option<Position>)> {
+        pointers: impl Iterator<Item = (&'p Pointer, FaultTarget)> + Clone,
+    ) -> Vec<(ConfigOrigin, Option<Position>)> {
         let positions = positions(self.text, pointers.clone());
-        let place = |((at, _), position): ((&Pointer, _), _)| match self.overlay(at) {
+        let source = |((at, _), position): ((&Pointer, _), _)| match self.overlay(at) {
             Some(origin) => (origin, None),
-            None => (Origin::File, position),
+            None => (ConfigOrigin::File, position),
         };
-        pointers.zip(positions).map(place).collect()
+        pointers.zip(positions).map(source).collect()
     }
 
-    /// The last one wins.
-    fn overlay(&self, at: &Pointer) -> Option<Origin> {
+    /// The last override of a key wins.
+    fn overlay(&self, at: &Pointer) -> Option<ConfigOrigin> {
         self.overlays
             .iter()
             .rev()
@@ -194,7 +193,7 @@ impl Origins<'_> {
     }
 }
 
-/// The file that `toolgate init` writes has a hundredth of this.
+/// About a hundred times the size of the file that `toolgate init` writes.
 const MAX_BYTES: usize = 1 << 20;
 
 #[cfg(test)]

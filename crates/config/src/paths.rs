@@ -1,4 +1,4 @@
-//! Which file does a path in the configuration mean?
+//! Resolves the paths of a configuration, and lists those that tools must not touch.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::{
     overlay::{FILE_NAME, Overrides, config_path},
 };
 
-/// Relative paths begin at the folder of the file. `.` vanishes; `..` stays, for what it means depends on links.
+/// Relative paths start at the directory of the file. Removes `.` but keeps `..`, because its meaning depends on symlinks.
 pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
     base.join(path).components().collect()
 }
@@ -32,9 +32,9 @@ pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
 }
 
 impl Config {
-    /// What decides over tools, and what is remembered of them. A tool that may write in the workspace must not write here,
-    /// nor read the state folder, although all of it usually lies in the workspace: it would publish itself, forge the
-    /// journal, or take the keys. Nor the files in which `toolgate connect` tells clients their tokens.
+    /// Files that decide about tools or record what they did, and client files in which `toolgate connect` stores tokens.
+    /// Tools must not write them, nor read the state directory, although most are inside the workspace. Otherwise a tool
+    /// could publish itself, forge the journal or steal keys.
     pub fn guarded_paths(&self) -> Vec<PathBuf> {
         let policy = &self.policy;
         let keys = self.auth.jwt.iter().filter_map(|issuer| match &issuer.key {
@@ -59,7 +59,7 @@ impl Config {
     }
 }
 
-/// The same path without `..`, which no rule can name. Of a path that does not exist, the part that does is resolved.
+/// Removes `..`, which policy rules cannot match. If the path does not exist, resolves its longest existing prefix.
 fn without_parents(path: PathBuf) -> PathBuf {
     if !path.components().any(|part| part == Component::ParentDir) {
         return path;
@@ -75,16 +75,16 @@ fn without_parents(path: PathBuf) -> PathBuf {
                 missing.push(name);
                 known = parent;
             }
-            // It ends in `..` behind a directory that does not exist.
+            // The path ends in `..` below a directory that does not exist.
             _ => return path,
         }
     }
 }
 
-/// What a draft that is tried out in a workspace must be kept from: the files of the gateway that serves there. Those
-/// with the usual names always; others as far as a configuration can be read, in the workspace or named by `env`.
+/// Paths that a draft under test must not touch: the files of the gateway that serves this workspace. Includes the default
+/// names, and the paths of each readable configuration in the workspace or named by `env`.
 pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
-    let mut guarded = vec![workspace.join(STATE_FOLDER)];
+    let mut guarded = vec![workspace.join(STATE_DIR)];
     guarded.extend(client_files(workspace));
     for (file, config) in configurations_of(workspace, env) {
         guarded.extend(config.iter().flat_map(Config::guarded_paths));
@@ -95,14 +95,13 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
     guarded
 }
 
-/// Where a gateway that serves this workspace keeps its state, as far as its configuration can be read.
+/// The state directory of the gateway that serves this workspace; the default if its configuration cannot be read.
 pub fn state_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let configured = configurations_of(workspace, env).into_iter().find_map(|(_, config)| config);
-    configured.map_or_else(|| workspace.join(STATE_FOLDER), |config| config.state)
+    configured.map_or_else(|| workspace.join(STATE_DIR), |config| config.state)
 }
 
-/// The files that a gateway of this workspace may be configured by, as far as they can be read: the one in it, and the one that
-/// `env` names.
+/// Configuration files that may apply to this workspace: the one in it, and the one that `env` names. `None` if unreadable.
 pub(crate) fn configurations_of(
     workspace: &Path,
     env: &dyn Fn(&str) -> Option<String>,
@@ -112,14 +111,14 @@ pub(crate) fn configurations_of(
     files.map(|file| (file.clone(), Config::load(&file, env, &Overrides::default()).ok())).collect()
 }
 
-fn client_files(folder: &Path) -> Vec<PathBuf> {
-    // Tools are judged by real names. A file that is yet to be written has none, but its folder has.
-    let real = folder.canonicalize().ok().filter(|real| real != folder);
-    let folders = std::iter::once(folder.to_owned()).chain(real);
-    folders.flat_map(|folder| CLIENT_FILES.map(|file| folder.join(file))).collect()
+fn client_files(dir: &Path) -> Vec<PathBuf> {
+    // Tools are checked by canonical path. A file that does not exist yet has none, but its directory does.
+    let real = dir.canonicalize().ok().filter(|real| real != dir);
+    let dirs = std::iter::once(dir.to_owned()).chain(real);
+    dirs.flat_map(|dir| CLIENT_FILES.map(|file| dir.join(file))).collect()
 }
 
-/// Where clients look for the gateways of a folder.
+/// Files in which MCP clients look for the gateways of a project.
 const CLIENT_FILES: [&str; 6] = [
     ".mcp.json",
     ".cursor/mcp.json",
@@ -129,5 +128,5 @@ const CLIENT_FILES: [&str; 6] = [
     ".zed/settings.json",
 ];
 
-/// Where the state is unless the configuration says otherwise.
-const STATE_FOLDER: &str = ".toolgate";
+/// The default of `state`.
+const STATE_DIR: &str = ".toolgate";

@@ -1,4 +1,4 @@
-//! Finds files that other users of this machine can change. They must not decide what a tool may do.
+//! Finds configuration files that other users of this machine can change. Other users must not decide what a tool may do.
 
 use std::{
     fmt, fs,
@@ -25,7 +25,7 @@ enum Others {
 impl Writable {
     /// Checks one path. `None` also if it does not exist.
     ///
-    /// Files of root's group and of this process' own group are usual where users have a group each and the umask is 002.
+    /// Accepts files that belong to root's group or to this process' group: with umask 002 and a group per user they are safe.
     pub fn check(path: &Path) -> Option<Self> {
         let own_group = fs::metadata("/proc/self").map_or(0, |own| own.gid());
         let metadata = fs::metadata(path).ok()?;
@@ -43,8 +43,8 @@ impl Writable {
         Some(Self { path: path.to_owned(), by, is_directory: metadata.is_dir() })
     }
 
-    /// A file that every user can change is refused. A directory is not: the volumes of containers are often open to
-    /// everyone and read-only.
+    /// True for a file that every user can change. Directories are only reported: container volumes are often writable
+    /// for everyone but mounted read-only.
     pub fn is_refused(&self) -> bool {
         self.by == Others::Everyone && !self.is_directory
     }
@@ -70,8 +70,8 @@ impl fmt::Display for Writable {
 }
 
 impl Config {
-    /// Which of the files that this configuration names, itself among them, other users can change. The documents
-    /// within a directory are checked when they are read.
+    /// Files of this configuration, including itself, that other users can change. Documents inside a directory are
+    /// checked when they are read.
     pub fn writable_by_others(&self) -> Vec<Writable> {
         let policy = &self.policy;
         let files = [&self.file, &policy.baseline, &policy.profiles, &policy.overrides].into_iter().flatten();
@@ -107,7 +107,7 @@ mod tests {
         assert!(errors[0].to_string().contains("every user of this machine can change"), "{errors:?}");
     }
 
-    /// The group of a new file is this process' own.
+    /// A new file belongs to this process' group.
     #[test]
     fn file_of_the_own_group_is_accepted() {
         for mode in [0o600, 0o644, 0o664] {

@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them: `120s`, `5m`, `250ms`; `64KiB`, `1MiB`, a plain number of bytes.
+//! Durations and sizes in the file: `120s`, `5m`, `250ms`; `64KiB`, `1MiB`, or a plain number of bytes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) fn milliseconds(text: &str) -> Option<Ms> {
     amount(text, &DURATION_UNITS)
 }
 
-/// A number or a text.
+/// Accepts a number of bytes or a text with a unit.
 pub(crate) fn bytes(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
@@ -23,7 +23,7 @@ pub(crate) fn bytes(value: &Value) -> Option<u64> {
     }
 }
 
-/// The shortest way to write it.
+/// Uses the largest unit that divides the value.
 pub(crate) fn show_milliseconds(ms: Ms) -> String {
     show(ms, &DURATION_UNITS)
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn durations_and_sizes_are_parsed() {
         for (text, expect) in
             [("250ms", 250), ("120s", 120_000), ("5m", 300_000), ("8h", 28_800_000), ("0s", 0)]
         {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_be_read_in_two_ways() {
+    fn ambiguous_quantities_are_rejected() {
         for text in [
             "",
             "s",

@@ -1,49 +1,49 @@
-//! From what a file says to a complete tree: each value held to its key, each gap filled, each fault gathered.
+//! Checks each value against its key, fills in defaults and collects all faults.
 
 use serde_json::{Map, Value};
 use toolgate_spec::Pointer;
 
 use crate::{
-    fault::{Fault, Faults},
-    key::{Fallback, Key, Kind},
+    fault::{ConfigFault, Faults},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     quantity::{bytes, milliseconds, show_bytes, show_milliseconds},
-    shape::{Complaint, Shape, shown},
+    shape::{Complaint, TextShape, shown},
     words,
 };
 
-/// A key that has a value of its own.
+/// A key that holds a value.
 #[derive(Debug)]
 pub(crate) struct Leaf {
     pub at: Pointer,
     pub value: Value,
-    pub given: Given,
+    pub given: ValueSource,
     pub is_secret: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum ValueSource {
     Written,
     ByDefault,
 }
 
-/// What has been read so far.
+/// The result of reading a document.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct ConfigReader {
     pub faults: Faults,
     pub leaves: Vec<Leaf>,
     pub tree: Value,
 }
 
-impl Reader {
-    pub fn read(keys: &'static [Key], document: &Map<String, Value>) -> Self {
+impl ConfigReader {
+    pub fn read(keys: &'static [ConfigKey], document: &Map<String, Value>) -> Self {
         let mut reader = Self::default();
         reader.tree = reader.section(keys, document, &Pointer::root());
         reader
     }
 
-    /// The members of a section, complete but for those that are at fault: what is wrong is absent from the tree, so that
-    /// a rule between keys does not judge by a value that nobody chose.
-    fn section(&mut self, keys: &'static [Key], members: &Map<String, Value>, at: &Pointer) -> Value {
+    /// Returns the complete section without its faulty keys. They are left out because rules between keys must not judge
+    /// by a default that the user did not choose.
+    fn section(&mut self, keys: &'static [ConfigKey], members: &Map<String, Value>, at: &Pointer) -> Value {
         self.refuse_unknown(keys, members, at);
         let mut complete = Map::new();
         for key in keys {
@@ -54,67 +54,74 @@ impl Reader {
         Value::Object(complete)
     }
 
-    fn member(&mut self, key: &'static Key, given: Option<&Value>, section: &Pointer) -> Option<Value> {
+    fn member(&mut self, key: &'static ConfigKey, given: Option<&Value>, section: &Pointer) -> Option<Value> {
         let at = section.key(key.name);
         match (given, &key.kind) {
-            (None | Some(Value::Null), Kind::Section(keys)) if key.is_plain_section() => {
+            (None | Some(Value::Null), ConfigValueKind::Section(keys)) if key.is_plain_section() => {
                 Some(self.section(keys, &Map::new(), &at))
             }
             (None, _) => self.absent(key, section, at),
-            (Some(Value::Null), _) if key.is_nullable() => Some(self.leaf(at, Value::Null, Given::Written)),
+            (Some(Value::Null), _) if key.is_nullable() => {
+                Some(self.leaf(at, Value::Null, ValueSource::Written))
+            }
             (Some(Value::Null), kind) => {
-                self.faults
-                    .push(Fault::at_key(at, Complaint::new("no value stands here", words::no_value(kind))));
+                self.faults.push(ConfigFault::at_key(
+                    at,
+                    Complaint::new("the key has no value", words::no_value(kind)),
+                ));
                 None
             }
             (Some(value), kind) => self.value(kind, value, &at),
         }
     }
 
-    fn absent(&mut self, key: &Key, section: &Pointer, at: Pointer) -> Option<Value> {
-        if matches!(key.fallback, Fallback::Required) {
+    fn absent(&mut self, key: &ConfigKey, section: &Pointer, at: Pointer) -> Option<Value> {
+        if matches!(key.fallback, KeyDefault::Required) {
             let complaint = Complaint::new(format!("`{}` is missing", key.name), words::example(key));
-            self.faults.push(Fault::at_key(section.clone(), complaint));
+            self.faults.push(ConfigFault::at_key(section.clone(), complaint));
             return None;
         }
-        Some(self.leaf(at, key.fallback_value()?, Given::ByDefault))
+        Some(self.leaf(at, key.fallback_value()?, ValueSource::ByDefault))
     }
 
-    fn value(&mut self, kind: &'static Kind, value: &Value, at: &Pointer) -> Option<Value> {
+    fn value(&mut self, kind: &'static ConfigValueKind, value: &Value, at: &Pointer) -> Option<Value> {
         match (kind, value) {
-            (Kind::Section(keys), Value::Object(members)) => Some(self.section(keys, members, at)),
-            (Kind::OneOf(keys), Value::Object(members)) => self.one_of(keys, members, at),
-            (Kind::Sections(keys), Value::Array(items)) if !items.is_empty() => {
+            (ConfigValueKind::Section(keys), Value::Object(members)) => Some(self.section(keys, members, at)),
+            (ConfigValueKind::OneOf(keys), Value::Object(members)) => self.one_of(keys, members, at),
+            (ConfigValueKind::Sections(keys), Value::Array(items)) if !items.is_empty() => {
                 Some(self.sections(keys, items, at))
             }
-            (Kind::Sections(_), Value::Array(_)) => {
-                Some(self.leaf(at.clone(), value.clone(), Given::Written))
+            (ConfigValueKind::Sections(_), Value::Array(_)) => {
+                Some(self.leaf(at.clone(), value.clone(), ValueSource::Written))
             }
-            (Kind::Texts(_) | Kind::Choices(_), Value::Array(items)) => self.list(kind, items, at),
+            (ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_), Value::Array(items)) => {
+                self.list(kind, items, at)
+            }
             _ => match scalar(kind, value) {
                 Ok(()) => {
-                    let is_secret = matches!(kind, Kind::Text(Shape::KeySetUrl)) && has_query(value);
+                    let is_secret =
+                        matches!(kind, ConfigValueKind::Text(TextShape::KeySetUrl)) && has_query(value);
                     self.leaves.push(Leaf {
                         at: at.clone(),
                         value: value.clone(),
-                        given: Given::Written,
+                        given: ValueSource::Written,
                         is_secret,
                     });
                     Some(value.clone())
                 }
                 Err(complaint) => {
-                    self.faults.push(Fault::at_value(at.clone(), complaint));
+                    self.faults.push(ConfigFault::at_value(at.clone(), complaint));
                     None
                 }
             },
         }
     }
 
-    fn list(&mut self, kind: &'static Kind, items: &[Value], at: &Pointer) -> Option<Value> {
+    fn list(&mut self, kind: &'static ConfigValueKind, items: &[Value], at: &Pointer) -> Option<Value> {
         let before = self.faults.count();
         self.refuse_long(items, at);
-        if items.is_empty() && matches!(kind, Kind::Choices(_)) {
-            self.faults.push(Fault::at_value(
+        if items.is_empty() && matches!(kind, ConfigValueKind::Choices(_)) {
+            self.faults.push(ConfigFault::at_value(
                 at.clone(),
                 Complaint::new(
                     "the list is empty",
@@ -124,21 +131,25 @@ impl Reader {
         }
         for (index, item) in items.iter().enumerate().take(MAX_ITEMS) {
             let checked = match (kind, item) {
-                (Kind::Texts(shape), Value::String(text)) => shape.check(text),
-                (Kind::Choices(known), Value::String(word)) => check_choice(known, word),
-                (Kind::Texts(shape), _) => Err(words::mismatch(&Kind::Text(*shape), item)),
-                (Kind::Choices(known), _) => Err(words::mismatch(&Kind::Choice(known), item)),
+                (ConfigValueKind::Texts(shape), Value::String(text)) => shape.check(text),
+                (ConfigValueKind::Choices(known), Value::String(word)) => check_choice(known, word),
+                (ConfigValueKind::Texts(shape), _) => {
+                    Err(words::mismatch(&ConfigValueKind::Text(*shape), item))
+                }
+                (ConfigValueKind::Choices(known), _) => {
+                    Err(words::mismatch(&ConfigValueKind::Choice(known), item))
+                }
                 _ => Err(words::mismatch(kind, item)),
             };
             if let Err(complaint) = checked {
-                self.faults.push(Fault::at_value(at.index(index), complaint));
+                self.faults.push(ConfigFault::at_value(at.index(index), complaint));
             }
         }
         let is_sound = self.faults.count() == before;
-        is_sound.then(|| self.leaf(at.clone(), items.to_vec().into(), Given::Written))
+        is_sound.then(|| self.leaf(at.clone(), items.to_vec().into(), ValueSource::Written))
     }
 
-    fn sections(&mut self, keys: &'static [Key], items: &[Value], at: &Pointer) -> Value {
+    fn sections(&mut self, keys: &'static [ConfigKey], items: &[Value], at: &Pointer) -> Value {
         self.refuse_long(items, at);
         let mut complete = Vec::new();
         for (index, item) in items.iter().enumerate().take(MAX_ITEMS) {
@@ -147,79 +158,84 @@ impl Reader {
                 complete.push(self.section(keys, members, &at));
             } else {
                 let complaint = Complaint::new(
-                    format!("{} stands where a section is expected", words::type_of(item)),
-                    "write its keys below each other, the first after a `- `",
+                    format!("expected a section, got {}", words::type_of(item)),
+                    "write its keys on lines of their own, the first one after `- `",
                 );
-                self.faults.push(Fault::at_value(at, complaint));
-                // Keeps the places of the others.
+                self.faults.push(ConfigFault::at_value(at, complaint));
+                // Keep the indexes of the other entries.
                 complete.push(Value::Null);
             }
         }
         complete.into()
     }
 
-    fn one_of(&mut self, keys: &'static [Key], members: &Map<String, Value>, at: &Pointer) -> Option<Value> {
+    fn one_of(
+        &mut self,
+        keys: &'static [ConfigKey],
+        members: &Map<String, Value>,
+        at: &Pointer,
+    ) -> Option<Value> {
         self.refuse_unknown(keys, members, at);
         let mut chosen =
             keys.iter().filter_map(|key| members.get_key_value(key.name).map(|(_, value)| (key, value)));
         let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
         let (Some((key, value)), None) = (chosen.next(), chosen.next()) else {
             let complaint = Complaint::new(
-                "not exactly one of these keys stands here",
+                "expected exactly one key in this section",
                 format!("write exactly one of {}", names.join(", ")),
             );
-            self.faults.push(Fault::at_key(at.clone(), complaint));
+            self.faults.push(ConfigFault::at_key(at.clone(), complaint));
             return None;
         };
         let value = self.value(&key.kind, value, &at.key(key.name))?;
         Some(Value::Object([(key.name.to_owned(), value)].into_iter().collect()))
     }
 
-    fn leaf(&mut self, at: Pointer, value: Value, given: Given) -> Value {
+    fn leaf(&mut self, at: Pointer, value: Value, given: ValueSource) -> Value {
         self.leaves.push(Leaf { at, value: value.clone(), given, is_secret: false });
         value
     }
 
-    fn refuse_unknown(&mut self, keys: &[Key], members: &Map<String, Value>, at: &Pointer) {
+    fn refuse_unknown(&mut self, keys: &[ConfigKey], members: &Map<String, Value>, at: &Pointer) {
         for name in members.keys().filter(|name| keys.iter().all(|key| key.name != name.as_str())) {
             let complaint =
                 Complaint::new(format!("unknown key `{}`", shown(name)), words::instead_of(name, keys));
-            self.faults.push(Fault::at_key(at.key(name), complaint));
+            self.faults.push(ConfigFault::at_key(at.key(name), complaint));
         }
     }
 
     fn refuse_long(&mut self, items: &[Value], at: &Pointer) {
         if items.len() > MAX_ITEMS {
             let complaint = Complaint::new(
-                format!("the list has {} entries; at most {MAX_ITEMS} are read", items.len()),
-                "make it shorter",
+                format!("the list has {} entries, the limit is {MAX_ITEMS}", items.len()),
+                "shorten it",
             );
-            self.faults.push(Fault::at_value(at.clone(), complaint));
+            self.faults.push(ConfigFault::at_value(at.clone(), complaint));
         }
     }
 }
 
-fn scalar(kind: &Kind, value: &Value) -> Result<(), Complaint> {
+fn scalar(kind: &ConfigValueKind, value: &Value) -> Result<(), Complaint> {
     match (kind, value) {
-        (Kind::Flag, Value::Bool(_)) => Ok(()),
-        (Kind::Version, Value::Number(number)) if number.as_u64() == Some(VERSION) => Ok(()),
-        (Kind::Version, Value::Number(number)) => Err(Complaint::new(
-            format!("version {number} is not known"),
-            format!("write `version: {VERSION}`, or use the Toolgate that wrote this file"),
+        (ConfigValueKind::Flag, Value::Bool(_)) => Ok(()),
+        (ConfigValueKind::Version, Value::Number(number)) if number.as_u64() == Some(VERSION) => Ok(()),
+        (ConfigValueKind::Version, Value::Number(number)) => Err(Complaint::new(
+            format!("unknown version {number}"),
+            format!("write `version: {VERSION}`, or use the Toolgate release that wrote this file"),
         )),
-        (Kind::Number { least, most }, Value::Number(number)) => {
+        (ConfigValueKind::Number { least, most }, Value::Number(number)) => {
             within(number.as_u64(), *least, *most, &number.to_string(), |bound| bound.to_string())
         }
-        (Kind::Duration { least, most }, Value::String(text)) => match milliseconds(text) {
+        (ConfigValueKind::Duration { least, most }, Value::String(text)) => match milliseconds(text) {
             None => Err(words::mismatch(kind, value)),
             ms => within(ms, *least, *most, text, show_milliseconds),
         },
-        (Kind::Size { least, most }, Value::String(_) | Value::Number(_)) => match bytes(value) {
+        (ConfigValueKind::Size { least, most }, Value::String(_) | Value::Number(_)) => match bytes(value) {
             None => Err(words::mismatch(kind, value)),
             size => within(size, *least, *most, value.to_string().trim_matches('"'), show_bytes),
         },
-        (Kind::Choice(known), Value::String(word)) => check_choice(known, word),
-        (Kind::Text(shape), Value::String(text)) => shape.check(text),
+        (ConfigValueKind::Choice(known), Value::String(word)) => check_choice(known, word),
+        (ConfigValueKind::Text(shape), Value::String(text)) => shape.check(text),
         _ => Err(words::mismatch(kind, value)),
     }
 }
@@ -235,10 +251,7 @@ fn within(
         return Ok(());
     }
     let bounds = format!("from {} to {}", show(least), show(most));
-    Err(Complaint::new(
-        format!("`{}` is not within its bounds", shown(written)),
-        format!("write a value {bounds}"),
-    ))
+    Err(Complaint::new(format!("`{}` is out of range", shown(written)), format!("write a value {bounds}")))
 }
 
 fn check_choice(known: &[&'static str], word: &str) -> Result<(), Complaint> {
@@ -247,9 +260,9 @@ fn check_choice(known: &[&'static str], word: &str) -> Result<(), Complaint> {
     }
     let is_unsigned = word.eq_ignore_ascii_case("none") && known.contains(&"HS256");
     let problem = if is_unsigned {
-        "`none` would accept tokens that nobody signed".to_owned()
+        "`none` would accept unsigned tokens".to_owned()
     } else {
-        format!("`{}` is not one of the choices", shown(word))
+        format!("unknown value `{}`", shown(word))
     };
     Err(Complaint::new(problem, words::instead_of_choice(word, known)))
 }
@@ -260,5 +273,5 @@ fn has_query(value: &Value) -> bool {
 
 pub(crate) const VERSION: u64 = 1;
 
-/// More is a data file, not a configuration.
+/// The longest list. A longer one belongs in a data file.
 pub(crate) const MAX_ITEMS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! What must hold between keys. A key that is at fault is absent here, and the rules that need it say nothing.
+//! Rules between keys. Faulty keys are missing from the tree, so the rules that need them are skipped.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_spec::Pointer;
 
 use crate::{
-    fault::{Fault, Faults},
+    fault::{ConfigFault, Faults},
     key::Ms,
     quantity::milliseconds,
     shape::{Complaint, shown},
@@ -14,39 +14,41 @@ use crate::{
 };
 
 pub(crate) fn check(tree: &Value, base: &Path, faults: &mut Faults) {
-    anonymous_stays_at_home(tree, faults);
-    issuers_are_sound(tree, faults);
-    waiting_ends_in_time(tree, faults);
-    doors_are_apart(tree, faults);
+    anonymous_requires_loopback(tree, faults);
+    issuers_are_valid(tree, faults);
+    approval_timeout_fits(tree, faults);
+    listeners_differ(tree, faults);
     credentials_are_not_sent_in_clear(tree, faults);
-    state_is_apart(tree, base, faults);
+    workspace_is_outside_state(tree, base, faults);
 }
 
-fn anonymous_stays_at_home(tree: &Value, faults: &mut Faults) {
+fn anonymous_requires_loopback(tree: &Value, faults: &mut Faults) {
     const AT: &str = "/auth/anonymous";
     let Some(Value::Object(_)) = tree.pointer(AT) else { return };
     let listen = text(tree, "/server/listen");
     if let Some(open) = listen.filter(|text| listen_address(text).is_some_and(|at| !is_loopback(at.ip()))) {
-        let problem =
-            format!("anybody would be let in on `{}`, which is not a loopback address", shown(open));
-        refuse(faults, AT, problem, "listen on `127.0.0.1`, or remove `anonymous` and hand out tokens");
+        let problem = format!(
+            "callers without a token would be accepted on `{}`, which is not a loopback address",
+            shown(open)
+        );
+        refuse(faults, AT, problem, "listen on `127.0.0.1`, or remove `anonymous` and use tokens");
     }
     let public = text(tree, "/server/public_url").and_then(|url| WebAddress::parse(url).ok());
     if let Some(public) = public.filter(|public| !public.is_loopback()) {
         let problem =
-            format!("anybody would be let in at `{}`, which public_url says others can call", public.host);
-        refuse(faults, AT, problem, "remove `anonymous` and hand out tokens, or remove `public_url`");
+            format!("callers without a token would be accepted on the public host `{}`", public.host);
+        refuse(faults, AT, problem, "remove `anonymous` and use tokens, or remove `public_url`");
     }
 }
 
-fn issuers_are_sound(tree: &Value, faults: &mut Faults) {
+fn issuers_are_valid(tree: &Value, faults: &mut Faults) {
     let issuers = tree.pointer("/auth/jwt").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let names: Vec<_> = issuers.iter().map(|issuer| text(issuer, "/issuer")).collect();
     for (index, (issuer, name)) in issuers.iter().zip(&names).enumerate() {
         let at = format!("/auth/jwt/{index}");
         if let Some(name) = name.filter(|name| names.iter().take(index).any(|earlier| *earlier == Some(name)))
         {
-            let problem = format!("issuer `{}` stands here a second time", shown(name));
+            let problem = format!("duplicate issuer `{}`", shown(name));
             let remedy = "write each issuer once, with all its algorithms";
             refuse(faults, &format!("{at}/issuer"), problem, remedy);
         }
@@ -54,18 +56,18 @@ fn issuers_are_sound(tree: &Value, faults: &mut Faults) {
     }
 }
 
-/// A public key that is also taken for a shared secret lets everybody sign: the two families never mix.
+/// Shared secrets and public keys must not mix: everyone knows the public key, and could sign if it were used as a secret.
 fn keys_fit_algorithms(issuer: &Value, at: &str, faults: &mut Faults) {
     let Some(algorithms) = issuer.get("algorithms").and_then(Value::as_array) else { return };
     let symmetric = algorithms.iter().filter_map(Value::as_str).filter(|name| name.starts_with("HS")).count();
     let at = format!("{at}/algorithms");
     if symmetric > 0 && symmetric < algorithms.len() {
-        let problem = "algorithms with a shared secret (HS…) stand together with such that have a public key";
+        let problem = "HS algorithms (shared secret) cannot be combined with public-key algorithms";
         return refuse(
             faults,
             &at,
             problem,
-            "write either HS… or the others; two kinds of keys are two issuers",
+            "list either HS algorithms or the others; use two issuers for two kinds of keys",
         );
     }
     let Some(key) = issuer.get("key").and_then(Value::as_object) else { return };
@@ -73,46 +75,51 @@ fn keys_fit_algorithms(issuer: &Value, at: &str, faults: &mut Faults) {
         (true, false) => refuse(
             faults,
             &at,
-            "HS algorithms with a public key would let anybody who knows that key sign",
-            "write `RS256`, `ES256` or `EdDSA`, as the issuer signs; or give a `secret_env`",
+            "HS algorithms with a public key would let everyone who knows that key sign tokens",
+            "write `RS256`, `ES256` or `EdDSA`, as the issuer signs, or set `secret_env`",
         ),
         (false, true) => refuse(
             faults,
             &at,
-            "a shared secret cannot check these algorithms",
-            "write `algorithms: [HS256]`, or give the public key by `pem_file`, `jwks_file` or `jwks_url`",
+            "a shared secret cannot verify these algorithms",
+            "write `algorithms: [HS256]`, or set `pem_file`, `jwks_file` or `jwks_url` to the public key",
         ),
         _ => {}
     }
 }
 
-fn waiting_ends_in_time(tree: &Value, faults: &mut Faults) {
+fn approval_timeout_fits(tree: &Value, faults: &mut Faults) {
     const AT: &str = "/approvals/timeout";
     let Some(timeout) = duration(tree, AT) else { return };
     for (pointer, key, why) in [
         (
             "/server/request_timeout",
             "server.request_timeout",
-            "the call would be cut off while a person is asked",
+            "the request would time out while a person is asked",
         ),
-        ("/approvals/expires", "approvals.expires", "the answer would come too late"),
+        ("/approvals/expires", "approvals.expires", "the answer would arrive after the approval expires"),
     ] {
         if let (Some(longest), Some(written)) = (duration(tree, pointer), text(tree, pointer))
             && timeout > longest
         {
-            let problem = format!("longer than `{key}`, which is {}: {why}", shown(written));
+            let problem = format!("longer than `{key}` ({}): {why}", shown(written));
             refuse(faults, AT, problem, &format!("write at most {}, or raise `{key}`", shown(written)));
         }
     }
 }
 
-fn doors_are_apart(tree: &Value, faults: &mut Faults) {
+fn listeners_differ(tree: &Value, faults: &mut Faults) {
     const AT: &str = "/admin/listen";
     let address = |pointer| text(tree, pointer).and_then(listen_address);
     let (Some(admin), Some(server)) = (address(AT), address("/server/listen")) else { return };
     if admin == server && admin.port() != 0 {
-        let problem = "the server listens there already";
-        refuse(faults, AT, problem, "write another port, or remove the key to have `/admin` at the server's");
+        let problem = "same address as `server.listen`";
+        refuse(
+            faults,
+            AT,
+            problem,
+            "use another port, or remove this key to serve `/admin` on that listener",
+        );
     }
 }
 
@@ -126,21 +133,21 @@ fn credentials_are_not_sent_in_clear(tree: &Value, faults: &mut Faults) {
         }
         let Some(endpoint) = text(tree, at).and_then(|url| WebAddress::parse(url).ok()) else { continue };
         if endpoint.scheme == "http" && !endpoint.is_loopback() {
-            let problem = format!("{what} would be sent in clear");
-            refuse(faults, at, problem, &format!("write an https address, or remove `{key}`"));
+            let problem = format!("{what} would be sent unencrypted");
+            refuse(faults, at, problem, &format!("use an https address, or remove `{key}`"));
         }
     }
 }
 
-/// The state folder is kept from tools (see `guarded_paths`); a workspace inside of it would be kept from them as a whole.
-fn state_is_apart(tree: &Value, base: &Path, faults: &mut Faults) {
+/// Tools cannot access the state directory (see `guarded_paths`). A workspace inside it would be inaccessible as a whole.
+fn workspace_is_outside_state(tree: &Value, base: &Path, faults: &mut Faults) {
     const AT: &str = "/state";
     let resolve = |pointer| text(tree, pointer).map(|path| crate::paths::resolved(base, Path::new(path)));
     if let (Some(workspace), Some(state)) = (resolve("/workspace"), resolve(AT))
         && workspace.starts_with(&state)
     {
-        let problem = "the workspace lies in the state folder, beside journal and keys";
-        refuse(faults, AT, problem, "write a folder of its own, such as `.toolgate`");
+        let problem = "the workspace is inside the state directory, next to journal and keys";
+        refuse(faults, AT, problem, "use a separate directory, such as `.toolgate`");
     }
 }
 
@@ -153,7 +160,7 @@ fn duration(tree: &Value, pointer: &str) -> Option<Ms> {
 }
 
 fn refuse(faults: &mut Faults, at: &str, problem: impl Into<String>, remedy: &str) {
-    faults.push(Fault::at_value(Pointer::new(at), Complaint::new(problem, remedy)));
+    faults.push(ConfigFault::at_value(Pointer::new(at), Complaint::new(problem, remedy)));
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The table of keys as a JSON Schema, for editors. It may let more pass than reading does, never less.
+//! Generates a JSON Schema from the table of keys, for editors. It may accept more than the parser, never less.
 
 use serde_json::{Map, Value, json};
 
 use crate::{
-    key::{Key, Kind},
+    key::{ConfigKey, ConfigValueKind},
     keys::ROOT,
     quantity::{DURATION_PATTERN, SIZE_PATTERN},
     read::{MAX_ITEMS, VERSION},
@@ -15,13 +15,13 @@ pub fn schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://toolgate.dev/schemas/config.json",
         "title": "Toolgate configuration",
-        "description": "toolgate.yaml. Some rules between keys are checked by Toolgate only.",
+        "description": "toolgate.yaml. Only Toolgate itself checks the rules between keys.",
     });
     extend(&mut schema, section(ROOT));
     schema
 }
 
-fn section(keys: &[Key]) -> Value {
+fn section(keys: &[ConfigKey]) -> Value {
     let properties: Map<String, Value> =
         keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
     let required: Vec<_> = keys.iter().filter(|key| key.is_required()).map(|key| key.name).collect();
@@ -33,7 +33,7 @@ fn section(keys: &[Key]) -> Value {
     section
 }
 
-fn property(key: &Key) -> Value {
+fn property(key: &ConfigKey) -> Value {
     let mut property = json!({ "description": key.doc });
     extend(&mut property, kind(&key.kind));
     if key.is_nullable() {
@@ -45,27 +45,29 @@ fn property(key: &Key) -> Value {
     property
 }
 
-fn kind(kind: &Kind) -> Value {
+fn kind(kind: &ConfigValueKind) -> Value {
     match kind {
-        Kind::Version => json!({ "type": "integer", "const": VERSION }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Duration { .. } => json!({ "type": "string", "pattern": DURATION_PATTERN }),
-        Kind::Size { least, most } => {
+        ConfigValueKind::Version => json!({ "type": "integer", "const": VERSION }),
+        ConfigValueKind::Flag => json!({ "type": "boolean" }),
+        ConfigValueKind::Number { least, most } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        ConfigValueKind::Duration { .. } => json!({ "type": "string", "pattern": DURATION_PATTERN }),
+        ConfigValueKind::Size { least, most } => {
             json!({ "type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": SIZE_PATTERN })
         }
-        Kind::Choice(words) => json!({ "type": "string", "enum": words }),
-        Kind::Choices(words) => {
+        ConfigValueKind::Choice(words) => json!({ "type": "string", "enum": words }),
+        ConfigValueKind::Choices(words) => {
             let items = json!({ "type": "string", "enum": words });
             json!({ "type": "array", "minItems": 1, "maxItems": MAX_ITEMS, "items": items })
         }
-        Kind::Text(shape) => json!({ "type": "string", "pattern": shape.pattern() }),
-        Kind::Texts(shape) => {
+        ConfigValueKind::Text(shape) => json!({ "type": "string", "pattern": shape.pattern() }),
+        ConfigValueKind::Texts(shape) => {
             let items = json!({ "type": "string", "pattern": shape.pattern() });
             json!({ "type": "array", "maxItems": MAX_ITEMS, "items": items })
         }
-        Kind::Section(keys) => section(keys),
-        Kind::OneOf(keys) => {
+        ConfigValueKind::Section(keys) => section(keys),
+        ConfigValueKind::OneOf(keys) => {
             let properties: Map<String, Value> =
                 keys.iter().map(|key| (key.name.to_owned(), one(key))).collect();
             json!({
@@ -76,12 +78,14 @@ fn kind(kind: &Kind) -> Value {
                 "properties": properties,
             })
         }
-        Kind::Sections(keys) => json!({ "type": "array", "maxItems": MAX_ITEMS, "items": section(keys) }),
+        ConfigValueKind::Sections(keys) => {
+            json!({ "type": "array", "maxItems": MAX_ITEMS, "items": section(keys) })
+        }
     }
 }
 
-/// One of several: whoever writes the key writes a value.
-fn one(key: &Key) -> Value {
+/// One of several alternatives. It is never null: writing the key chooses it.
+fn one(key: &ConfigKey) -> Value {
     let mut property = json!({ "description": key.doc });
     extend(&mut property, kind(&key.kind));
     property

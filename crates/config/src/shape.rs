@@ -1,34 +1,34 @@
-//! What texts may stand at a key, and what to write instead of the others.
+//! Validates text values, with a remedy for each kind of text.
 
 use crate::web::{WebAddress, check_authority, listen_address};
 
-/// What a text means.
+/// The kind of a text value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Shape {
-    /// Of a file or folder, relative to the configuration file.
+pub(crate) enum TextShape {
+    /// A file or directory, relative to the configuration file.
     Path,
-    /// To listen on.
+    /// An address to listen on.
     Address,
-    /// What clients call.
+    /// The URL that clients use.
     PublicUrl,
     /// As in the header `Host`.
     Host,
     /// As in the header `Origin`.
     Origin,
     KeySetUrl,
-    /// Of a collector.
+    /// The URL of a collector.
     Endpoint,
     Permission,
-    /// Of OAuth: RFC 6749, 3.3.
+    /// An OAuth scope: RFC 6749, section 3.3.
     Scope,
-    /// Of an environment variable.
+    /// The name of an environment variable.
     EnvName,
-    /// Of a tool, tag, category or claim.
+    /// The name of a tool, tag, category or claim.
     Name,
     Words,
 }
 
-/// What is wrong, and what to write instead.
+/// A problem and its remedy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Complaint {
     pub problem: String,
@@ -41,7 +41,7 @@ impl Complaint {
     }
 }
 
-impl Shape {
+impl TextShape {
     pub fn check(self, text: &str) -> Result<(), Complaint> {
         if let Some(problem) = general_problem(text) {
             return Err(Complaint::new(problem, self.remedy()));
@@ -55,9 +55,9 @@ impl Shape {
             }
             Self::Words | Self::Name | Self::Permission => Ok(()),
             Self::Scope if text.bytes().all(is_scope_byte) => Ok(()),
-            Self::Scope => Err(self.complaint(text, "is not one word of plain ASCII")),
+            Self::Scope => Err(self.complaint(text, "is not one word of printable ASCII")),
             Self::EnvName if is_env_name(text) => Ok(()),
-            // Whoever mistakes this key for the secret itself does not want to see it in a log.
+            // Do not repeat the text: a user may have written the secret itself here, and errors go to logs.
             Self::EnvName => Err(Complaint::new("not the name of an environment variable", self.remedy())),
             Self::Host => check_authority(text).map_err(|why| self.complaint(text, why)),
             Self::Origin => self.check_origin(text),
@@ -65,7 +65,7 @@ impl Shape {
         }
     }
 
-    /// The same as a regular expression, for editors. It may let more pass than `check`, never less.
+    /// The same check as a regular expression, for editors. It may accept more than `check`, never less.
     pub const fn pattern(self) -> &'static str {
         match self {
             Self::Path => r"^[^~$\s](.*\S)?$",
@@ -81,7 +81,7 @@ impl Shape {
         }
     }
 
-    /// For the table of keys.
+    /// The type column of the reference.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -103,33 +103,33 @@ impl Shape {
             Self::Address => {
                 "write `127.0.0.1:8282` for this machine only, `0.0.0.0:8282` for every interface"
             }
-            Self::PublicUrl => "write it as clients call it: `https://tools.example.com`",
+            Self::PublicUrl => "write the URL that clients use: `https://tools.example.com`",
             Self::Host => {
-                "write the name as in the header `Host`: `tools.example.com` or `tools.example.com:8443`"
+                "write the name as in the `Host` header: `tools.example.com` or `tools.example.com:8443`"
             }
-            Self::Origin => "write it as in the header `Origin`: `https://app.example.com`, without a path",
-            Self::KeySetUrl => "write the whole address: `https://login.example.com/keys.json`",
-            Self::Endpoint => "write the collector's address: `http://127.0.0.1:4318`",
-            Self::Permission => "name each permission",
-            Self::Scope => "list each scope by itself, such as `tools:call`, without spaces and quotes",
+            Self::Origin => "write it as in the `Origin` header: `https://app.example.com`, without a path",
+            Self::KeySetUrl => "write the whole URL: `https://login.example.com/keys.json`",
+            Self::Endpoint => "write the URL of the collector: `http://127.0.0.1:4318`",
+            Self::Permission => "list each permission by name",
+            Self::Scope => "list each scope separately, such as `tools:call`, without spaces and quotes",
             Self::EnvName => {
-                "write the name of a variable in capitals, such as `TOOLGATE_SECRET`; a secret itself does not belong into this file"
+                "write the name of a variable in capitals, such as `TOOLGATE_SECRET`; keep the secret itself out of this file"
             }
-            Self::Name => "write each name out",
-            Self::Words => "write a text without spaces around it",
+            Self::Name => "list each name in full",
+            Self::Words => "write a text without surrounding spaces",
         }
     }
 
     fn check_origin(self, text: &str) -> Result<(), Complaint> {
         if text == "null" {
-            return Err(self.complaint(text, "is what every sandboxed page and local file sends"));
+            return Err(self.complaint(text, "is sent by every sandboxed page and local file"));
         }
         let address = WebAddress::parse(text).map_err(|why| self.complaint(text, why))?;
         if !address.path.is_empty() || address.query.is_some() {
-            return Err(self.complaint(text, "has a path, which no origin has"));
+            return Err(self.complaint(text, "has a path, but origins have none"));
         }
         if is_default_port(&address) {
-            return Err(self.complaint(text, "has its scheme's own port, which browsers leave out"));
+            return Err(self.complaint(text, "has the default port of its scheme, which browsers omit"));
         }
         Ok(())
     }
@@ -144,22 +144,22 @@ impl Shape {
         if address.query.is_some() && self != Self::KeySetUrl {
             return Err(self.complaint(text, "has a query (`?`)"));
         }
-        // A collector in one's own network is often reached in clear; `rules` sees to it that no credential is.
+        // Collectors inside a private network often use plain http; `rules` rejects it if credentials are sent.
         if is_clear && self != Self::Endpoint && !address.is_loopback() {
-            return Err(self.complaint(text, "is not https, and not on this machine"));
+            return Err(self.complaint(text, "is neither https nor a loopback address"));
         }
         Ok(())
     }
 
     fn complaint(self, text: &str, why: &str) -> Complaint {
-        // A password or a key stands before `@` or after `?`, and an error goes to logs.
+        // Errors go to logs. Text before `@` may be a password, text after `?` an access key.
         let may_be_shown = self == Self::Path || !text.contains(['@', '?']);
         let subject = if may_be_shown { format!("`{}`", shown(text)) } else { "the text".into() };
         Complaint::new(format!("{subject} {why}"), self.remedy())
     }
 }
 
-/// A user's text for an error: one line, short, nothing that steers a terminal.
+/// Escapes and shortens a user's text for an error: one line, without terminal control sequences.
 pub(crate) fn shown(text: &str) -> String {
     let short: String = text.chars().take(MAX_SHOWN).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
@@ -170,11 +170,11 @@ fn general_problem(text: &str) -> Option<String> {
     if text.trim().is_empty() {
         Some("the text is empty".into())
     } else if text.len() > MAX_TEXT_BYTES {
-        Some(format!("the text has {} bytes; at most {MAX_TEXT_BYTES} are read", text.len()))
+        Some(format!("the text has {} bytes, the limit is {MAX_TEXT_BYTES}", text.len()))
     } else if text.chars().any(char::is_control) {
-        Some("the text has a control character in it".into())
+        Some("the text has a control character".into())
     } else if text.trim() != text {
-        Some("the text has spaces around it".into())
+        Some("the text has surrounding spaces".into())
     } else {
         None
     }
@@ -182,8 +182,8 @@ fn general_problem(text: &str) -> Option<String> {
 
 fn check_path(text: &str) -> Result<(), Complaint> {
     match text.chars().next() {
-        Some('~') => Err(Shape::Path.complaint(text, "begins with `~`, which is not expanded")),
-        Some('$') => Err(Shape::Path.complaint(text, "begins with `$`, and variables are not expanded")),
+        Some('~') => Err(TextShape::Path.complaint(text, "starts with `~`, which is not expanded")),
+        Some('$') => Err(TextShape::Path.complaint(text, "starts with `$`, but variables are not expanded")),
         _ => Ok(()),
     }
 }
@@ -197,7 +197,7 @@ fn is_env_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// What may stand between the quotes of a challenge.
+/// Scopes are quoted in the `WWW-Authenticate` header.
 const fn is_scope_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
@@ -210,70 +210,74 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(shape: Shape, text: &str, expect: &str) {
+    fn check(shape: TextShape, text: &str, expect: &str) {
         let shown = shape.check(text).map_or_else(|complaint| complaint.problem, |()| "ok".into());
         assert_eq!(shown, expect);
     }
 
     #[test]
-    fn a_disguised_loopback_address_is_not_one() {
-        check(Shape::KeySetUrl, "http://127.0.0.1:80/keys", "ok");
+    fn name_that_starts_with_a_loopback_address_is_not_loopback() {
+        check(TextShape::KeySetUrl, "http://127.0.0.1:80/keys", "ok");
         check(
-            Shape::KeySetUrl,
+            TextShape::KeySetUrl,
             "http://127.0.0.1.evil.example/keys",
-            "`http://127.0.0.1.evil.example/keys` is not https, and not on this machine",
+            "`http://127.0.0.1.evil.example/keys` is neither https nor a loopback address",
         );
-        check(Shape::PublicUrl, "https://a.example/?x", "the text has a query (`?`)");
-        check(Shape::PublicUrl, "ftp://a.example", "`ftp://a.example` is neither https nor http");
+        check(TextShape::PublicUrl, "https://a.example/?x", "the text has a query (`?`)");
+        check(TextShape::PublicUrl, "ftp://a.example", "`ftp://a.example` is neither https nor http");
     }
 
     #[test]
-    fn an_origin_is_exactly_what_a_browser_sends() {
-        check(Shape::Origin, "https://a.example", "ok");
-        check(Shape::Origin, "chrome-extension://abcdef", "ok");
-        check(Shape::Origin, "null", "`null` is what every sandboxed page and local file sends");
-        check(Shape::Origin, "*", "`*` has no `scheme://`");
-        check(Shape::Origin, "https://a.example/", "`https://a.example/` has a path, which no origin has");
+    fn origin_is_written_as_browsers_send_it() {
+        check(TextShape::Origin, "https://a.example", "ok");
+        check(TextShape::Origin, "chrome-extension://abcdef", "ok");
+        check(TextShape::Origin, "null", "`null` is sent by every sandboxed page and local file");
+        check(TextShape::Origin, "*", "`*` has no `scheme://`");
         check(
-            Shape::Origin,
+            TextShape::Origin,
+            "https://a.example/",
+            "`https://a.example/` has a path, but origins have none",
+        );
+        check(
+            TextShape::Origin,
             "https://a.example:443",
-            "`https://a.example:443` has its scheme's own port, which browsers leave out",
+            "`https://a.example:443` has the default port of its scheme, which browsers omit",
         );
     }
 
     #[test]
-    fn a_secret_in_the_place_of_a_name_is_not_repeated() {
-        let complaint = Shape::EnvName.check("hunter2-is-my-secret").unwrap_err();
+    fn secret_written_instead_of_a_name_is_not_repeated() {
+        let complaint = TextShape::EnvName.check("hunter2-is-my-secret").unwrap_err();
         assert!(!format!("{complaint:?}").contains("hunter2"), "{complaint:?}");
-        check(Shape::PublicUrl, "https://me:hunter2@a.example", "the text has a user or a password in it");
+        check(TextShape::PublicUrl, "https://me:hunter2@a.example", "the text has a user name or password");
         check(
-            Shape::KeySetUrl,
+            TextShape::KeySetUrl,
             "http://a.example?key=hunter2",
-            "the text is not https, and not on this machine",
+            "the text is neither https nor a loopback address",
         );
     }
 
     #[test]
-    fn texts_cannot_steer_the_reader_of_an_error() {
-        check(Shape::Path, "a\u{1b}[2Jb", "the text has a control character in it");
+    fn control_characters_do_not_reach_errors() {
+        check(TextShape::Path, "a\u{1b}[2Jb", "the text has a control character");
         assert_eq!(shown("a\u{202e}b\n"), "a\\u{202e}b\\n");
         assert_eq!(shown(&"x".repeat(100)), format!("{}…", "x".repeat(80)));
     }
 
     #[test]
-    fn a_scope_is_one_word() {
-        check(Shape::Scope, "tools:call", "ok");
-        check(Shape::Scope, "https://a.example/scope", "ok");
-        check(Shape::Scope, "a b", "`a b` is not one word of plain ASCII");
-        check(Shape::Scope, "a\"b", "`a\\\"b` is not one word of plain ASCII");
-        check(Shape::Scope, "ä", "`ä` is not one word of plain ASCII");
+    fn scope_is_one_word() {
+        check(TextShape::Scope, "tools:call", "ok");
+        check(TextShape::Scope, "https://a.example/scope", "ok");
+        check(TextShape::Scope, "a b", "`a b` is not one word of printable ASCII");
+        check(TextShape::Scope, "a\"b", "`a\\\"b` is not one word of printable ASCII");
+        check(TextShape::Scope, "ä", "`ä` is not one word of printable ASCII");
     }
 
     #[test]
     fn paths_are_not_expanded() {
-        check(Shape::Path, "../shared/tools", "ok");
-        check(Shape::Path, "~/tools", "`~/tools` begins with `~`, which is not expanded");
-        check(Shape::Path, "$HOME/x", "`$HOME/x` begins with `$`, and variables are not expanded");
-        check(Shape::Path, " ", "the text is empty");
+        check(TextShape::Path, "../shared/tools", "ok");
+        check(TextShape::Path, "~/tools", "`~/tools` starts with `~`, which is not expanded");
+        check(TextShape::Path, "$HOME/x", "`$HOME/x` starts with `$`, but variables are not expanded");
+        check(TextShape::Path, " ", "the text is empty");
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of several modules need.
+//! Shared test helpers.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ pub(crate) fn parse(text: &str) -> Result<Config, Vec<ConfigError>> {
     Config::parse(text, Path::new("/srv/gate"), &|_| None, &Overrides::default())
 }
 
-/// Without who set what, which is all that may differ between two ways to say the same.
+/// The settings without their entries: two texts with the same meaning may differ in origins.
 pub(crate) fn settings(text: &str) -> Config {
     let config = parse(text).unwrap_or_else(|errors| panic!("{}\n{text}", show(&errors)));
     Config { entries: Vec::new(), ..config }
@@ -18,7 +18,7 @@ pub(crate) fn show(errors: &[ConfigError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares a file of the repository with what the code would write; `TOOLGATE_BLESS=1` writes it.
+/// Compares a committed file with the generated one; `TOOLGATE_BLESS=1` overwrites it.
 pub(crate) fn compare(name: &str, generate: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     let committed = fs::read_to_string(&path).unwrap_or_default();

@@ -1,16 +1,16 @@
-//! The table of keys for people: the file that `toolgate init` writes, and the reference in `docs/config.md`.
+//! Generates the file that `toolgate init` writes and the reference in `docs/config.md` from the table of keys.
 
 use std::fmt::Write as _;
 
 use crate::{
-    key::{Fallback, Key, Kind},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     keys::ROOT,
     model::Config,
     quantity::{show_bytes, show_milliseconds},
 };
 
 impl Config {
-    /// A `toolgate.yaml` that names every key and changes nothing. `# ` begins an explanation, `#` alone a key with its default.
+    /// A `toolgate.yaml` that lists every key and changes nothing. `# ` starts an explanation; `#` alone comments out a key.
     pub fn default_text() -> String {
         let mut text = String::from(HEAD);
         for key in ROOT {
@@ -28,14 +28,14 @@ pub fn reference_table() -> String {
     table
 }
 
-fn write_key(text: &mut String, key: &Key, indent: &str) {
+fn write_key(text: &mut String, key: &ConfigKey, indent: &str) {
     let choices = match &key.kind {
-        Kind::Choice(words) => format!(" One of: {}.", words.join(", ")),
+        ConfigValueKind::Choice(words) => format!(" One of: {}.", words.join(", ")),
         _ => String::new(),
     };
     let _ = writeln!(text, "{indent}# {}{choices}", key.doc);
     match &key.kind {
-        Kind::Section(keys) if key.is_plain_section() => {
+        ConfigValueKind::Section(keys) if key.is_plain_section() => {
             let _ = writeln!(text, "{indent}{}:", key.name);
             for key in *keys {
                 write_key(text, key, &format!("{indent}  "));
@@ -45,7 +45,7 @@ fn write_key(text: &mut String, key: &Key, indent: &str) {
             let _ = writeln!(text, "{indent}{}: 1", key.name);
         }
         _ => {
-            if let Kind::Section(keys) | Kind::Sections(keys) = &key.kind {
+            if let ConfigValueKind::Section(keys) | ConfigValueKind::Sections(keys) = &key.kind {
                 write_hints(text, keys, &format!("{indent}#   "));
             }
             let _ = writeln!(text, "{indent}#{}: {}", key.name, fallback(key));
@@ -53,15 +53,15 @@ fn write_key(text: &mut String, key: &Key, indent: &str) {
     }
 }
 
-/// What could stand in a section that is absent by default.
-fn write_hints(text: &mut String, keys: &[Key], begin: &str) {
+/// Describes the keys of a section that is absent by default.
+fn write_hints(text: &mut String, keys: &[ConfigKey], begin: &str) {
     for key in keys {
         let _ = match &key.fallback {
-            Fallback::Required => writeln!(text, "{begin}{} (required): {}", key.name, key.doc),
-            Fallback::Null => writeln!(text, "{begin}{}: {}", key.name, key.doc),
+            KeyDefault::Required => writeln!(text, "{begin}{} (required): {}", key.name, key.doc),
+            KeyDefault::Null => writeln!(text, "{begin}{}: {}", key.name, key.doc),
             _ => writeln!(text, "{begin}{} ({}): {}", key.name, fallback(key), key.doc),
         };
-        if let Kind::OneOf(keys) = &key.kind {
+        if let ConfigValueKind::OneOf(keys) = &key.kind {
             write_hints(text, keys, &format!("{begin}  "));
         }
     }
@@ -73,25 +73,31 @@ enum Parent {
     OneOf,
 }
 
-fn write_rows(table: &mut String, keys: &[Key], prefix: &str, parent: Parent) {
+fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Parent) {
     for key in keys {
         let name = format!("{prefix}{}", key.name);
         match &key.kind {
-            Kind::Section(keys) if key.is_plain_section() => {
+            ConfigValueKind::Section(keys) if key.is_plain_section() => {
                 write_rows(table, keys, &format!("{name}."), Parent::Section);
             }
             kind => {
                 let default = match &key.fallback {
-                    Fallback::Required => "required".to_owned(),
-                    Fallback::Null if matches!(parent, Parent::OneOf) => "absent".to_owned(),
-                    Fallback::Null => "null".to_owned(),
+                    KeyDefault::Required => "required".to_owned(),
+                    KeyDefault::Null if matches!(parent, Parent::OneOf) => "absent".to_owned(),
+                    KeyDefault::Null => "null".to_owned(),
                     _ => format!("`{}`", fallback(key)),
                 };
                 let _ = writeln!(table, "| `{name}` | {} | {default} | {} |", value(kind), key.doc);
                 match kind {
-                    Kind::Section(keys) => write_rows(table, keys, &format!("{name}."), Parent::Section),
-                    Kind::OneOf(keys) => write_rows(table, keys, &format!("{name}."), Parent::OneOf),
-                    Kind::Sections(keys) => write_rows(table, keys, &format!("{name}[]."), Parent::Section),
+                    ConfigValueKind::Section(keys) => {
+                        write_rows(table, keys, &format!("{name}."), Parent::Section)
+                    }
+                    ConfigValueKind::OneOf(keys) => {
+                        write_rows(table, keys, &format!("{name}."), Parent::OneOf)
+                    }
+                    ConfigValueKind::Sections(keys) => {
+                        write_rows(table, keys, &format!("{name}[]."), Parent::Section)
+                    }
                     _ => {}
                 }
             }
@@ -99,41 +105,43 @@ fn write_rows(table: &mut String, keys: &[Key], prefix: &str, parent: Parent) {
     }
 }
 
-/// What may stand there, for the reference.
-fn value(kind: &Kind) -> String {
+/// The accepted values, for the reference.
+fn value(kind: &ConfigValueKind) -> String {
     match kind {
-        Kind::Version => "1".into(),
-        Kind::Flag => "true, false".into(),
-        Kind::Number { least, most } => format!("{least} to {most}"),
-        Kind::Duration { least, most } => {
+        ConfigValueKind::Version => "1".into(),
+        ConfigValueKind::Flag => "true, false".into(),
+        ConfigValueKind::Number { least, most } => format!("{least} to {most}"),
+        ConfigValueKind::Duration { least, most } => {
             format!("duration, {} to {}", show_milliseconds(*least), show_milliseconds(*most))
         }
-        Kind::Size { least, most } => format!("size, {} to {}", show_bytes(*least), show_bytes(*most)),
-        Kind::Choice(words) => words.join(", "),
-        Kind::Choices(words) => format!("list of {}", words.join(", ")),
-        Kind::Text(shape) => shape.name().into(),
-        Kind::Texts(shape) => format!("list: {}", shape.name()),
-        Kind::Section(_) => "section".into(),
-        Kind::OneOf(_) => "one key".into(),
-        Kind::Sections(_) => "list of sections".into(),
+        ConfigValueKind::Size { least, most } => {
+            format!("size, {} to {}", show_bytes(*least), show_bytes(*most))
+        }
+        ConfigValueKind::Choice(words) => words.join(", "),
+        ConfigValueKind::Choices(words) => format!("list of {}", words.join(", ")),
+        ConfigValueKind::Text(shape) => shape.name().into(),
+        ConfigValueKind::Texts(shape) => format!("list: {}", shape.name()),
+        ConfigValueKind::Section(_) => "section".into(),
+        ConfigValueKind::OneOf(_) => "one key".into(),
+        ConfigValueKind::Sections(_) => "list of sections".into(),
     }
 }
 
 /// The fallback as YAML.
-fn fallback(key: &Key) -> String {
+fn fallback(key: &ConfigKey) -> String {
     match &key.fallback {
-        Fallback::Required | Fallback::Inside => String::new(),
-        Fallback::Null => "null".into(),
-        Fallback::Flag(flag) => flag.to_string(),
-        Fallback::Number(number) => number.to_string(),
-        Fallback::Text(text) => (*text).to_owned(),
-        Fallback::Texts(texts) => format!("[{}]", texts.join(", ")),
+        KeyDefault::Required | KeyDefault::Inside => String::new(),
+        KeyDefault::Null => "null".into(),
+        KeyDefault::Flag(flag) => flag.to_string(),
+        KeyDefault::Number(number) => number.to_string(),
+        KeyDefault::Text(text) => (*text).to_owned(),
+        KeyDefault::Texts(texts) => format!("[{}]", texts.join(", ")),
     }
 }
 
 const HEAD: &str = "\
-# Toolgate's configuration. Every key is here with its default; remove the `#` before a key to change it.
-# Paths are relative to this file. `toolgate config show --origin` prints what is in force, and why.
+# Toolgate configuration. Every key is listed with its default; remove the `#` before a key to change it.
+# Paths are relative to this file. `toolgate config show --origin` prints the effective values and their origin.
 ";
 
 #[cfg(test)]

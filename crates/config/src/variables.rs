@@ -1,4 +1,4 @@
-//! Which environment variables hold what only the gateway may know?
+//! Finds environment variables that hold the gateway's own secrets.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use crate::{
     paths::configurations_of,
 };
 
-/// Names of environment variables that are a gateway's own.
+/// Names of environment variables that belong to the gateway and are hidden from tools.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum OwnNames {
     Known(Vec<String>),
-    /// A configuration that would tell is there and cannot be read.
+    /// A configuration exists but cannot be read. Any variable may hold a secret of the gateway.
     Unknown,
 }
 
@@ -31,8 +31,8 @@ impl OwnNames {
 }
 
 impl Config {
-    /// Every variable that a key ending in `_env` names: secrets of issuers, and what the gateway sends along itself. A tool
-    /// that could read the first would sign for any caller.
+    /// All variables that `_env` keys name: signing secrets of issuers, and credentials that the gateway sends. A tool that
+    /// read a signing secret could sign tokens for any caller.
     pub fn own_variables(&self) -> OwnNames {
         self.also_own.clone().and(self.named_variables().cloned())
     }
@@ -48,7 +48,7 @@ impl Config {
     }
 }
 
-/// The same for a draft that is tried out in a workspace: those of the gateways that serve there, as `guarded_in` finds them.
+/// The same for a draft under test in a workspace: the variables of the gateways that `guarded_in` finds.
 pub fn own_variables_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> OwnNames {
     let mut own = OwnNames::default();
     for (file, config) in configurations_of(workspace, env) {
@@ -67,9 +67,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        key::{Key, Kind},
+        key::{ConfigKey, ConfigValueKind},
         keys::ROOT,
-        shape::Shape,
+        shape::TextShape,
         testing::parse,
     };
 
@@ -83,18 +83,20 @@ metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
         OwnNames::Known(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    fn variables_among(keys: &[Key]) -> usize {
-        let of = |key: &Key| match &key.kind {
-            Kind::Text(Shape::EnvName) | Kind::Texts(Shape::EnvName) => 1,
-            Kind::Section(inside) | Kind::OneOf(inside) | Kind::Sections(inside) => variables_among(inside),
+    fn variables_among(keys: &[ConfigKey]) -> usize {
+        let of = |key: &ConfigKey| match &key.kind {
+            ConfigValueKind::Text(TextShape::EnvName) | ConfigValueKind::Texts(TextShape::EnvName) => 1,
+            ConfigValueKind::Section(inside)
+            | ConfigValueKind::OneOf(inside)
+            | ConfigValueKind::Sections(inside) => variables_among(inside),
             _ => 0,
         };
         keys.iter().map(of).sum()
     }
 
-    /// A key that is added to the table and forgotten here would be open to every tool.
+    /// Tools could read the variable of a key that is in the table but not in `named_variables`.
     #[test]
-    fn every_key_that_names_a_variable_counts() {
+    fn variables_of_all_env_keys_are_hidden() {
         let mut config = parse(ALL).unwrap();
         assert_eq!(config.own_variables(), known(&["SIGNS", "POSTS", "COUNTS"]));
         assert_eq!(config.named_variables().count(), variables_among(ROOT));
@@ -104,7 +106,7 @@ metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
     }
 
     #[test]
-    fn a_draft_is_kept_from_those_of_the_gateway_that_serves_there() {
+    fn draft_cannot_read_variables_of_the_gateway_in_its_workspace() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("other.yaml");
         fs::write(&other, ALL.replace("SIGNS", "SIGNS_TOO")).unwrap();

@@ -1,9 +1,8 @@
-//! Addresses on the web, read strictly: what the lenient rules of browsers would repair is refused here, so that nobody
-//! has to know which of two readers is right.
+//! Strict URL parsing. Rejects spellings that lenient parsers repair, because two parsers may read them differently.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// `scheme://host[:port][/path][?query]`, without a user and without a fragment.
+/// `scheme://host[:port][/path][?query]`, without user and fragment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct WebAddress<'text> {
     pub scheme: &'text str,
@@ -20,14 +19,14 @@ impl<'text> WebAddress<'text> {
         if !text.bytes().all(|byte| byte.is_ascii_graphic())
             || text.contains(['\\', '"', '<', '>', '`', '{', '}'])
         {
-            return Err("has a character that a URL does not have");
+            return Err("has a character that is not allowed in URLs");
         }
         if text.contains('#') {
             return Err("has a fragment (`#`)");
         }
         let (scheme, rest) = text.split_once("://").ok_or("has no `scheme://`")?;
         if !is_scheme(scheme) {
-            return Err("has a scheme that is not in lower-case letters");
+            return Err("has a scheme that is not in lower case");
         }
         let (rest, query) = match rest.split_once('?') {
             Some((rest, query)) => (rest, Some(query)),
@@ -36,7 +35,7 @@ impl<'text> WebAddress<'text> {
         let (authority, path) =
             rest.split_at_checked(rest.find('/').unwrap_or(rest.len())).unwrap_or((rest, ""));
         if authority.contains('@') {
-            return Err("has a user or a password in it");
+            return Err("has a user name or password");
         }
         let (host, port) = split_port(authority)?;
         check_host(host)?;
@@ -49,15 +48,15 @@ impl<'text> WebAddress<'text> {
     }
 }
 
-/// `host` or `host:port`, as in the header `Host`.
+/// `host` or `host:port`, as in the `Host` header.
 pub(crate) fn check_authority(text: &str) -> Result<(), &'static str> {
     check_host(split_port(text)?.0)
 }
 
-/// Where to listen: an IP address and a port, or `localhost` and a port.
+/// The address to listen on: an IP address and a port, or `localhost` and a port.
 pub(crate) fn listen_address(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix(LOCALHOST).and_then(|rest| rest.strip_prefix(':')) {
-        // A name may resolve to anything; this one has a meaning of its own.
+        // Other names may resolve to any address; `localhost` is always 127.0.0.1 here.
         Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port.parse().ok()?))
         }
@@ -65,7 +64,7 @@ pub(crate) fn listen_address(text: &str) -> Option<SocketAddr> {
     }
 }
 
-/// Also in the notation that wraps an IPv4 address into an IPv6 one.
+/// Also true for IPv4-mapped IPv6 addresses.
 pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
@@ -96,8 +95,8 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
 
 fn check_host(host: &str) -> Result<(), &'static str> {
     if let Some(inside) = host.strip_prefix('[') {
-        let inside = inside.strip_suffix(']').ok_or("has something between its address and its port")?;
-        let address: Ipv6Addr = inside.parse().map_err(|_| "has brackets without an IPv6 address in them")?;
+        let inside = inside.strip_suffix(']').ok_or("has text between its address and its port")?;
+        let address: Ipv6Addr = inside.parse().map_err(|_| "has brackets without an IPv6 address")?;
         let is_canonical = address.to_string() == inside;
         return if is_canonical {
             Ok(())
@@ -112,7 +111,7 @@ fn check_host(host: &str) -> Result<(), &'static str> {
         return Err("has a `*`, which is not a wildcard here");
     }
     if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Err("has a host in upper case, and hosts are compared in lower case");
+        return Err("has upper-case letters in its host; write it in lower case");
     }
     let is_label = |label: &str| {
         !label.is_empty()
@@ -123,14 +122,14 @@ fn check_host(host: &str) -> Result<(), &'static str> {
     };
     if host.len() > 253 || !host.split('.').all(is_label) {
         return Err(
-            "has a host that is neither a name nor an address (names outside ASCII: their `xn--` form)",
+            "has a host that is neither a name nor an address (write non-ASCII names in their `xn--` form)",
         );
     }
     let last = host.rsplit('.').next().unwrap_or_default();
     let looks_numeric = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x");
     if looks_numeric && host.parse::<Ipv4Addr>().is_err() {
-        // `127.1`, `2130706433` and `0x7f.1` are addresses to some readers and names to others.
-        return Err("has a number for a host that is not an IPv4 address of four parts");
+        // Parsers disagree whether `127.1`, `2130706433` and `0x7f.1` are addresses or names.
+        return Err("has a numeric host that is not an IPv4 address of four parts");
     }
     Ok(())
 }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_addresses_apart() {
+    fn urls_are_split_into_their_parts() {
         check("https://tools.example.com", "https tools.example.com 0 \"\" None");
         check("https://a.example:8443/b/c?d=e", "https a.example 8443 \"/b/c\" Some(\"d=e\")");
         check("http://[::1]:4318/", "http [::1] 4318 \"/\" None loopback");
@@ -165,30 +164,30 @@ mod tests {
     }
 
     #[test]
-    fn refuses_disguises() {
-        check("https://localhost@evil.example", "has a user or a password in it");
-        check("http://127.0.0.1:80@evil.example", "has a user or a password in it");
+    fn disguised_hosts_are_rejected() {
+        check("https://localhost@evil.example", "has a user name or password");
+        check("http://127.0.0.1:80@evil.example", "has a user name or password");
         check("http://localhost.evil.example", "http localhost.evil.example 0 \"\" None");
-        check("http://localhost\\@evil.example", "has a character that a URL does not have");
-        check("http://local\thost", "has a character that a URL does not have");
+        check("http://localhost\\@evil.example", "has a character that is not allowed in URLs");
+        check("http://local\thost", "has a character that is not allowed in URLs");
         check("http://evil.example#localhost", "has a fragment (`#`)");
-        check("http://127.1", "has a number for a host that is not an IPv4 address of four parts");
-        check("http://0x7f.0x1", "has a number for a host that is not an IPv4 address of four parts");
-        check("http://127.0.0.01", "has a number for a host that is not an IPv4 address of four parts");
+        check("http://127.1", "has a numeric host that is not an IPv4 address of four parts");
+        check("http://0x7f.0x1", "has a numeric host that is not an IPv4 address of four parts");
+        check("http://127.0.0.01", "has a numeric host that is not an IPv4 address of four parts");
         check("http://[0:0:0:0:0:0:0:1]", "has an IPv6 address that is not in its shortest form");
         check("http://[::1", "has a bracket that is not closed");
-        check("http://[::1]x", "has something between its address and its port");
+        check("http://[::1]x", "has text between its address and its port");
         check("http://a:0", "has a port that is not a number from 1 to 65535");
         check("http://a:+80", "has a port that is not a number from 1 to 65535");
         check("http://a:65536", "has a port that is not a number from 1 to 65535");
-        check("HTTPS://a", "has a scheme that is not in lower-case letters");
+        check("HTTPS://a", "has a scheme that is not in lower case");
         check("https:a", "has no `scheme://`");
         check("https://", "has no host");
         check("https://*.example.com", "has a `*`, which is not a wildcard here");
     }
 
     #[test]
-    fn listens_on_addresses_and_on_no_names_but_one() {
+    fn only_addresses_and_localhost_can_be_listened_on() {
         assert_eq!(listen_address("localhost:80"), "127.0.0.1:80".parse().ok());
         assert_eq!(listen_address("[::1]:0"), "[::1]:0".parse().ok());
         for text in

@@ -1,25 +1,25 @@
-//! What to write instead: expectations, examples, and "did you mean …?".
+//! Texts of errors: expected types, examples and "did you mean …?".
 
 use serde_json::Value;
 use toolgate_spec::edit_distance;
 
 use crate::{
-    key::{Fallback, Key, Kind},
+    key::{ConfigKey, ConfigValueKind, KeyDefault},
     keys::ROOT,
     shape::{Complaint, shown},
 };
 
-/// For a value of another type than the key's.
-pub(crate) fn mismatch(kind: &Kind, value: &Value) -> Complaint {
-    let stands = match value {
-        // A secret that somebody wrote in the place of a section, such as `key`, is not repeated.
-        Value::String(text) if !matches!(kind, Kind::Section(_) | Kind::OneOf(_)) => {
+/// The error for a value of the wrong type.
+pub(crate) fn mismatch(kind: &ConfigValueKind, value: &Value) -> Complaint {
+    let got = match value {
+        // Do not repeat a text written instead of a section such as `key`: it may be a secret.
+        Value::String(text) if !matches!(kind, ConfigValueKind::Section(_) | ConfigValueKind::OneOf(_)) => {
             format!("`{}`", shown(text))
         }
         Value::Number(number) => format!("`{number}`"),
         other => type_of(other).to_owned(),
     };
-    Complaint::new(format!("{stands} stands where {} is expected", expected(kind)), remedy(kind, value))
+    Complaint::new(format!("expected {}, got {got}", expected(kind)), remedy(kind, value))
 }
 
 pub(crate) const fn type_of(value: &Value) -> &'static str {
@@ -33,18 +33,21 @@ pub(crate) const fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// For a key without a value.
-pub(crate) fn no_value(kind: &Kind) -> String {
-    let list = matches!(kind, Kind::Texts(_) | Kind::Choices(_) | Kind::Sections(_));
+/// The remedy for a key without a value.
+pub(crate) fn no_value(kind: &ConfigValueKind) -> String {
+    let list = matches!(
+        kind,
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) | ConfigValueKind::Sections(_)
+    );
     let none = if list { "write `[]` for none, or " } else { "write a value, or " };
-    format!("{none}remove the key to take its default")
+    format!("{none}remove the key to use its default")
 }
 
-/// For a required key that is absent.
-pub(crate) fn example(key: &Key) -> String {
+/// The remedy for a missing required key.
+pub(crate) fn example(key: &ConfigKey) -> String {
     match &key.kind {
-        Kind::Version => "begin the file with `version: 1`".into(),
-        Kind::OneOf(keys) => {
+        ConfigValueKind::Version => "start the file with `version: 1`".into(),
+        ConfigValueKind::OneOf(keys) => {
             let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
             format!("write `{}:` with one of {} below it", key.name, names.join(", "))
         }
@@ -52,15 +55,15 @@ pub(crate) fn example(key: &Key) -> String {
     }
 }
 
-pub(crate) fn choices(kind: &Kind) -> String {
+pub(crate) fn choices(kind: &ConfigValueKind) -> String {
     match kind {
-        Kind::Choice(known) | Kind::Choices(known) => quoted(known),
+        ConfigValueKind::Choice(known) | ConfigValueKind::Choices(known) => quoted(known),
         _ => String::new(),
     }
 }
 
-/// For a key that does not exist: one nearby that is spelt nearly so, or the same one in another section.
-pub(crate) fn instead_of(name: &str, keys: &[Key]) -> String {
+/// The remedy for an unknown key: a similar name in this section, or the same name in another section.
+pub(crate) fn instead_of(name: &str, keys: &[ConfigKey]) -> String {
     if let Some(near) = closest(name, keys.iter().map(|key| key.name)) {
         return format!("did you mean `{near}`?");
     }
@@ -68,7 +71,7 @@ pub(crate) fn instead_of(name: &str, keys: &[Key]) -> String {
         return format!("`{}` belongs below `{section}`", shown(name));
     }
     let known: Vec<_> = keys.iter().map(|key| key.name).collect();
-    format!("remove it; the keys here are {}", quoted(&known))
+    format!("remove it; this section has: {}", quoted(&known))
 }
 
 pub(crate) fn instead_of_choice(word: &str, known: &[&'static str]) -> String {
@@ -78,39 +81,45 @@ pub(crate) fn instead_of_choice(word: &str, known: &[&'static str]) -> String {
     }
 }
 
-/// The kind in a few words, for errors.
-fn expected(kind: &Kind) -> String {
+/// The expected type, for errors.
+fn expected(kind: &ConfigValueKind) -> String {
     match kind {
-        Kind::Version | Kind::Number { .. } => "a whole number".into(),
-        Kind::Flag => "`true` or `false`".into(),
-        Kind::Duration { .. } => "a duration".into(),
-        Kind::Size { .. } => "a size".into(),
-        Kind::Choice(_) => "a word".into(),
-        Kind::Text(_) => "a text".into(),
-        Kind::Texts(_) | Kind::Choices(_) => "a list of texts".into(),
-        Kind::Section(_) | Kind::OneOf(_) => "a section".into(),
-        Kind::Sections(_) => "a list of sections".into(),
+        ConfigValueKind::Version | ConfigValueKind::Number { .. } => "a whole number".into(),
+        ConfigValueKind::Flag => "`true` or `false`".into(),
+        ConfigValueKind::Duration { .. } => "a duration".into(),
+        ConfigValueKind::Size { .. } => "a size".into(),
+        ConfigValueKind::Choice(_) => "a word".into(),
+        ConfigValueKind::Text(_) => "a text".into(),
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) => "a list of texts".into(),
+        ConfigValueKind::Section(_) | ConfigValueKind::OneOf(_) => "a section".into(),
+        ConfigValueKind::Sections(_) => "a list of sections".into(),
     }
 }
 
-fn remedy(kind: &Kind, value: &Value) -> String {
+fn remedy(kind: &ConfigValueKind, value: &Value) -> String {
     match kind {
-        Kind::Version => "write `version: 1`, without quotes".into(),
-        Kind::Flag => "write `true` or `false`, without quotes".into(),
-        Kind::Number { least, most } => {
+        ConfigValueKind::Version => "write `version: 1`, without quotes".into(),
+        ConfigValueKind::Flag => "write `true` or `false`, without quotes".into(),
+        ConfigValueKind::Number { least, most } => {
             format!("write a whole number from {least} to {most}, without quotes")
         }
-        Kind::Duration { .. } => "write a number and its unit: `250ms`, `120s`, `5m`, `8h`".into(),
-        Kind::Size { .. } => "write a number of bytes, or one with its unit: `64KiB`, `1MiB`".into(),
-        Kind::Choice(known) => format!("write one of {}", quoted(known)),
-        Kind::Text(_) if matches!(value, Value::Number(_) | Value::Bool(_)) => "put it into quotes".into(),
-        Kind::Text(shape) => shape.remedy().into(),
-        Kind::Texts(_) | Kind::Choices(_) => "write a list: `[one, two]`, numbers in quotes".into(),
-        Kind::Section(keys) | Kind::OneOf(keys) => {
+        ConfigValueKind::Duration { .. } => "write a number and its unit: `250ms`, `120s`, `5m`, `8h`".into(),
+        ConfigValueKind::Size { .. } => {
+            "write a number of bytes, or one with its unit: `64KiB`, `1MiB`".into()
+        }
+        ConfigValueKind::Choice(known) => format!("write one of {}", quoted(known)),
+        ConfigValueKind::Text(_) if matches!(value, Value::Number(_) | Value::Bool(_)) => {
+            "put it in quotes".into()
+        }
+        ConfigValueKind::Text(shape) => shape.remedy().into(),
+        ConfigValueKind::Texts(_) | ConfigValueKind::Choices(_) => {
+            "write a list: `[one, two]`; put numbers in quotes".into()
+        }
+        ConfigValueKind::Section(keys) | ConfigValueKind::OneOf(keys) => {
             let known: Vec<_> = keys.iter().map(|key| key.name).collect();
             format!("write its keys below it, indented: {}", quoted(&known))
         }
-        Kind::Sections(_) => "write a list whose entries begin with `- `".into(),
+        ConfigValueKind::Sections(_) => "write a list whose entries begin with `- `".into(),
     }
 }
 
@@ -126,8 +135,8 @@ fn closest<'known>(word: &str, known: impl Iterator<Item = &'known str>) -> Opti
 }
 
 fn section_with(name: &str) -> Option<&'static str> {
-    let has_it = |section: &&Key| match &section.kind {
-        Kind::Section(keys) if matches!(section.fallback, Fallback::Inside) => {
+    let has_it = |section: &&ConfigKey| match &section.kind {
+        ConfigValueKind::Section(keys) if matches!(section.fallback, KeyDefault::Inside) => {
             keys.iter().any(|key| key.name == name)
         }
         _ => false,

@@ -9,9 +9,9 @@ use std::{borrow::Cow, cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
-    Caller, Change, Digests, EffectivePolicy, Environment, Lifecycle, PassOutcome, PassRecord, PolicySet,
-    Relaxation, SettingValues, State, UserOverrides, Wording, policy_changes, policy_warnings, rate,
-    relaxations, resolve, state,
+    Caller, Digests, EffectivePolicy, Environment, Lifecycle, LifecycleState, PassOutcome, PassRecord,
+    PolicyChange, PolicySet, Relaxation, SettingValues, UserOverrides, Wording, policy_changes,
+    policy_warnings, rate, relaxations, resolve, state,
 };
 use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
 
@@ -189,7 +189,7 @@ impl Workshop {
             _ => "it has passed its test run, and nobody has published it yet",
         };
         match lifecycle.state {
-            State::Active => Lifecycle { state: State::Draft, because, ..lifecycle },
+            LifecycleState::Active => Lifecycle { state: LifecycleState::Draft, because, ..lifecycle },
             _ => lifecycle,
         }
     }
@@ -352,7 +352,7 @@ impl Workshop {
 
     /// How the settings differ from those of the last publication, be it by an edit of the document, the overrides or the
     /// profiles. `None` for a tool that was not published before.
-    pub fn changes_since_publication(&self, tool: &LiveTool) -> Result<Option<Vec<Change>>, String> {
+    pub fn changes_since_publication(&self, tool: &LiveTool) -> Result<Option<Vec<PolicyChange>>, String> {
         let stored = self.passes.last_publication(tool.spec.id.as_str(), &tool.spec.name)?;
         let before = stored.as_deref().and_then(SettingValues::from_text);
         Ok(before.map(|before| policy_changes(&before, &tool.policy)))

@@ -7,8 +7,10 @@ use std::{
 };
 
 use toolgate_config::{
-    Config, Entry, Origin, Overrides,
-    model::{Approvals, AskFrom, Audit, Auth, JwtIssuer, Limits, Otlp, Server, Worker},
+    Config, ConfigEntry, ConfigOrigin, Overrides,
+    model::{
+        Approvals, AskFrom, Audit, Auth, JwtIssuer, LimitSettings, Otlp, ServerSettings, WorkerSettings,
+    },
 };
 use toolgate_gate::Observer;
 use toolgate_handlers::{CliCommand, OutputParser};
@@ -114,14 +116,14 @@ impl Builder {
 
     /// The worker processes of JavaScript tools: how many, how isolated, how strong their sandbox must be.
     #[must_use]
-    pub fn worker(mut self, change: impl FnOnce(&mut Worker) + Send + 'static) -> Self {
+    pub fn worker(mut self, change: impl FnOnce(&mut WorkerSettings) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.worker));
         self
     }
 
     /// How many calls run and wait, and how large arguments may be.
     #[must_use]
-    pub fn limits(mut self, change: impl FnOnce(&mut Limits) + Send + 'static) -> Self {
+    pub fn limits(mut self, change: impl FnOnce(&mut LimitSettings) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.limits));
         self
     }
@@ -149,7 +151,7 @@ impl Builder {
 
     /// The address and the limits of `Toolgate::serve_http`.
     #[must_use]
-    pub fn server(mut self, change: impl FnOnce(&mut Server) + Send + 'static) -> Self {
+    pub fn server(mut self, change: impl FnOnce(&mut ServerSettings) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.server));
         self
     }
@@ -276,7 +278,8 @@ impl Base {
             let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
             OpenError { part: "configuration", problem: told.join("; ") }
         })?;
-        let is_default = |entry: &Entry| entry.key.starts_with("tools") && entry.origin == Origin::Default;
+        let is_default =
+            |entry: &ConfigEntry| entry.key.starts_with("tools") && entry.origin == ConfigOrigin::Default;
         if config.entries().iter().any(is_default) {
             // A program names its tools; a folder that happens to be called `tools` is not meant.
             config.tools.clear();

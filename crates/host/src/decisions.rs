@@ -14,7 +14,7 @@ use toolgate_gate::{
     NewApproval, Spent, Trust, text_for_journal,
 };
 use toolgate_secrets::Detector;
-use toolgate_store::State;
+use toolgate_store::StateDb;
 
 use crate::{
     detector::open_detector,
@@ -40,7 +40,7 @@ pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
 /// The queue of a gateway, which writes into the gateway's journal.
 pub fn recorded_queue(
     journal: &FileJournal,
-    state: &Arc<State>,
+    state: &Arc<StateDb>,
     secrets: &Arc<Detector>,
 ) -> Arc<dyn ApprovalQueue> {
     let (journal, secrets) = (journal.clone(), Arc::clone(secrets));
@@ -51,7 +51,7 @@ pub fn recorded_queue(
 
 /// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.
 pub struct RecordedQueue {
-    queue: Arc<State>,
+    queue: Arc<StateDb>,
     note: Box<Note>,
     blot: Box<Blot>,
     /// Held from the look at the question to its end, so that of two answers only the one that counts is written.
@@ -64,7 +64,7 @@ type Blot = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
 
 impl RecordedQueue {
     pub(crate) fn new(
-        queue: Arc<State>,
+        queue: Arc<StateDb>,
         note: impl Fn(&Value) -> Result<(), OpenError> + Send + Sync + 'static,
         blot: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
     ) -> Self {

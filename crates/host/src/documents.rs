@@ -14,7 +14,7 @@ use std::{
 use sha2::{Digest as _, Sha256};
 use toolgate_config::Writable;
 use toolgate_spec::{FileKind, Format, MAX_FILE_BYTES, ToolCheck, check};
-use toolgate_store::{Changes, WalkError, Walked};
+use toolgate_store::{FileChanges, WalkError, Walked};
 
 use crate::parallel::in_parallel;
 
@@ -61,10 +61,10 @@ struct DocumentFile {
 
 impl Documents {
     /// Brings this up to date. Reads everything if the paths are other ones, or if `changes` does not name all changes.
-    pub fn update(&mut self, paths: &[PathBuf], changes: &Changes) {
+    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) {
         let is_same = self.roots.iter().map(|root| &root.path).eq(paths);
         let files = match changes {
-            Changes::Paths(named) if is_same => self.files_of(named),
+            FileChanges::Paths(named) if is_same => self.files_of(named),
             _ => None,
         };
         match files {

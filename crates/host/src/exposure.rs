@@ -1,6 +1,6 @@
 //! Which tools may be seen at all? Preset, then what is included, then what is excluded; then what is exposed.
 
-use toolgate_config::model::{Catalog, Exposure, Selection};
+use toolgate_config::model::{Catalog, CatalogSelection, Exposure};
 use toolgate_spec::model::ToolSpec;
 
 /// The shipped tools that are chosen, in listing order: preset base → included names → tags → categories → excluded names
@@ -32,15 +32,15 @@ pub fn is_exposed(exposure: &Exposure, spec: &ToolSpec) -> bool {
     !is_excluded && (is_added || exposure.exposed.iter().any(|entry| spec.is_named_by(entry)))
 }
 
-fn by_name(selection: &Selection, tool: &ToolSpec) -> bool {
+fn by_name(selection: &CatalogSelection, tool: &ToolSpec) -> bool {
     selection.names.iter().any(|entry| tool.is_named_by(entry))
 }
 
-fn tags(selection: &Selection, tool: &ToolSpec) -> bool {
+fn tags(selection: &CatalogSelection, tool: &ToolSpec) -> bool {
     tool.tags.iter().any(|tag| selection.tags.contains(tag))
 }
 
-fn categories(selection: &Selection, tool: &ToolSpec) -> bool {
+fn categories(selection: &CatalogSelection, tool: &ToolSpec) -> bool {
     tool.category.as_ref().is_some_and(|category| selection.categories.contains(category))
 }
 

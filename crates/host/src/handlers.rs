@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use toolgate_config::{
     Config, OwnNames,
-    model::{Isolation as Apart, RequiredJail},
+    model::{RequiredJail, WorkerIsolation as Apart},
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{

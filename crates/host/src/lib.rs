@@ -58,8 +58,9 @@ pub use serde_json::{self, Map, Value, json};
 pub use toolgate_config::{
     Config, ConfigError, Overrides,
     model::{
-        Algorithm, Anonymous, Approvals, AskFrom, Audit, AuditSync, Auth, Isolation, JwtIssuer, JwtKey,
-        Limits, LocalCaller, LogLevel, OnAuditFailure, Otlp, RequiredJail, Server, Webhook, Worker,
+        AnonymousAccess, Approvals, AskFrom, Audit, AuditSync, Auth, IssuerAlgorithm, JwtIssuer, JwtKey,
+        LimitSettings, LocalCaller, LogLevel, OnAuditFailure, Otlp, RequiredJail, ServerSettings, Webhook,
+        WorkerIsolation, WorkerSettings,
     },
 };
 pub use toolgate_gate::{
@@ -76,4 +77,4 @@ pub use toolgate_spec::{
     model::{Classification, CommandOutput},
     project::{ProjectError, WireTarget},
 };
-pub use toolgate_store::Changes;
+pub use toolgate_store::FileChanges;

@@ -33,7 +33,7 @@ use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Arguments, AskThreshold, Caller, RiskLevel, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_spec::project::WireTarget;
-use toolgate_store::{Changes, Limits as QueueLimits, State};
+use toolgate_store::{ApprovalLimits as QueueLimits, FileChanges, StateDb};
 use toolgate_telemetry::Telemetry;
 
 use crate::{
@@ -59,7 +59,7 @@ pub struct Toolgate {
     gate: Gate,
     config: ArcSwap<Config>,
     workshop: ArcSwap<Workshop>,
-    state: Arc<State>,
+    state: Arc<StateDb>,
     journal: FileJournal,
     secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
@@ -195,10 +195,10 @@ impl Toolgate {
     /// Puts the sound tools in force from the start, and reports the others.
     async fn load_first(&self) -> Result<(), OpenError> {
         let config = self.config();
-        let mut loaded = self.load(&config, &self.workshop(), &Changes::Everything);
+        let mut loaded = self.load(&config, &self.workshop(), &FileChanges::Everything);
         // Before anything is served: a client that lists at once sees all tools.
         if Box::pin(self.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = self.load(&config, &self.workshop(), &Changes::default());
+            loaded = self.load(&config, &self.workshop(), &FileChanges::default());
         }
         let cli = &self.handlers.cli;
         check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
@@ -214,7 +214,7 @@ impl Toolgate {
         self.config.load_full()
     }
 
-    pub const fn state(&self) -> &Arc<State> {
+    pub const fn state(&self) -> &Arc<StateDb> {
         &self.state
     }
 
@@ -360,7 +360,7 @@ impl Toolgate {
     }
 
     /// Reads what changed, and shares the rest with the last load.
-    fn load(&self, config: &Config, workshop: &Arc<Workshop>, changes: &Changes) -> Loaded {
+    fn load(&self, config: &Config, workshop: &Arc<Workshop>, changes: &FileChanges) -> Loaded {
         let mut cache = self.cache();
         let passes = self.state.passes_changed_after(cache.passes_seen()).ok();
         cache.load(config, workshop, &self.in_code, changes, passes.as_ref())
@@ -415,7 +415,7 @@ fn check_sound(loaded: &Loaded) -> Result<(), OpenError> {
 /// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
 fn compare_with_journals(
     config: &Config,
-    state: &State,
+    state: &StateDb,
     journal: &FileJournal,
 ) -> Result<Revived, OpenError> {
     let now = SystemTime::now();
@@ -429,12 +429,12 @@ fn compare_with_journals(
 }
 
 /// The database alone, for what needs neither tools nor sandbox.
-pub fn open_state(config: &Config) -> Result<Arc<State>, OpenError> {
+pub fn open_state(config: &Config) -> Result<Arc<StateDb>, OpenError> {
     let limits = QueueLimits {
         max_pending: config.approvals.max_pending,
         max_pending_per_caller: config.approvals.max_pending_per_caller,
     };
-    State::open(&config.state.join("state.db"), limits)
+    StateDb::open(&config.state.join("state.db"), limits)
         .map(Arc::new)
         .map_err(|error| OpenError { part: "state", problem: error.to_string() })
 }
@@ -452,7 +452,7 @@ pub fn open_egress(state: &Path) -> Result<Egress, OpenError> {
 fn workshop(
     config: &Config,
     handlers: &Arc<ToolHandlers>,
-    state: &Arc<State>,
+    state: &Arc<StateDb>,
 ) -> Result<Workshop, OpenError> {
     let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
     let files = &config.policy;
@@ -470,7 +470,7 @@ fn workshop(
 fn gate_parts(
     config: &Config,
     journal: &FileJournal,
-    state: &Arc<State>,
+    state: &Arc<StateDb>,
     secrets: Arc<Detector>,
 ) -> GateParts {
     let approvals = &config.approvals;
@@ -493,9 +493,9 @@ fn gate_parts(
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },
         looks: LookLimits {
-            looks: config.limits.looks as usize,
-            looks_per_caller: config.limits.looks_per_caller as usize,
-            longest: config.limits.look_timeout,
+            looks: config.limits.disk_checks as usize,
+            looks_per_caller: config.limits.disk_checks_per_caller as usize,
+            longest: config.limits.disk_check_timeout,
         },
         secrets,
     }

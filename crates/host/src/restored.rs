@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toolgate_audit::{Span, read};
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::project::{WireTarget, wire_name};
-use toolgate_store::{State, StateError, Token};
+use toolgate_store::{StateDb, StateError, StoredToken};
 
 use crate::journals::Writes;
 
@@ -47,12 +47,12 @@ impl Revived {
 }
 
 /// Finds what is revived and changes nothing.
-pub fn find_revived(folder: &Path, state: &State) -> Result<Revived, StateError> {
+pub fn find_revived(folder: &Path, state: &StateDb) -> Result<Revived, StateError> {
     Ok(compare(folder, state)?.told())
 }
 
 /// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
-pub fn withdraw_revived(folder: &Path, state: &State, now: SystemTime) -> Result<Revived, StateError> {
+pub fn withdraw_revived(folder: &Path, state: &StateDb, now: SystemTime) -> Result<Revived, StateError> {
     let found = compare(folder, state)?;
     for (id, _) in &found.tools {
         let withdrawn = state.revise(id, &|latest| {
@@ -72,7 +72,7 @@ pub fn withdraw_revived(folder: &Path, state: &State, now: SystemTime) -> Result
 }
 
 /// Remembers that everything up to now was compared. Called by a running gateway too, so the next start reads little.
-pub fn remember_compared(state: &State, now: SystemTime) -> Result<(), StateError> {
+pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateError> {
     let is_recent = state
         .compared_until()?
         .is_some_and(|last| now.duration_since(last).is_ok_and(|passed| passed < OFTEN_ENOUGH));
@@ -82,7 +82,7 @@ pub fn remember_compared(state: &State, now: SystemTime) -> Result<(), StateErro
 struct Found {
     /// Ids and names.
     tools: Vec<(String, String)>,
-    tokens: Vec<Token>,
+    tokens: Vec<StoredToken>,
 }
 
 impl Found {
@@ -94,7 +94,7 @@ impl Found {
     }
 }
 
-fn compare(folder: &Path, state: &State) -> Result<Found, StateError> {
+fn compare(folder: &Path, state: &StateDb) -> Result<Found, StateError> {
     // The clock of a record and the one of a commit are read one after the other.
     let since = state.compared_until()?.and_then(|at| at.checked_sub(OVERLAP));
     let said = said_by_journals(folder, since);
@@ -112,7 +112,7 @@ fn compare(folder: &Path, state: &State) -> Result<Found, StateError> {
             tools.push((id, name.clone()));
         }
     }
-    let is_revived = |token: &Token| {
+    let is_revived = |token: &StoredToken| {
         let revoked = said.revoked.get(&token.name);
         token.revoked.is_none() && revoked.is_some_and(|at| token.created < *at)
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolgate_config::Config;
 use toolgate_gate::{Finished, Observer};
-use toolgate_telemetry::{Callers, Export, Headers, Settings, Telemetry};
+use toolgate_telemetry::{CallerNames, Export, Headers, Telemetry, TelemetrySettings};
 
 use crate::{HostLayers, OpenError, open_egress};
 
@@ -16,13 +16,13 @@ pub fn start_telemetry(config: &Config) -> Result<Option<Arc<Telemetry>>, OpenEr
         Some(name) => std::env::var(name)
             .map_err(|_| broken(format!("the environment variable `{name}` is not set")))?,
     };
-    let settings = Settings {
+    let settings = TelemetrySettings {
         endpoint: otlp.endpoint.clone(),
         headers: Headers::parse(&headers).map_err(|error| broken(error.to_string()))?,
         interval: otlp.interval,
         traces: if otlp.traces { Export::On } else { Export::Off },
         metrics: if otlp.metrics { Export::On } else { Export::Off },
-        callers: Callers::Hashed,
+        callers: CallerNames::Hashed,
         isolation: HostLayers::look().gauges(),
     };
     let egress = open_egress(&config.state).map_err(|error| broken(error.to_string()))?;

@@ -173,15 +173,15 @@ fn every_type_of_the_builder_is_exported() {
         toolgate::Approvals,
         toolgate::Audit,
         toolgate::Auth,
-        toolgate::Limits,
-        toolgate::Server,
-        toolgate::Worker,
+        toolgate::LimitSettings,
+        toolgate::ServerSettings,
+        toolgate::WorkerSettings,
     )>();
-    named::<(toolgate::AskFrom, toolgate::AuditSync, toolgate::OnAuditFailure, toolgate::Isolation)>();
+    named::<(toolgate::AskFrom, toolgate::AuditSync, toolgate::OnAuditFailure, toolgate::WorkerIsolation)>();
     named::<(
         toolgate::RequiredJail,
         toolgate::Webhook,
-        toolgate::Anonymous,
+        toolgate::AnonymousAccess,
         toolgate::LocalCaller,
         toolgate::AskFrom,
     )>();
@@ -191,7 +191,7 @@ fn every_type_of_the_builder_is_exported() {
         toolgate::OpenError,
         toolgate::Otlp,
         toolgate::JwtIssuer,
-        toolgate::Algorithm,
+        toolgate::IssuerAlgorithm,
     )>();
     named::<(std::sync::Arc<dyn toolgate::Observer>, toolgate::Finished<'_>, toolgate::CallRecord)>();
     named::<(

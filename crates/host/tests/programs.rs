@@ -30,7 +30,7 @@ use toolgate::{
 use toolgate_config::Overrides;
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::model::ToolId;
-use toolgate_store::{Limits, State};
+use toolgate_store::{ApprovalLimits, StateDb};
 
 const TESTS: &[(&str, fn())] = &[
     ("shipped_tools_are_tested_on_files_of_their_own", shipped_tools_are_tested_on_files_of_their_own),
@@ -431,8 +431,8 @@ impl Program {
     }
 
     fn change_pass(&self, name: &str, change: &dyn Fn(StoredPass) -> StoredPass) {
-        let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-        let state = State::open(&self.path().join(".toolgate/state.db"), limits).unwrap();
+        let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+        let state = StateDb::open(&self.path().join(".toolgate/state.db"), limits).unwrap();
         state.revise(ToolId::of_name(name).as_str(), &|latest| Ok(change(latest.unwrap()))).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! How long does a decision take, and does it depend on how many tools and rules there are?
+//! Measures the time of a decision, for different numbers of tools and policies.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -32,7 +32,7 @@ fn main() {
 
 fn load(tools: usize, rules: usize) -> CedarPolicies {
     let spec = spec();
-    let profiles = PolicySet::shipped().expect("the shipped profiles are sound");
+    let profiles = PolicySet::shipped().expect("the shipped profiles are valid");
     let policy = resolve(&spec, &profiles, None).expect("the tool has a policy");
     let level = rate(&policy, &spec, &profiles).level;
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
@@ -49,7 +49,7 @@ fn load(tools: usize, rules: usize) -> CedarPolicies {
     CedarPolicies::new(&[("bench.cedar".to_owned(), text(rules))], tools).expect("the rules are sound")
 }
 
-/// Rules about all tools, each of which has to be evaluated.
+/// Policies about all tools, each of which must be evaluated.
 fn text(rules: usize) -> String {
     let mut text = String::from("permit(principal, action in Action::\"call\", resource);\n");
     for rule in 1..rules {
@@ -69,7 +69,7 @@ fn spec() -> ToolSpec {
     tool.and_then(|tool| tool.spec.clone()).expect("the document is sound")
 }
 
-/// With one argument that no rule looks at, and that is large.
+/// Includes one large argument that no policy uses.
 fn input() -> Map<String, Value> {
     let mut input = Map::new();
     input.insert("path".into(), "/srv/reports/2026.txt".into());

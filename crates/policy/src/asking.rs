@@ -1,8 +1,11 @@
-//! Why is a person asked? `decide` and `toolgate resolve` both read it here, so they cannot disagree.
+//! The settings that make the gateway ask a person. `decide` and `toolgate resolve` both use them, so they agree.
 
 use toolgate_spec::model::{ApprovalLevel, ApprovalMode, Body, Handler, NetworkMode, ToolSpec};
 
-use crate::{Change, DecisionSource, Direction, EffectivePolicy, Origin, RiskLevel, setting::Listing};
+use crate::{
+    ChangeDirection, DecisionSource, EffectivePolicy, PolicyChange, RiskLevel, SettingOrigin,
+    setting::SettingList,
+};
 
 /// `approvals.ask_from`: which calls the gateway asks about by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,12 +18,12 @@ pub enum AskThreshold {
 }
 
 impl AskThreshold {
-    /// Does this level ask? `Always` is a separate source and asks at any level.
+    /// True if this risk level requires approval. `Always` is a separate source and asks at any level.
     fn asks_by_level(self, level: RiskLevel) -> bool {
         matches!(self, Self::From(lowest) if level >= lowest)
     }
 
-    /// As it is written in the configuration.
+    /// The name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -30,7 +33,7 @@ impl AskThreshold {
     }
 }
 
-/// From which risk level calls of one tool are asked about.
+/// The risk level from which calls of one tool require approval.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AskByRisk {
     /// The document or an override decided; its risk level does not matter.
@@ -63,7 +66,7 @@ impl AskByRisk {
         levels.chain([Self::Never, Self::Gateway]).find(|value| value.name() == name)
     }
 
-    /// Greater asks less.
+    /// A greater rank asks less often.
     pub(crate) const fn rank(self) -> u64 {
         match self {
             Self::From(level) => level as u64,
@@ -94,13 +97,13 @@ pub fn questions_of_every_call(
 ) -> Vec<QuestionSource> {
     let approval = &policy.approval;
     let mut questions = Vec::new();
-    let mut ask = |source, why: String, setting, origin: &Origin, remedy| {
+    let mut ask = |source, why: String, setting, origin: &SettingOrigin, remedy| {
         questions.push(QuestionSource { source, why, setting, origin: origin.to_string(), remedy });
     };
     match (spec.approval.mode, approval.level.value) {
         (ApprovalMode::Required, _) => {
             let why = "the tool wants every call confirmed".to_owned();
-            ask(DecisionSource::HumanInTheLoop, why, "humanInTheLoop", &Origin::Tool, REMEDY_REQUIRED);
+            ask(DecisionSource::HumanInTheLoop, why, "humanInTheLoop", &SettingOrigin::Tool, REMEDY_REQUIRED);
         }
         (_, level @ (ApprovalLevel::Always | ApprovalLevel::Ask)) => {
             let why = if level == ApprovalLevel::Always { "every call is" } else { "calls are" };
@@ -197,32 +200,30 @@ pub fn questions_of_some_calls(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec
     .collect()
 }
 
-fn origins<T>(list: &Listing<T>) -> String {
+fn origins<T>(list: &SettingList<T>) -> String {
     let mut origins: Vec<String> = list.entries.iter().map(|entry| entry.origin.to_string()).collect();
     origins.dedup();
     origins.join("+")
 }
 
-impl Change {
-    /// Does this change make the gateway ask a person less often?
+impl PolicyChange {
+    /// True if this change makes the gateway ask a person less often.
     pub fn weakens_approval(&self) -> bool {
-        self.direction == Direction::Widened && self.setting.starts_with("approval.")
+        self.direction == ChangeDirection::Widened && self.setting.starts_with("approval.")
     }
 
-    /// Says in words how a change that weakens approval affects calls.
+    /// Describes how a change that weakens approval affects calls.
     pub fn consequence(&self) -> Option<&'static str> {
         if !self.weakens_approval() {
             return None;
         }
         Some(match (self.setting, self.after.as_str()) {
-            ("approval.level", "auto") => "calls that asked a person until now run without a question",
-            ("approval.level", _) => "a yes may be remembered, and later calls then run without a question",
-            ("approval.askFrom", _) => "the risk level of the tool asks a person less often, or not at all",
-            ("approval.dangerPatterns", _) => {
-                "arguments that matched a removed pattern run without a question"
-            }
-            ("approval.askForMethods", _) => "requests with a removed method run without a question",
-            _ => "after one yes, later calls of the same conversation run without a question",
+            ("approval.level", "auto") => "calls that required approval run without it",
+            ("approval.level", _) => "an approval may be remembered, and later calls then run without one",
+            ("approval.askFrom", _) => "the risk level of the tool requires approval less often, or never",
+            ("approval.dangerPatterns", _) => "arguments that matched a removed pattern run without approval",
+            ("approval.askForMethods", _) => "requests with a removed method run without approval",
+            _ => "after one approval, later calls of the same conversation run without one",
         })
     }
 }

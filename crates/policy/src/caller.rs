@@ -1,19 +1,19 @@
-//! Who calls, and with what: as much of both as a policy may look at.
+//! The caller and the arguments of a call, as policies see them.
 
 use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use serde_json::{Map, Value};
 
-/// An authenticated caller. The server makes one from a verified token, never from what a request claims.
+/// An authenticated caller. The server creates it from a verified token, never from claims of a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Caller {
     pub subject: String,
     pub permissions: BTreeSet<String>,
-    /// Set for anonymous callers, which share one subject. Only quotas look at it.
+    /// Set for anonymous callers, which share one subject. Only quotas use it.
     pub share: Option<QuotaShare>,
 }
 
-/// Tells callers apart that share one subject.
+/// Distinguishes callers that share one subject.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QuotaShare {
     pub address: String,
@@ -28,7 +28,7 @@ impl Caller {
         Self { subject: subject.into(), permissions, share: None }
     }
 
-    /// The key of every quota. For an anonymous caller the address counts: it can open many sessions.
+    /// The key for all quotas. For anonymous callers it includes the address, because one address can open many sessions.
     pub fn quota(&self) -> Cow<'_, str> {
         match &self.share {
             Some(share) => Cow::Owned(format!("{}@{}", self.subject, share.address)),
@@ -37,7 +37,7 @@ impl Caller {
     }
 }
 
-/// A call's arguments: a JSON object, parsed. There is no form for what could not be parsed.
+/// The arguments of a call: a parsed JSON object. Unparsable arguments cannot be represented.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(Map<String, Value>);
 
@@ -82,7 +82,7 @@ impl From<Map<String, Value>> for Arguments {
     }
 }
 
-/// Why there are no arguments.
+/// Why arguments were rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BadArguments(String);
 

@@ -1,7 +1,7 @@
-//! May this caller call this tool with these arguments? The operators' rules, in Cedar.
+//! Decides by the operators' Cedar policies whether a caller may call a tool with these arguments.
 //!
-//! Rules are held against the tools' own input schemas when they are loaded, so that a rule that could never match is a
-//! mistake that somebody reads, and not a hole. `docs/cedar.md` has the whole of it.
+//! Policies are checked against the tools' input schemas when they are loaded. A policy that can never match is an error,
+//! because its author would rely on a rule without effect. See `docs/cedar.md`.
 
 mod check;
 mod convert;
@@ -26,33 +26,33 @@ use toolgate_spec::model::ToolSpec;
 pub use error::CedarError;
 
 use crate::{caller::Caller, effective::EffectivePolicy, rate::RiskLevel, verdict::Verdict};
-use check::Watched;
-use kind::Record;
+use check::UsedArguments;
+use kind::CedarRecord;
 use schema::Types;
 
-/// A set of rules, loaded: free of mistakes, and never changed.
+/// A loaded, valid and immutable set of policies.
 pub struct CedarPolicies {
     authorizer: Authorizer,
     types: Types,
-    tools: BTreeMap<String, Prepared>,
+    tools: BTreeMap<String, PreparedTool>,
     digest: String,
     warnings: Vec<CedarError>,
 }
 
-/// What rules may know of a tool.
+/// The parts of a tool that policies can use.
 #[derive(Clone, Copy, Debug)]
 pub struct CedarTool<'t> {
-    /// The name it is called by.
+    /// The name under which it is called.
     pub name: &'t str,
     pub spec: &'t ToolSpec,
-    /// See `toolgate_spec::project::input_schema`. Arguments must have been held against it before `decide` is asked.
+    /// See `toolgate_spec::project::input_schema`. Arguments must be validated against it before `decide`.
     pub input_schema: &'t Value,
     pub level: RiskLevel,
     pub policy: &'t EffectivePolicy,
 }
 
 impl CedarTool<'_> {
-    /// Do all rules see the same in both? Then rules that were loaded for one hold for the other.
+    /// True if policies see no difference. Policies loaded for one tool are then valid for the other.
     pub fn is_same_as(&self, other: &CedarTool<'_>) -> bool {
         let (policy, others) = (self.policy, other.policy);
         self.name == other.name
@@ -66,19 +66,19 @@ impl CedarTool<'_> {
     }
 }
 
-/// The answer, which rules gave it, and in words why.
+/// The decision, the policies that made it, and the reason.
 #[must_use]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CedarRuling {
     pub verdict: Verdict,
-    /// The `@id` of each rule that decided, or its file, line and column. Empty where no rule spoke.
+    /// The `@id` of each deciding policy, or its file, line and column. Empty if no policy matched.
     pub policies: Vec<String>,
     pub why: String,
 }
 
 impl CedarPolicies {
-    /// Loads rules, given as file name and text, for all tools that exist, served or not. Either all of it is sound, or
-    /// every mistake is told.
+    /// Loads policies, given as file name and text, for all existing tools, live or not. Returns all errors if any policy is
+    /// invalid.
     pub fn new<'t>(
         sources: &[(String, String)],
         tools: impl IntoIterator<Item = CedarTool<'t>>,
@@ -86,43 +86,43 @@ impl CedarPolicies {
         load::load(sources, &tools.into_iter().collect::<Vec<_>>())
     }
 
-    /// `forbid` wins, silence forbids, and so does a rule that cannot be evaluated. A person is asked where, but for rules
-    /// with `@approval`, the call would be permitted.
+    /// `forbid` wins. Without a match the call is forbidden; also if a policy cannot be evaluated. If only policies with
+    /// `@approval` forbid the call, a person is asked.
     pub fn decide(&self, caller: &Caller, tool: &str, input: &Map<String, Value>) -> CedarRuling {
         let Some(tool) = self.tools.get(tool) else {
-            return CedarRuling::forbid("the tool is not among those that the policies were loaded for");
+            return CedarRuling::forbid("the policies were loaded without this tool");
         };
         let input = match convert::record(&tool.input, input, |name| tool.watched.includes(name)) {
             Ok(input) => input,
             Err(unfit) => {
                 return CedarRuling::forbid(format!(
-                    "argument `{}` {}, so no policy can judge it",
+                    "argument `{}` {}, so policies cannot evaluate it",
                     unfit.at, unfit.why
                 ));
             }
         };
         match self.asked(caller, tool, Some(input)) {
             Ok(asked) => self.rule(tool, &asked),
-            Err(error) => CedarRuling::forbid(format!("the policies cannot be asked: {error}")),
+            Err(error) => CedarRuling::forbid(format!("cannot evaluate the policies: {error}")),
         }
     }
 
-    /// False where every call of this tool by this caller is refused, whatever the arguments; where that cannot be told,
-    /// true.
+    /// Returns false if every call of this tool by this caller is forbidden, for any arguments. Returns true if that is
+    /// unknown.
     pub fn could_permit(&self, caller: &Caller, tool: &str) -> bool {
         let Some(tool) = self.tools.get(tool) else { return false };
-        // A caller who cannot be described is refused by `decide`, too.
+        // `decide` forbids calls of a caller that cannot be converted, too.
         let Ok(asked) = self.asked(caller, tool, None) else { return false };
         let response = asked.put_to(&self.authorizer, &tool.rules.listing);
         response.decision() == Decision::Allow || response.diagnostics().errors().next().is_some()
     }
 
-    /// Rules that load and yet cannot work: they name a caller whom no authentication names so.
+    /// Valid policies without effect: they name a caller that no authentication method produces.
     pub fn warnings(&self) -> &[CedarError] {
         &self.warnings
     }
 
-    /// SHA-256 of all files, names and texts, in whatever order they were given.
+    /// SHA-256 of all file names and texts, independent of their order.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -130,9 +130,9 @@ impl CedarPolicies {
     fn asked(
         &self,
         caller: &Caller,
-        tool: &Prepared,
+        tool: &PreparedTool,
         input: Option<RestrictedExpression>,
-    ) -> Result<Asked, String> {
+    ) -> Result<CedarQuery, String> {
         let context = Context::from_pairs(input.map(|input| ("input".to_owned(), input)))
             .map_err(|error| error.to_string())?;
         let request = Request::new(
@@ -146,10 +146,10 @@ impl CedarPolicies {
         let caller = self.types.caller_entity(caller)?;
         let entities =
             tool.entities.clone().add_entities([caller], None).map_err(|error| error.to_string())?;
-        Ok(Asked { request, entities })
+        Ok(CedarQuery { request, entities })
     }
 
-    fn rule(&self, tool: &Prepared, asked: &Asked) -> CedarRuling {
+    fn rule(&self, tool: &PreparedTool, asked: &CedarQuery) -> CedarRuling {
         let firm = asked.put_to(&self.authorizer, &tool.rules.firm);
         if let Some(failed) = failure(&firm) {
             return failed;
@@ -163,7 +163,7 @@ impl CedarPolicies {
             }
             (Decision::Allow, _) => {}
         }
-        // Only forbids: what decided is what applies.
+        // This set has only `forbid` policies, so the deciding ones are those that apply.
         let approvals = asked.put_to(&self.authorizer, &tool.rules.approvals);
         if let Some(failed) = failure(&approvals) {
             return failed;
@@ -195,40 +195,40 @@ impl CedarRuling {
     }
 }
 
-/// A tool, with all about it that does not change from call to call.
-struct Prepared {
+/// A tool with everything that is the same for all calls.
+struct PreparedTool {
     action: EntityUid,
     resource: EntityUid,
-    /// All but the caller.
+    /// All entities except the caller.
     entities: Entities,
-    input: Record,
-    watched: Watched,
-    rules: Arc<Rules>,
+    input: CedarRecord,
+    watched: UsedArguments,
+    rules: Arc<CedarRules>,
 }
 
-/// The rules that may speak about a tool. Shared by all tools that the same rules speak about.
-struct Rules {
-    /// All but those with `@approval`.
+/// The policies that may apply to a tool. Tools with the same policies share them.
+struct CedarRules {
+    /// Policies without `@approval`.
     firm: PolicySet,
     approvals: PolicySet,
-    /// What a person is told, by rule.
+    /// The texts of `@approval`, by policy.
     reasons: BTreeMap<String, String>,
-    /// The firm ones, as they stand before the arguments are known.
+    /// The firm policies, reduced to the conditions that do not depend on arguments.
     listing: PolicySet,
 }
 
-struct Asked {
+struct CedarQuery {
     request: Request,
     entities: Entities,
 }
 
-impl Asked {
+impl CedarQuery {
     fn put_to(&self, authorizer: &Authorizer, rules: &PolicySet) -> Response {
         authorizer.is_authorized(&self.request, rules, &self.entities)
     }
 }
 
-/// Cedar leaves out a rule that cannot be evaluated; if that is a forbid, the call would pass.
+/// Cedar skips a policy that cannot be evaluated. If it is a `forbid`, the call would be permitted; so forbid it here.
 fn failure(response: &Response) -> Option<CedarRuling> {
     let mut failures: Vec<(String, String)> = response
         .diagnostics()
@@ -246,7 +246,7 @@ fn failure(response: &Response) -> Option<CedarRuling> {
     })
 }
 
-/// In a stable order: the journal must not depend on how a set is hashed.
+/// Sorted: the journal must not depend on hash order.
 fn deciding(response: &Response) -> Vec<String> {
     let mut ids: Vec<String> = response.diagnostics().reason().map(ToString::to_string).collect();
     ids.sort();

@@ -13,18 +13,21 @@ use toolgate_spec::{
 };
 
 use crate::{EffectivePolicy, Risk, SettingView};
-use reach::Reach;
+use reach::SettingReach;
 pub use relaxed::{Relaxation, relaxations};
 pub use values::SettingValues;
 
 /// Everything that differs, in the order of `EffectivePolicy::settings`; then risk, then the document's own parts.
-pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
+pub fn compare(before: ToolVersion<'_>, after: ToolVersion<'_>) -> Vec<PolicyChange> {
     let mut changes = policy_changes(&SettingValues::of(before.policy), after.policy);
     if before.risk.level != after.risk.level {
-        let direction =
-            if before.risk.level < after.risk.level { Direction::Widened } else { Direction::Narrowed };
+        let direction = if before.risk.level < after.risk.level {
+            ChangeDirection::Widened
+        } else {
+            ChangeDirection::Narrowed
+        };
         let (old, new) = (before.risk.level.name(), after.risk.level.name());
-        changes.push(Change::new("risk", direction, old, new));
+        changes.push(PolicyChange::new("risk", direction, old, new));
     }
     changes.extend(command_changes(before.spec, after.spec));
     changes.extend(document_changes(before.spec, after.spec));
@@ -32,13 +35,16 @@ pub fn compare(before: Version<'_>, after: Version<'_>) -> Vec<Change> {
 }
 
 /// The settings that differ from those of an earlier policy. Settings that the earlier policy did not have are left out.
-pub fn policy_changes(before: &SettingValues, after: &EffectivePolicy) -> Vec<Change> {
+pub fn policy_changes(before: &SettingValues, after: &EffectivePolicy) -> Vec<PolicyChange> {
     let now = SettingValues::of(after);
     let change = |new: SettingView| {
         let old = before.get(new.name)?;
         (*old != new.value).then(|| {
             let direction = direction(new.name, before, &now);
-            Change { origin: new.origin, ..Change::new(new.name, direction, shown(old), shown(&new.value)) }
+            PolicyChange {
+                origin: new.origin,
+                ..PolicyChange::new(new.name, direction, shown(old), shown(&new.value))
+            }
         })
     };
     after.settings().into_iter().filter_map(change).collect()
@@ -46,27 +52,27 @@ pub fn policy_changes(before: &SettingValues, after: &EffectivePolicy) -> Vec<Ch
 
 /// One side of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct Version<'v> {
+pub struct ToolVersion<'v> {
     pub spec: &'v ToolSpec,
     pub policy: &'v EffectivePolicy,
     pub risk: &'v Risk,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Change {
-    /// A name out of `EffectivePolicy::settings`, or `risk`, `childProcesses`, `allowOption`, `name`, `description`, `params`, `permissions`, `code`…
+pub struct PolicyChange {
+    /// A name from `EffectivePolicy::settings`, or `risk`, `childProcesses`, `allowOption`, `name`, `description`, `params`, `permissions`, `code`…
     pub setting: &'static str,
-    pub direction: Direction,
+    pub direction: ChangeDirection,
     pub before: String,
     pub after: String,
     /// The layer that sets the value of `after`; empty for parts of the document.
     pub origin: String,
 }
 
-impl Change {
+impl PolicyChange {
     fn new(
         setting: &'static str,
-        direction: Direction,
+        direction: ChangeDirection,
         before: impl Into<String>,
         after: impl Into<String>,
     ) -> Self {
@@ -74,15 +80,15 @@ impl Change {
     }
 }
 
-/// Seen from the gateway: does the tool reach more, or less? What cannot be ordered is `Changed`.
+/// Whether the tool may do more or less than before. Values without an order are `Changed`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Direction {
+pub enum ChangeDirection {
     Widened,
     Narrowed,
     Changed,
 }
 
-impl Direction {
+impl ChangeDirection {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Widened => "widened",
@@ -92,22 +98,22 @@ impl Direction {
     }
 }
 
-impl fmt::Display for Direction {
+impl fmt::Display for ChangeDirection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-fn direction(setting: &str, before: &SettingValues, after: &SettingValues) -> Direction {
-    let (old, new) = (Reach::of(setting, before), Reach::of(setting, after));
+fn direction(setting: &str, before: &SettingValues, after: &SettingValues) -> ChangeDirection {
+    let (old, new) = (SettingReach::of(setting, before), SettingReach::of(setting, after));
     match (old, new) {
         (Some(old), Some(new)) => match (new.includes(&old), old.includes(&new)) {
-            (true, false) => Direction::Widened,
-            (false, true) => Direction::Narrowed,
-            (false, false) if new.adds_an_address_to(&old) => Direction::Widened,
-            (true, true) | (false, false) => Direction::Changed,
+            (true, false) => ChangeDirection::Widened,
+            (false, true) => ChangeDirection::Narrowed,
+            (false, false) if new.adds_an_address_to(&old) => ChangeDirection::Widened,
+            (true, true) | (false, false) => ChangeDirection::Changed,
         },
-        _ => Direction::Changed,
+        _ => ChangeDirection::Changed,
     }
 }
 
@@ -127,21 +133,27 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Limits of a command that its handler sets, and no setting of the policy.
-fn command_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
+/// Limits that the handler of a command sets and that are not policy settings.
+fn command_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<PolicyChange> {
     let (Some(old), Some(new)) = (command(before), command(after)) else { return Vec::new() };
     let mut changes = Vec::new();
     if old.child_processes != new.child_processes {
-        let direction = if new.child_processes { Direction::Widened } else { Direction::Narrowed };
+        let direction =
+            if new.child_processes { ChangeDirection::Widened } else { ChangeDirection::Narrowed };
         let (was, is) = (old.child_processes.to_string(), new.child_processes.to_string());
-        changes.push(Change::new("childProcesses", direction, was, is));
+        changes.push(PolicyChange::new("childProcesses", direction, was, is));
     }
     let (were, are) = (option_arguments(old), option_arguments(new));
     let is_added = are.iter().any(|template| !were.contains(template));
     let is_removed = were.iter().any(|template| !are.contains(template));
     if is_added || is_removed {
-        let direction = if is_added { Direction::Widened } else { Direction::Narrowed };
-        changes.push(Change::new("allowOption", direction, were.len().to_string(), are.len().to_string()));
+        let direction = if is_added { ChangeDirection::Widened } else { ChangeDirection::Narrowed };
+        changes.push(PolicyChange::new(
+            "allowOption",
+            direction,
+            were.len().to_string(),
+            are.len().to_string(),
+        ));
     }
     changes
 }
@@ -153,7 +165,7 @@ const fn command(spec: &ToolSpec) -> Option<&CliHandler> {
     }
 }
 
-/// The arguments that may begin with `-`.
+/// Arguments that may start with `-`.
 fn option_arguments(command: &CliHandler) -> Vec<&ArgTemplate> {
     let arguments = command.args.iter().flat_map(|group| match group {
         ArgumentGroup::One(argument) => std::slice::from_ref(argument),
@@ -163,8 +175,8 @@ fn option_arguments(command: &CliHandler) -> Vec<&ArgTemplate> {
     arguments.filter(may_be_option).map(|argument| &argument.template).collect()
 }
 
-/// What the model sees and what runs. Texts are not repeated here; they may be long, or meant to be read by a model.
-fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
+/// What the model sees and what runs. Omits the texts: they may be long or contain instructions for a model.
+fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<PolicyChange> {
     let governance = (&before.governance, &after.governance);
     let parts = [
         ("name", before.name != after.name),
@@ -184,7 +196,7 @@ fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<Change> {
     parts
         .into_iter()
         .filter(|(_, differs)| *differs)
-        .map(|(name, _)| Change::new(name, Direction::Changed, "", format!("{name} changed")))
+        .map(|(name, _)| PolicyChange::new(name, ChangeDirection::Changed, "", format!("{name} changed")))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! The shipped capabilities that a document can extend, with their lists ready to be shared.
+//! The shipped capabilities that a document can extend.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use toolgate_spec::{
 
 use crate::{
     PolicyError,
-    setting::{Listing, Origin},
+    setting::{SettingList, SettingOrigin},
 };
 
-/// One set of defaults. The built-in one is empty: there the fallbacks in `resolve` speak.
+/// One set of defaults. The built-in set is empty; the fallbacks in `resolve` apply then.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Defaults {
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     pub patch: CapabilityPatch,
-    pub danger_patterns: Listing<Arc<str>>,
-    pub ask_for_methods: Listing<Arc<str>>,
-    pub allowed_hosts: Option<Listing<HostPattern>>,
-    pub blocked_hosts: Listing<HostPattern>,
-    pub blocked_ports: Listing<u16>,
-    pub allowed_paths: Option<Listing<PathPattern>>,
-    pub blocked_paths: Listing<PathPattern>,
-    pub allowed_env_vars: Listing<Arc<str>>,
-    pub redact_patterns: Listing<Arc<str>>,
-    pub alert_on: Listing<Arc<str>>,
+    pub danger_patterns: SettingList<Arc<str>>,
+    pub ask_for_methods: SettingList<Arc<str>>,
+    pub allowed_hosts: Option<SettingList<HostPattern>>,
+    pub blocked_hosts: SettingList<HostPattern>,
+    pub blocked_ports: SettingList<u16>,
+    pub allowed_paths: Option<SettingList<PathPattern>>,
+    pub blocked_paths: SettingList<PathPattern>,
+    pub allowed_env_vars: SettingList<Arc<str>>,
+    pub redact_patterns: SettingList<Arc<str>>,
+    pub alert_on: SettingList<Arc<str>>,
 }
 
 impl Defaults {
     pub fn builtin() -> Self {
-        Self::of(CapabilityPatch::default(), Origin::Builtin, Vec::new(), None)
+        Self::of(CapabilityPatch::default(), SettingOrigin::Builtin, Vec::new(), None)
     }
 
     pub fn name(&self) -> Option<&str> {
         match &self.origin {
-            Origin::Defaults(name) => Some(name),
+            SettingOrigin::Defaults(name) => Some(name),
             _ => None,
         }
     }
@@ -47,30 +47,33 @@ impl Defaults {
         })?;
         let blocked_hosts = hosts(patch.network.blocked_hosts.as_deref().unwrap_or_default())?;
         let allowed_hosts = patch.network.allowed_hosts.as_deref().map(hosts).transpose()?;
-        Ok(Self::of(patch, Origin::Defaults(Arc::from(name)), blocked_hosts, allowed_hosts))
+        Ok(Self::of(patch, SettingOrigin::Defaults(Arc::from(name)), blocked_hosts, allowed_hosts))
     }
 
     fn of(
         patch: CapabilityPatch,
-        origin: Origin,
+        origin: SettingOrigin,
         blocked_hosts: Vec<HostPattern>,
         allowed_hosts: Option<Vec<HostPattern>>,
     ) -> Self {
         let texts = |list: &Option<Vec<String>>| {
-            Listing::of(list.iter().flatten().map(|text| Arc::from(text.as_str())), origin.clone())
+            SettingList::of(list.iter().flatten().map(|text| Arc::from(text.as_str())), origin.clone())
         };
         Self {
             danger_patterns: texts(&patch.approval.danger_patterns),
             ask_for_methods: texts(&patch.approval.ask_for_methods),
-            allowed_hosts: allowed_hosts.map(|list| Listing::of(list, origin.clone())),
-            blocked_hosts: Listing::of(blocked_hosts, origin.clone()),
-            blocked_ports: Listing::of(patch.network.blocked_ports.iter().flatten().copied(), origin.clone()),
+            allowed_hosts: allowed_hosts.map(|list| SettingList::of(list, origin.clone())),
+            blocked_hosts: SettingList::of(blocked_hosts, origin.clone()),
+            blocked_ports: SettingList::of(
+                patch.network.blocked_ports.iter().flatten().copied(),
+                origin.clone(),
+            ),
             allowed_paths: patch
                 .execution
                 .allowed_paths
                 .clone()
-                .map(|list| Listing::of(list, origin.clone())),
-            blocked_paths: Listing::of(
+                .map(|list| SettingList::of(list, origin.clone())),
+            blocked_paths: SettingList::of(
                 patch.execution.blocked_paths.iter().flatten().cloned(),
                 origin.clone(),
             ),
@@ -96,7 +99,7 @@ pub(crate) fn shipped(errors: &mut Vec<PolicyError>) -> Vec<Arc<Defaults>> {
     defaults
 }
 
-/// `capability_from_value` has let them through; one that does not parse all the same is an error, and not left out.
+/// `capability_from_value` has validated them. If one still does not parse, report it instead of dropping it.
 fn hosts(written: &[String]) -> Result<Vec<HostPattern>, Vec<String>> {
     written.iter().map(|host| HostPattern::parse(host)).collect::<Result<_, _>>().map_err(|why| vec![why])
 }

@@ -1,4 +1,4 @@
-//! What may this tool do? Every setting that is enforced, resolved, each with its origin.
+//! The resolved policy of a tool: every enforced setting with its origin.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use toolgate_spec::{
 
 use crate::{
     asking::AskByRisk,
-    setting::{Listing, Setting},
+    setting::{Setting, SettingList},
 };
 
-/// The policy in force for one tool. Made by `resolve` and by nothing else.
+/// The resolved policy of one tool. Only `resolve` creates it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EffectivePolicy {
-    /// The profile that the document names, whose chain was applied.
+    /// The profile that the document names and whose chain was applied.
     pub profile: Option<Arc<str>>,
-    /// What a call can do to the world: the declared word, raised by what the tool may in fact do.
+    /// What a call can change: the declared class, raised if the tool may do more.
     pub classification: Setting<Classification>,
     pub destructive: Setting<bool>,
     pub classes: ClassPolicy,
@@ -34,23 +34,23 @@ pub struct EffectivePolicy {
     pub labels: LabelPolicy,
 }
 
-/// Host classes. None exist here; the lists are merged, checked, scored and shown.
+/// Java host classes. Toolgate has none; the lists are still merged, checked, rated and shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassPolicy {
-    pub allow: Listing<Arc<str>>,
-    pub deny: Listing<Arc<str>>,
+    pub allow: SettingList<Arc<str>>,
+    pub deny: SettingList<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPolicy {
     pub mode: Setting<NetworkMode>,
-    /// Filled in `allowlist` mode only. `*` is every public host, judged as `strict`; an empty list reaches nothing.
-    pub hosts: Listing<HostPattern>,
-    /// Ask for a host outside the list instead of refusing it.
+    /// Used in `allowlist` mode only. `*` is every public host and is rated like `strict`; an empty list reaches nothing.
+    pub hosts: SettingList<HostPattern>,
+    /// Ask a person for a host outside the list instead of refusing it.
     pub ask_for_unknown_hosts: Setting<bool>,
-    /// Refused even where allowed.
-    pub blocked_hosts: Listing<HostPattern>,
-    pub blocked_ports: Listing<u16>,
+    /// Denied even if allowed elsewhere.
+    pub blocked_hosts: SettingList<HostPattern>,
+    pub blocked_ports: SettingList<u16>,
     pub block_private_ips: Setting<bool>,
     pub block_metadata: Setting<bool>,
     /// A person may lift `blocked` to the egress proxy for one call.
@@ -61,12 +61,12 @@ pub struct NetworkPolicy {
 pub struct FilePolicy {
     pub read: Setting<bool>,
     pub write: Setting<bool>,
-    /// What relative paths are taken from.
+    /// The base of relative paths.
     pub base_path: Setting<Arc<str>>,
-    /// Empty where the tool may neither read nor write.
-    pub allowed_paths: Listing<PathPattern>,
-    /// Refused even where allowed.
-    pub blocked_paths: Listing<PathPattern>,
+    /// Empty if the tool may neither read nor write.
+    pub allowed_paths: SettingList<PathPattern>,
+    /// Denied even if allowed elsewhere.
+    pub blocked_paths: SettingList<PathPattern>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -74,16 +74,16 @@ pub struct ApprovalPolicy {
     pub level: Setting<ApprovalLevel>,
     /// The level follows from the classification, because no layer states `approval.level`.
     pub level_follows_class: bool,
-    /// From which risk level calls are asked about. It counts with `auto` only; `ask` and `always` ask in any case.
+    /// The risk level from which calls require approval. Applies to `auto` only; `ask` and `always` ask in any case.
     pub ask_from: Setting<AskByRisk>,
-    /// Regular expressions as text; whoever matches compiles them once, when the tool is loaded.
-    pub danger_patterns: Listing<Arc<str>>,
-    pub ask_for_methods: Listing<Arc<str>>,
+    /// Regular expressions as text; compiled once, when the tool is loaded.
+    pub danger_patterns: SettingList<Arc<str>>,
+    pub ask_for_methods: SettingList<Arc<str>>,
     pub trust_after_approval: Setting<bool>,
 }
 
 impl ApprovalPolicy {
-    /// Is a person asked every single time?
+    /// True if every call requires approval.
     pub fn is_required(&self) -> bool {
         match self.level.value {
             ApprovalLevel::Auto => false,
@@ -109,16 +109,16 @@ pub struct ExecutionPolicy {
     pub max_statements: Setting<u64>,
     pub memory_bytes: Setting<u64>,
     pub env: Setting<EnvironmentMode>,
-    /// Counts with `env: explicit`.
-    pub allowed_env_vars: Listing<Arc<str>>,
+    /// Applies to `env: explicit`.
+    pub allowed_env_vars: SettingList<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditPolicy {
     pub log_args: Setting<bool>,
     pub log_output: Setting<bool>,
-    pub redact_patterns: Listing<Arc<str>>,
-    pub alert_on: Listing<Arc<str>>,
+    pub redact_patterns: SettingList<Arc<str>>,
+    pub alert_on: SettingList<Arc<str>>,
     pub use_shared_secret_detector: Setting<bool>,
 }
 

@@ -1,14 +1,14 @@
-//! How do members stay apart whose keys read alike, once something was taken out of them?
+//! Keeps object members separate if redaction makes their keys equal.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Members of an object whose keys were changed on the way. None takes the place of another.
+/// Members of an object whose keys were changed. A key never overwrites another one.
 #[derive(Debug, Default)]
 pub struct DistinctMembers {
     members: Map<String, Value>,
-    /// The last number that a key was given. Without it each of many alike would try all numbers before its own.
+    /// The last number given to each key. Without it, many equal keys would take quadratic time.
     numbers: HashMap<String, usize>,
 }
 
@@ -17,7 +17,7 @@ impl DistinctMembers {
         Self { members: Map::with_capacity(capacity), numbers: HashMap::new() }
     }
 
-    /// A key that is taken gets a number: `***`, `*** (2)`, `*** (3)`.
+    /// A duplicate key gets a number: `***`, `*** (2)`, `*** (3)`.
     pub fn insert(&mut self, key: String, value: Value) {
         let key = if self.members.contains_key(&key) { self.numbered(key) } else { key };
         self.members.insert(key, value);
@@ -58,20 +58,20 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_taken_gets_a_number() {
+    fn duplicate_key_gets_a_number() {
         check(&["a", "b"], &["a", "b"]);
         check(&["a", "a", "b", "a"], &["a", "a (2)", "b", "a (3)"]);
     }
 
     #[test]
-    fn a_number_that_somebody_wrote_is_taken_too() {
+    fn existing_numbered_key_is_not_reused() {
         check(&["a (2)", "a", "a", "a"], &["a (2)", "a", "a (3)", "a (4)"]);
         check(&["a", "a", "a (2)"], &["a", "a (2)", "a (2) (2)"]);
     }
 
-    /// Trying each number anew takes hours.
+    /// Quadratic time would take hours.
     #[test]
-    fn ever_so_many_alike_are_kept() {
+    fn very_many_equal_keys_are_kept() {
         let mut members = DistinctMembers::default();
         (0..50_000).for_each(|number| members.insert("***".to_owned(), json!(number)));
         let kept = members.into_members();

@@ -1,16 +1,16 @@
-//! What may a tool do, how risky is that, may it be called, and by whom?
+//! Policy: what a tool may do, how risky it is, whether it may be called, and by whom.
 //!
-//! Pure: what comes out depends on what goes in. No clock, disk, environment or socket.
+//! Pure: results depend on arguments only. No clock, disk, environment or socket.
 #![forbid(unsafe_code)]
 
 mod asking;
+mod base_policy;
 mod caller;
 mod cedar;
 mod compare;
 mod decision_source;
 mod defaults;
 mod effective;
-mod ground;
 mod keys;
 mod lifecycle;
 mod mask;
@@ -33,7 +33,8 @@ pub use asking::{AskByRisk, AskThreshold, QuestionSource, questions_of_every_cal
 pub use caller::{Arguments, BadArguments, Caller, QuotaShare};
 pub use cedar::{CedarError, CedarPolicies, CedarRuling, CedarTool};
 pub use compare::{
-    Change, Direction, Relaxation, SettingValues, Version, compare, policy_changes, relaxations,
+    ChangeDirection, PolicyChange, Relaxation, SettingValues, ToolVersion, compare, policy_changes,
+    relaxations,
 };
 pub use decision_source::DecisionSource;
 pub use effective::{
@@ -41,15 +42,15 @@ pub use effective::{
     LabelPolicy, NetworkPolicy,
 };
 pub use keys::DistinctMembers;
-pub use lifecycle::{Digests, Environment, Lifecycle, PassOutcome, PassRecord, State, state};
+pub use lifecycle::{Digests, Environment, Lifecycle, LifecycleState, PassOutcome, PassRecord, state};
 pub use mask::Mask;
 pub use output::OutputPolicy;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
-pub use rate::{Reason, Risk, RiskLevel, Wording, effective_level, rate};
+pub use rate::{Risk, RiskLevel, RiskReason, Wording, effective_level, rate};
 pub use resolve::resolve;
 pub use safety::{policy_warnings, safety_mismatch, safety_to_json, tool_safety};
 pub use set::{PolicyError, PolicySet};
-pub use setting::{Listing, Origin, Setting};
+pub use setting::{Setting, SettingList, SettingOrigin};
 pub use tool_policy::{
     ALLOW_ALL, AllowAll, AllowList, And, DENY_ALL, DenyAll, DenyList, PerCaller, Ruling, ToolPolicy, When,
     allow_list, deny_list, per_caller, when,

@@ -1,8 +1,8 @@
-//! May this document be served? Draft, failed, missing something, or active.
+//! The lifecycle state of a document: draft, failed, missing variables, or active.
 
 use toolgate_spec::model::ToolSpec;
 
-/// The state of a document in this gateway, now. Only `Active` is ever served.
+/// The current state of a document in this gateway. Only `Active` is served.
 pub fn state(
     spec: &ToolSpec,
     current: Digests<'_>,
@@ -11,10 +11,10 @@ pub fn state(
 ) -> Lifecycle {
     let record = record.filter(|record| record.document_digest == current.document);
     let of_this_policy = record.filter(|record| record.policy_digest == current.policy);
-    // Before the draft flag: a failed run leaves the document a draft, and the error is what its author needs.
+    // Before the draft flag: a failed run leaves the document a draft, and its author needs the error.
     if let Some(PassRecord { outcome: PassOutcome::Failed { error }, .. }) = of_this_policy {
         return Lifecycle {
-            state: State::TestFailed,
+            state: LifecycleState::TestFailed,
             missing: Vec::new(),
             error: Some(error.clone()),
             because: "the last test run failed",
@@ -36,30 +36,35 @@ pub fn state(
         .collect();
     if !missing.is_empty() {
         let because = "environment variables are unset or blank";
-        return Lifecycle { state: State::MissingRequirements, missing, error: None, because };
+        return Lifecycle { state: LifecycleState::MissingRequirements, missing, error: None, because };
     }
-    Lifecycle { state: State::Active, missing, error: None, because: "passed, and nothing is missing" }
+    Lifecycle {
+        state: LifecycleState::Active,
+        missing,
+        error: None,
+        because: "passed, and nothing is missing",
+    }
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lifecycle {
-    pub state: State,
+    pub state: LifecycleState,
     /// The environment variables to set.
     pub missing: Vec<String>,
-    /// What the failed test run said.
+    /// The error of the failed test run.
     pub error: Option<String>,
     pub because: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum State {
+pub enum LifecycleState {
     Draft,
     TestFailed,
     MissingRequirements,
     Active,
 }
 
-impl State {
+impl LifecycleState {
     pub const ALL: [Self; 4] = [Self::Draft, Self::TestFailed, Self::MissingRequirements, Self::Active];
 
     pub const fn name(self) -> &'static str {
@@ -76,14 +81,14 @@ impl State {
     }
 }
 
-/// What is on the table: this document under this policy.
+/// The current document and policy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Digests<'d> {
     pub document: &'d str,
     pub policy: &'d str,
 }
 
-/// The latest test run of a document. It speaks for exactly this document under exactly this policy.
+/// The latest test run of a document. It is valid for exactly this document and this policy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PassRecord {
     pub document_digest: String,
@@ -97,7 +102,7 @@ pub enum PassOutcome {
     Failed { error: String },
 }
 
-/// Where placeholders get their values: the process environment, a secret store, or a test's map.
+/// The source of placeholder values: the process environment, a secret store, or a map in tests.
 pub trait Environment {
     fn lookup(&self, name: &str) -> Option<String>;
 }
@@ -109,7 +114,7 @@ impl<F: Fn(&str) -> Option<String>> Environment for F {
 }
 
 fn draft(because: &'static str) -> Lifecycle {
-    Lifecycle { state: State::Draft, missing: Vec::new(), error: None, because }
+    Lifecycle { state: LifecycleState::Draft, missing: Vec::new(), error: None, because }
 }
 
 #[cfg(test)]

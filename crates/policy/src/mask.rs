@@ -1,5 +1,4 @@
-//! How is a secret kept out of what leaves? By its own bytes, by the forms that a line of code turns them into, and
-//! behind escapes, whoever wrote them.
+//! Redacts secrets in text: as they are, in common encodings, and behind escapes.
 
 mod forms;
 mod search;
@@ -15,25 +14,25 @@ use serde_json::Value;
 use crate::keys::DistinctMembers;
 
 use forms::forms;
-use search::Search;
+use search::SecretSearch;
 use traces::Traces;
 
-/// The secrets of one call. Built anew for each, so that a changed environment counts at once.
+/// The secrets of one call. Built for each call, so a changed environment takes effect at once.
 pub struct Mask {
     finder: Finder,
-    /// What is hidden as it stands.
+    /// Values that are redacted verbatim.
     traces: Option<Traces>,
 }
 
 enum Finder {
     NothingToFind,
-    Finds(Search),
-    /// The secrets are too large to be searched for: then nothing is let through.
+    Finds(SecretSearch),
+    /// The secrets are too large to search for. Then all text is redacted.
     HidesAll,
 }
 
 impl Mask {
-    /// Values of fewer than four characters are not masked: they would blank out half of every text.
+    /// Ignores values of fewer than four characters: they would redact half of every text.
     pub fn new(secrets: &[String]) -> Self {
         let mut patterns: Vec<Vec<u8>> = secrets
             .iter()
@@ -45,25 +44,25 @@ impl Mask {
         let finder = if patterns.is_empty() {
             Finder::NothingToFind
         } else {
-            Search::new(&patterns).map_or(Finder::HidesAll, Finder::Finds)
+            SecretSearch::new(&patterns).map_or(Finder::HidesAll, Finder::Finds)
         };
         Self { finder, traces: None }
     }
 
-    /// Hides these too, as they stand and in no disguise, and of the longer ones every part of 15 bytes or more. There may
-    /// be ever so many, and ever so long ones.
+    /// Also redacts these values verbatim, and every part of 15 bytes or more of longer ones. Any number and length is
+    /// allowed.
     #[must_use]
     pub fn and_as_they_stand<'v>(self, values: impl Iterator<Item = &'v str>) -> Self {
         Self { traces: Some(Traces::of(values)), ..self }
     }
 
-    /// The text with `***` for each whole secret. A part of a secret stays: hiding it would confirm a caller's guess.
+    /// Replaces each whole secret by `***`. A part of a secret stays: redacting it would confirm a caller's guess.
     pub fn text(&self, text: &str) -> String {
         self.masked(text, text.len())
     }
 
-    /// Masks a text whose end was cut off before it could be masked. A secret may have begun there, so the end is dropped.
-    /// How much that is does not depend on what the text says, or a caller could try out guesses. `…` marks the place.
+    /// Redacts a truncated text. Drops its end, because a secret may start there. The dropped length does not depend on the
+    /// content; otherwise a caller could test guesses. `…` marks the cut.
     pub fn cut_text(&self, text: &str) -> String {
         let end = match &self.finder {
             Finder::Finds(search) => search.complete_up_to(text),
@@ -72,7 +71,7 @@ impl Mask {
         self.masked(text, end) + "…"
     }
 
-    /// The text up to `end`, masked. A secret that goes on behind `end` is found all the same.
+    /// Redacts the text up to `end`. Finds a secret that continues after `end` too.
     fn masked(&self, text: &str, end: usize) -> String {
         let mut hidden = match &self.finder {
             Finder::NothingToFind => Vec::new(),
@@ -80,7 +79,7 @@ impl Mask {
             Finder::HidesAll => return MASKED.to_owned(),
         };
         if let Some(traces) = &self.traces {
-            // Both are looked for in the text as it is, so that neither tears apart what the other looks for.
+            // Both search the original text, so neither destroys a match of the other.
             traces.find(text.as_bytes(), |range| hidden.push(range));
             hidden = joined(hidden);
         }
@@ -96,7 +95,7 @@ impl Mask {
         masked
     }
 
-    /// Every text in a value, keys included. Two keys that are masked to the same text stay two.
+    /// Redacts every text in a value, including keys. Keys that become equal stay separate.
     pub fn value(&self, value: Value) -> Value {
         if matches!((&self.finder, &self.traces), (Finder::NothingToFind, None)) {
             return value;
@@ -117,7 +116,7 @@ impl Mask {
     }
 }
 
-/// In order, and put together where they touch.
+/// Sorts the ranges and merges adjacent ones.
 fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! May this field of the output leave? Where a policy exists, what no rule names does not.
+//! Applies the output policy to a result. With a policy, fields without a matching rule are redacted.
 
 mod automaton;
 
@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use toolgate_spec::model::{Governance, OutputAction, OutputRule};
 
-use self::automaton::Automaton;
+use self::automaton::OutputAutomaton;
 
 /// The field rules of one tool.
 #[derive(Clone, Copy, Debug)]
@@ -23,24 +23,24 @@ impl<'s> OutputPolicy<'s> {
         Self { rules: governance.output_policy.as_deref() }
     }
 
-    /// Without a field policy there is nothing to walk the output for.
+    /// True if the tool has an output policy.
     pub const fn exists(&self) -> bool {
         self.rules.is_some()
     }
 
-    /// The part of a result that may leave, and the fields that were masked or taken out of it. The most specific rule decides
-    /// of a field; of two equally specific the stricter. Only a field that the rule names itself is masked: an object or a list
-    /// under `mask` is redacted as a whole, for its form would tell more than two characters.
+    /// Returns the allowed part of a result, and the paths of masked or redacted fields. The most specific rule decides; among
+    /// equals the stricter one. An object or list under `mask` is redacted as a whole, because its structure would reveal more
+    /// than two characters.
     pub fn apply(&self, mut value: Value) -> (Value, Vec<String>) {
         let Some(rules) = self.rules else { return (value, Vec::new()) };
-        let mut walk = Walk {
-            rules: Automaton::new(rules),
+        let mut walk = OutputWalk {
+            rules: OutputAutomaton::new(rules),
             told: HashSet::new(),
             hashing: RandomState::new(),
             redacted: Vec::new(),
         };
-        // Of the whole there is always something left: an object or list without what it held, or nothing.
-        let leaves = walk.leaves(&mut value, &Place::TOP, Within::Field);
+        // The top level always remains: as an empty object or list, or as null.
+        let leaves = walk.leaves(&mut value, &FieldPosition::TOP, Within::Field);
         if !leaves && !value.is_object() && !value.is_array() {
             value = Value::Null;
         }
@@ -49,30 +49,30 @@ impl<'s> OutputPolicy<'s> {
 }
 
 /// One pass over a value.
-struct Walk<'r> {
-    rules: Automaton<'r>,
-    /// The paths that are told, by their hash: a path that is left out because it has that of another can be borne.
+struct OutputWalk<'r> {
+    rules: OutputAutomaton<'r>,
+    /// Hashes of the reported paths. A hash collision only omits a path from the report.
     told: HashSet<u64>,
     hashing: RandomState,
     redacted: Vec<String>,
 }
 
-/// Whether a value is a field's own, or one of a list that is.
+/// Whether a value is a field itself or an item of its list.
 #[derive(Clone, Copy)]
 enum Within {
     Field,
     List,
 }
 
-/// Where the walk stands: what the rules have come to, and the names above, innermost first.
-struct Place<'p> {
+/// The current position: the state of the automaton and the field names above, innermost first.
+struct FieldPosition<'p> {
     state: usize,
     name: &'p str,
-    above: Option<&'p Place<'p>>,
+    above: Option<&'p FieldPosition<'p>>,
 }
 
-impl Place<'_> {
-    const TOP: Self = Self { state: Automaton::TOP, name: "", above: None };
+impl FieldPosition<'_> {
+    const TOP: Self = Self { state: OutputAutomaton::TOP, name: "", above: None };
 
     /// The names from the top, without indices.
     fn path(&self) -> Vec<&str> {
@@ -87,16 +87,16 @@ impl Place<'_> {
     }
 }
 
-impl Walk<'_> {
-    /// Takes out of the value what does not leave. A container leaves with those of its fields that do; an empty one tells
-    /// that there was one, so that it leaves only where a rule lets the field itself leave, or is a list that the rules name
-    /// on their way to something in it: what finds nothing has a result, too.
-    fn leaves(&mut self, value: &mut Value, place: &Place<'_>, within: Within) -> bool {
+impl OutputWalk<'_> {
+    /// Removes the fields that may not leave; returns whether the value may. An empty container reveals that it existed.
+    /// It therefore leaves only if a rule allows the field itself, or if it is a list on the path of an allowing rule: an
+    /// empty search result is a result too.
+    fn leaves(&mut self, value: &mut Value, place: &FieldPosition<'_>, within: Within) -> bool {
         let is_empty = match value {
             Value::Object(members) => {
                 members.retain(|name, value| {
                     let state = self.rules.below(place.state, name);
-                    let below = Place { state, name, above: Some(place) };
+                    let below = FieldPosition { state, name, above: Some(place) };
                     let leaves = self.leaves(value, &below, Within::Field);
                     self.rules.leave(state);
                     leaves
@@ -112,7 +112,7 @@ impl Walk<'_> {
         !is_empty || self.rules.action(place.state) == OutputAction::Allow
     }
 
-    fn scalar_leaves(&mut self, scalar: &mut Value, place: &Place<'_>, within: Within) -> bool {
+    fn scalar_leaves(&mut self, scalar: &mut Value, place: &FieldPosition<'_>, within: Within) -> bool {
         let action = match (self.rules.action(place.state), within) {
             (OutputAction::Mask, Within::List) => OutputAction::Redact,
             (action, _) => action,
@@ -126,8 +126,8 @@ impl Walk<'_> {
         action != OutputAction::Redact
     }
 
-    /// Each path once, however many items of a list it stands for, and not endlessly many.
-    fn tell(&mut self, place: &Place<'_>) {
+    /// Reports each path once, regardless of list items, up to a limit.
+    fn tell(&mut self, place: &FieldPosition<'_>) {
         if self.redacted.len() >= MOST_REDACTED || !self.told.insert(self.hash_of(place)) {
             return;
         }
@@ -138,14 +138,14 @@ impl Walk<'_> {
         self.redacted.push(path.chars().take(LONGEST_PATH).collect());
     }
 
-    fn hash_of(&self, place: &Place<'_>) -> u64 {
+    fn hash_of(&self, place: &FieldPosition<'_>) -> u64 {
         let mut hasher = self.hashing.build_hasher();
         place.names().for_each(|name| name.hash(&mut hasher));
         hasher.finish()
     }
 }
 
-/// First and last character of a text, where there is enough between them to hide. Of `true` they would tell all.
+/// The first and last character of a long enough text. For other values two characters would reveal too much.
 fn masked(value: &Value) -> String {
     let Some(text) = value.as_str() else { return "***".to_owned() };
     let mut characters = text.chars();
@@ -156,7 +156,7 @@ fn masked(value: &Value) -> String {
 }
 
 const MOST_REDACTED: usize = 200;
-/// Far more than anybody is shown, so that whoever looks for secrets in it sees each whole that begins where it is shown.
+/// Longer than any output shows. The secret detector therefore sees every secret that starts in the shown part whole.
 const LONGEST_PATH: usize = 4_096;
 
 #[cfg(test)]
@@ -179,15 +179,15 @@ mod tests {
         };
         let rules = OutputPolicy::of(&governance).rules;
         let states = rules.map(|rules| {
-            let mut states = Automaton::new(rules);
-            let state = path.iter().fold(Automaton::TOP, |state, name| states.below(state, name));
+            let mut states = OutputAutomaton::new(rules);
+            let state = path.iter().fold(OutputAutomaton::TOP, |state, name| states.below(state, name));
             states.action(state)
         });
         assert_eq!(states.unwrap_or(OutputAction::Allow), expect, "{path:?}");
         assert_eq!(rules.map_or(OutputAction::Allow, |rules| as_documented(rules, path)), expect, "{path:?}");
     }
 
-    /// Rule by rule, for a whole path.
+    /// Evaluates the rules one by one for a whole path.
     fn as_documented(rules: &[OutputRule], path: &[&str]) -> OutputAction {
         rules
             .iter()
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_leaves_two_characters_of_a_text_and_nothing_else() {
+    fn mask_keeps_two_characters_of_a_text_only() {
         let result = json!({ "long": "secret", "four": "abcd", "three": "abc", "none": "", "wide": "äbcdö",
             "number": 12345, "truth": true, "null": null });
         let expect = json!({ "long": "s***t", "four": "a***d", "three": "***", "none": "***", "wide": "ä***ö",
@@ -219,9 +219,9 @@ mod tests {
         check_result(&[("*", OutputAction::Mask)], result, &expect, &told);
     }
 
-    /// The names of its fields, how many there are and two characters of each would tell what `mask` is there to hide.
+    /// Field names, their number and two characters of each would reveal what `mask` hides.
     #[test]
-    fn a_masked_object_or_list_is_redacted_as_a_whole() {
+    fn masked_object_or_list_is_redacted_as_a_whole() {
         use OutputAction::{Allow, Mask};
         let customer = json!({ "customer": { "name": "Adalbert", "card": { "number": "4111111111" } } });
         check_result(
@@ -236,7 +236,7 @@ mod tests {
             &json!({}),
             &[".customer.name", ".customer.card.number"],
         );
-        // What stands below may have a rule of its own.
+        // A field below may have its own rule.
         check_result(
             &[(".customer", Mask), (".customer.name", Mask)],
             customer.clone(),
@@ -267,18 +267,18 @@ mod tests {
         check_result(&[(".", Mask)], json!("secret"), &json!("s***t"), &["."]);
     }
 
-    /// A search that finds nothing has a result all the same, and its schema says that there is one.
+    /// A search without matches has a result, and its schema requires the list.
     #[test]
-    fn a_list_on_the_way_to_what_leaves_is_left_empty() {
+    fn list_on_the_path_of_an_allowing_rule_stays_empty() {
         use OutputAction::{Allow, Mask, Redact};
         let rules = [(".items[].name", Allow), (".rows[].status.parts[].mail", Mask), ("*", Redact)];
         let empty = json!({ "items": [] });
         check_result(&rules, empty.clone(), &empty, &[]);
-        // That some were there is not told.
+        // The number of redacted items is not revealed.
         check_result(&rules, json!({ "items": [{ "ssn": 1 }] }), &empty, &[".items.ssn"]);
         let parts = json!({ "rows": [{ "status": { "parts": [] } }] });
         check_result(&rules, parts.clone(), &parts, &[]);
-        // What no rule names on its way is not told either, nor what is no list, nor what a rule keeps.
+        // Other empty containers are removed: without a rule on their path, not a list, or redacted.
         let others = json!({ "other": [], "rows": [{ "status": {}, "parts": [] }], "items": {} });
         check_result(&rules, others, &json!({ "rows": [] }), &[]);
         check_result(
@@ -295,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn no_policy_allows_and_an_empty_one_redacts() {
+    fn missing_policy_allows_and_empty_policy_redacts() {
         check(None, &["a"], OutputAction::Allow);
         check(Some(&[]), &["a"], OutputAction::Redact);
     }
 
     #[test]
-    fn the_most_specific_rule_decides_and_ties_are_strict() {
+    fn most_specific_rule_decides_and_ties_are_strict() {
         use OutputAction::{Allow, Mask, Redact};
         let rules = [(".customer", Allow), ("..ssn", Redact), (".customer.email", Mask), ("*", Redact)];
         check(Some(&rules), &["customer", "name"], Allow);
@@ -312,7 +312,7 @@ mod tests {
         check(Some(&[(".a.b", Allow)]), &["a", "c"], Redact);
     }
 
-    /// Patterns of few names, so that they meet; also such as nobody writes.
+    /// Patterns with few names, so they overlap; including unusual ones.
     fn patterns() -> impl Strategy<Value = String> {
         let step = prop_oneof![4 => "[abc]", 2 => Just("*".to_owned()), 1 => "[ab]\\[\\]", 1 => Just("[]".to_owned())];
         let first = prop_oneof![Just("."), Just(".."), Just("*."), Just("")];
@@ -358,7 +358,7 @@ mod tests {
             && rules.iter().any(|rule| rule.action != OutputAction::Redact && leads_through(rule))
     }
 
-    /// The same walk, with the rules gone through anew for each path.
+    /// The same walk, evaluating all rules for each path.
     fn applied_one_by_one(rules: &[OutputRule], value: Value) -> (Value, Vec<String>) {
         fn leaves(
             rules: &[OutputRule],
@@ -404,16 +404,16 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(500))]
 
         #[test]
-        fn walking_all_rules_at_once_comes_to_the_same(rules in rules(), result in results()) {
+        fn automaton_equals_rule_by_rule_evaluation(rules in rules(), result in results()) {
             let expect = applied_one_by_one(&rules, result.clone());
             let governance = Governance { output_policy: Some(rules), ..Governance::default() };
             prop_assert_eq!(OutputPolicy::of(&governance).apply(result), expect);
         }
     }
 
-    /// Each of `*` doubles how many there can be. What there is no room for is worked out each time, and is the same.
+    /// Each `*` doubles the number of states. States beyond the limit are computed each time, with the same result.
     #[test]
-    fn rules_that_come_to_ever_so_many_states_are_kept_to() {
+    fn rules_with_very_many_states_are_applied() {
         let deep = |bits: u32| {
             (0..16).rev().fold(
                 json!({ "end": "x" }),

@@ -1,4 +1,4 @@
-//! Which permissions does this caller lack for this call?
+//! Computes which permissions a caller lacks for a call.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use toolgate_spec::{
     model::{Classification, Permissions},
 };
 
-/// The permissions of one tool, its conditions compiled. Made when the tool is loaded.
+/// The permissions of one tool, with compiled conditions. Created when the tool is loaded.
 #[derive(Clone, Debug)]
 pub struct PermissionRules {
     always: Vec<String>,
@@ -17,7 +17,7 @@ pub struct PermissionRules {
 
 #[derive(Clone, Debug)]
 struct Elevated {
-    /// `None` where the condition cannot be evaluated, which counts as met.
+    /// `None` if the condition cannot be compiled; it then counts as met.
     when: Option<CompiledSchema>,
     require: Vec<String>,
 }
@@ -39,7 +39,7 @@ impl PermissionRules {
         Self { always, elevated }
     }
 
-    /// What the caller lacks whatever the arguments are. With any of these missing, no call could ever succeed.
+    /// Permissions that the caller lacks for any arguments. If one is missing, no call can succeed.
     pub fn missing_always(&self, held: &BTreeSet<String>) -> Vec<String> {
         self.always.iter().filter(|permission| !held.contains(*permission)).cloned().collect()
     }
@@ -59,7 +59,7 @@ impl PermissionRules {
     }
 }
 
-/// As `PermissionRules`, for a single question.
+/// As `PermissionRules`, for a single check.
 pub fn missing_permissions(
     held: &BTreeSet<String>,
     permissions: &Permissions,
@@ -69,7 +69,7 @@ pub fn missing_permissions(
     PermissionRules::new(permissions, classification).missing(held, args)
 }
 
-/// What a destructive tool asks of its caller besides its own permissions.
+/// The additional permission that a destructive tool requires.
 pub const ALLOW_DESTRUCTIVE: &str = "allow_destructive";
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_cannot_be_evaluated_is_met() {
+    fn condition_that_cannot_be_evaluated_is_met() {
         for broken in
             [json!({"type": "nonsense"}), json!({"pattern": "("}), json!({"$ref": "https://example.com/x"})]
         {

@@ -1,4 +1,4 @@
-//! Baseline and profile files: closed shapes, every value checked as it is read.
+//! The format of baseline and profile files. Unknown keys and invalid values are rejected.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -10,20 +10,20 @@ use toolgate_spec::{Format, HostPattern, PathPattern, model::NetworkMode, value_
 
 use crate::{asking::AskByRisk, rate::RiskLevel};
 
-/// Reads one YAML file, or says in one line what is wrong with it.
+/// Parses one YAML file, or returns a one-line error.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let value = value_from_text(text, Format::Yaml).map_err(|finding| finding.message)?;
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-/// A complete baseline. Only the memory of commands and the level to ask from may be left out.
+/// A complete baseline. Only the memory of commands and the approval level are optional.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct BaselineFile {
     pub allow_classes: Vec<String>,
     pub deny_classes: Vec<String>,
-    pub network: Mode,
-    pub hosts_allow: Vec<Host>,
+    pub network: ProfileNetwork,
+    pub hosts_allow: Vec<ProfileHost>,
     pub file_read: bool,
     pub file_write: bool,
     pub fs_base_path: BasePath,
@@ -34,7 +34,7 @@ pub(crate) struct BaselineFile {
     pub ask_from: Option<AskLevel>,
 }
 
-/// What is absent or null is inherited.
+/// Absent or null settings are inherited.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ProfileFile {
@@ -43,9 +43,9 @@ pub(crate) struct ProfileFile {
     pub add_allow_classes: Vec<String>,
     #[serde(deserialize_with = "null_is_empty")]
     pub add_deny_classes: Vec<String>,
-    pub network: Option<Mode>,
+    pub network: Option<ProfileNetwork>,
     #[serde(deserialize_with = "null_is_empty")]
-    pub hosts_allow: Vec<Host>,
+    pub hosts_allow: Vec<ProfileHost>,
     pub file_mode: Option<FileMode>,
     pub fs_base_path: Option<BasePath>,
     pub max_statements: Option<Statements>,
@@ -53,7 +53,7 @@ pub(crate) struct ProfileFile {
     pub ask_from: Option<AskLevel>,
 }
 
-/// A risk level to ask from; L0 is never asked about.
+/// The risk level from which calls require approval; L0 never does.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) enum AskLevel {
     L1,
@@ -77,14 +77,14 @@ impl AskLevel {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Mode {
+pub(crate) enum ProfileNetwork {
     Blocked,
     Allowlist,
     Strict,
     Open,
 }
 
-impl Mode {
+impl ProfileNetwork {
     pub const fn mode(self) -> NetworkMode {
         match self {
             Self::Blocked => NetworkMode::Blocked,
@@ -104,9 +104,9 @@ pub(crate) enum FileMode {
 }
 
 #[derive(Debug)]
-pub(crate) struct Host(pub HostPattern);
+pub(crate) struct ProfileHost(pub HostPattern);
 
-impl<'de> Deserialize<'de> for Host {
+impl<'de> Deserialize<'de> for ProfileHost {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         HostPattern::parse(&text)
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for Host {
     }
 }
 
-/// One folder: absolute, or below `$WORKSPACE` or `$HOME`.
+/// One directory: absolute, or below `$WORKSPACE` or `$HOME`.
 #[derive(Debug)]
 pub(crate) struct BasePath(pub PathPattern);
 
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for BasePath {
         let refuse = |why: &str| D::Error::custom(format_args!("path `{text}`: {why}"));
         match PathPattern::parse(&text) {
             Err(why) => Err(refuse(&why)),
-            Ok(_) if text.contains('*') => Err(refuse("a base path is one folder, without `*`")),
+            Ok(_) if text.contains('*') => Err(refuse("a base path must be one directory, without `*`")),
             Ok(path) => Ok(Self(path)),
         }
     }
@@ -145,7 +145,7 @@ impl<'de> Deserialize<'de> for Timeout {
         match u64::deserialize(deserializer)? {
             ms @ 1..=MAX_TIMEOUT_MS => Ok(Self(ms)),
             ms => {
-                Err(D::Error::custom(format_args!("timeoutMs `{ms}` is not within 1 and {MAX_TIMEOUT_MS}")))
+                Err(D::Error::custom(format_args!("timeoutMs `{ms}` is not between 1 and {MAX_TIMEOUT_MS}")))
             }
         }
     }
@@ -159,7 +159,7 @@ impl<'de> Deserialize<'de> for Statements {
         match u64::deserialize(deserializer)? {
             most @ 1..=MAX_STATEMENTS => Ok(Self(most)),
             most => Err(D::Error::custom(format_args!(
-                "maxStatements `{most}` is not within 1 and {MAX_STATEMENTS}"
+                "maxStatements `{most}` is not between 1 and {MAX_STATEMENTS}"
             ))),
         }
     }
@@ -174,5 +174,5 @@ fn null_is_empty<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 /// As in the document's schema.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
-/// Days of work; and far below the integers that the canonical form of the digest rounds.
+/// Days of work, and far below the integers that canonical JSON rounds.
 const MAX_STATEMENTS: u64 = 1_000_000_000_000;

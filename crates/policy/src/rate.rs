@@ -1,6 +1,6 @@
-//! How risky is it? A pure view on the policy in force, never stored in the document.
+//! Rates the risk of a resolved policy. The rating is never stored in the document.
 //!
-//! Every signal is judged by itself and the gravest decides, so that narrowing a setting can never raise the level.
+//! Every signal is rated separately and the highest level counts, so narrowing a setting never raises the level.
 
 mod classes;
 
@@ -15,20 +15,20 @@ use crate::{
     PolicySet,
     effective::{ApprovalPolicy, EffectivePolicy, NetworkPolicy},
     resolve::{runs_commands, runs_in_process},
-    setting::{Origin, Setting},
+    setting::{Setting, SettingOrigin},
 };
 
-/// Rates what is in force, whichever layer put it there.
+/// Rates the effective settings, regardless of the layer that set them.
 pub fn rate(policy: &EffectivePolicy, spec: &ToolSpec, set: &PolicySet) -> Risk {
     let mut because = Vec::new();
     network(policy, &mut because);
     files(policy, &mut because);
     beyond_the_specification(policy, spec, &mut because);
     if policy.destructive.value {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "destructive",
             RiskLevel::L5,
-            "what it does cannot be undone",
+            "its effects cannot be undone",
             "destructive",
             &policy.destructive.origin,
         ));
@@ -39,8 +39,8 @@ pub fn rate(policy: &EffectivePolicy, spec: &ToolSpec, set: &PolicySet) -> Risk 
     Risk { level, because }
 }
 
-/// The level as people meet it: one band lower where a person confirms every call, but never below L1, and not
-/// where the description tries to talk the model into something.
+/// The level shown to people: one band lower if a person confirms every call, but at least L1. It is not lowered if the
+/// description tries to manipulate the model.
 pub fn effective_level(risk: &Risk, approval: &ApprovalPolicy, wording: Wording) -> RiskLevel {
     let is_credited = approval.is_required() && wording == Wording::Clean;
     match risk.level {
@@ -55,12 +55,11 @@ pub fn effective_level(risk: &Risk, approval: &ApprovalPolicy, wording: Wording)
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Risk {
     pub level: RiskLevel,
-    /// Every signal, not only the one that decided.
-    pub because: Vec<Reason>,
+    /// All signals, not only the highest one.
+    pub because: Vec<RiskReason>,
 }
 
-/// From no detected risk to the means of escape. Inherent levels are L0, L3, L4 and L5; L1 and L2 are what an
-/// approval makes of them.
+/// From no detected risk to possible sandbox escape. Inherent levels are L0, L3, L4 and L5; L1 and L2 result from approval.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum RiskLevel {
     L0,
@@ -90,41 +89,41 @@ impl RiskLevel {
     }
 }
 
-/// One signal: what it is, how grave, and which setting of which layer is behind it.
+/// One signal: its level, and the setting and layer that cause it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Reason {
+pub struct RiskReason {
     /// Stable; see the table in `docs/policy.md`.
     pub code: &'static str,
     pub level: RiskLevel,
     pub text: Cow<'static, str>,
-    /// A name out of `EffectivePolicy::settings`, or `handler`.
+    /// A name from `EffectivePolicy::settings`, or `handler`.
     pub setting: &'static str,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
-impl Reason {
+impl RiskReason {
     fn new(
         code: &'static str,
         level: RiskLevel,
         text: impl Into<Cow<'static, str>>,
         setting: &'static str,
-        origin: &Origin,
+        origin: &SettingOrigin,
     ) -> Self {
         Self { code, level, text: text.into(), setting, origin: origin.clone() }
     }
 }
 
-/// Did the scan for poisoned descriptions find anything?
+/// The result of the scan for poisoned descriptions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wording {
     Clean,
     Poisoned,
 }
 
-fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
+fn network(policy: &EffectivePolicy, because: &mut Vec<RiskReason>) {
     let network = &policy.network;
-    let mut signal = |code, level, text: Cow<'static, str>, setting, origin: &Origin| {
-        because.push(Reason::new(code, level, text, setting, origin));
+    let mut signal = |code, level, text: Cow<'static, str>, setting, origin: &SettingOrigin| {
+        because.push(RiskReason::new(code, level, text, setting, origin));
     };
     match network.mode.value {
         NetworkMode::Blocked if !network.proxy_on_approval.value => return,
@@ -171,7 +170,7 @@ fn network(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
     }
 }
 
-/// Does a call reach some host without asking for it first?
+/// True if a call can reach a host without approval.
 fn reaches_any(network: &NetworkPolicy) -> bool {
     match network.mode.value {
         NetworkMode::Blocked => false,
@@ -180,10 +179,10 @@ fn reaches_any(network: &NetworkPolicy) -> bool {
     }
 }
 
-fn files(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
+fn files(policy: &EffectivePolicy, because: &mut Vec<RiskReason>) {
     let files = &policy.files;
     if files.write.value {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "file-write",
             RiskLevel::L4,
             "writes files",
@@ -192,7 +191,7 @@ fn files(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
         ));
     }
     if files.read.value {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "file-read",
             RiskLevel::L3,
             "reads files",
@@ -202,14 +201,14 @@ fn files(policy: &EffectivePolicy, because: &mut Vec<Reason>) {
     }
 }
 
-/// Signals about grants that manifests and capability words can make. A Safe Tool Spec that asks in `sandboxOverrides`
-/// alone keeps the level that the specification's algorithm gives.
-fn beyond_the_specification(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason>) {
+/// Signals for grants that only manifests and capability blocks can make. A Safe Tool Spec that uses only
+/// `sandboxOverrides` keeps the level of the specification's algorithm.
+fn beyond_the_specification(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<RiskReason>) {
     if !policy.files.read.value {
         return;
     }
-    let mut signal = |code, text: Cow<'static, str>, setting, origin: &Origin| {
-        because.push(Reason::new(code, RiskLevel::L4, text, setting, origin));
+    let mut signal = |code, text: Cow<'static, str>, setting, origin: &SettingOrigin| {
+        because.push(RiskReason::new(code, RiskLevel::L4, text, setting, origin));
     };
     let outside = outside_the_workspace(policy, spec);
     if let Some(path) = outside {
@@ -217,19 +216,19 @@ fn beyond_the_specification(policy: &EffectivePolicy, spec: &ToolSpec, because: 
         signal("file-read-outside", text, "files.allowedPaths", &path.origin);
     }
     let secrets = &policy.data.can_read_secrets;
-    // The shipped `read` and `bash` lift the guard for the workspace only, where none of these places are.
-    let is_shipped = matches!(secrets.origin, Origin::Defaults(_)) && outside.is_none();
+    // The shipped `read` and `bash` lift this guard for the workspace only, which has no such paths.
+    let is_shipped = matches!(secrets.origin, SettingOrigin::Defaults(_)) && outside.is_none();
     if secrets.value && !is_shipped {
-        let text = "reads files, places of credentials among them".into();
+        let text = "reads files, including locations of credentials".into();
         signal("file-read-secrets", text, "data.canReadSecrets", &secrets.origin);
     }
     if reaches_any(&policy.network) && !asks_for_both_by_specification(spec) {
-        let text = "reads files and can send them away".into();
+        let text = "reads files and can send them to other hosts".into();
         signal("files-and-network", text, "network.mode", &policy.network.mode.origin);
     }
 }
 
-/// An allowed path that is not below the workspace; for JavaScript, nor below its base path, which the specification rates.
+/// An allowed path outside the workspace; for JavaScript also outside its base path, which the specification rates.
 fn outside_the_workspace<'p>(
     policy: &'p EffectivePolicy,
     spec: &ToolSpec,
@@ -242,7 +241,7 @@ fn outside_the_workspace<'p>(
     policy.files.allowed_paths.entries.iter().find(|path| !is_inside(path.value.text()))
 }
 
-/// Compares texts: `..` is refused in both, and the workspace has no other name here.
+/// A text comparison is enough: both reject `..`, and the workspace has no alias here.
 fn is_below(path: &str, base: &str) -> bool {
     let rest = path.strip_prefix(base.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -258,39 +257,39 @@ fn asks_for_both_by_specification(spec: &ToolSpec) -> bool {
     matches!(spec.body, Body::JavaScript { .. }) && overrides.file_read == Some(true) && asks_for_network
 }
 
-fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<Reason>) {
+fn execution(policy: &EffectivePolicy, spec: &ToolSpec, because: &mut Vec<RiskReason>) {
     let execution = &policy.execution;
     if runs_commands(spec) {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "native-command",
             RiskLevel::L3,
             "runs a program of the host",
             "handler",
-            &Origin::Tool,
+            &SettingOrigin::Tool,
         ));
     }
     if runs_in_process(spec) {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "in-process",
             RiskLevel::L3,
             "runs inside the gateway's process; no sandbox enforces what it declares",
             "handler",
-            &Origin::Tool,
+            &SettingOrigin::Tool,
         ));
     } else if execution.sandbox.value == SandboxKind::None {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "no-sandbox",
             RiskLevel::L5,
-            "asks for no sandbox",
+            "disables the sandbox",
             "execution.sandbox",
             &execution.sandbox.origin,
         ));
     }
     if execution.env.value == EnvironmentMode::Inherit {
-        because.push(Reason::new(
+        because.push(RiskReason::new(
             "env-inherit",
             RiskLevel::L4,
-            "sees the gateway's environment, but for what is known to be secret",
+            "sees the gateway's environment, except known secrets",
             "execution.env",
             &execution.env.origin,
         ));

@@ -1,4 +1,4 @@
-//! Baseline ← profile chain ← capability defaults ← the document ← the operator: what is in force for this tool?
+//! Resolves the effective policy of a tool: baseline ← profile chain ← capability defaults ← document ← overrides.
 
 mod classes;
 mod files;
@@ -19,16 +19,16 @@ use toolgate_spec::{
 use crate::{
     PolicySet, UserOverrides,
     asking::AskByRisk,
+    base_policy::BasePolicy,
     effective::{
         ApprovalPolicy, AuditPolicy, DataPolicy, EffectivePolicy, ExecutionPolicy, FilePolicy, LabelPolicy,
         NetworkPolicy,
     },
-    ground::Ground,
-    setting::{Origin, Setting},
+    setting::{Setting, SettingOrigin},
 };
 use layers::Layers;
 
-/// Resolves one tool, or says everything that keeps it from being resolved. Nothing is read but the arguments.
+/// Resolves one tool, or returns all errors. Depends on its arguments only.
 pub fn resolve(
     spec: &ToolSpec,
     set: &PolicySet,
@@ -76,7 +76,7 @@ pub fn resolve(
     if findings.is_empty() { Ok(policy) } else { Err(findings) }
 }
 
-/// Where the document's own blocks stand, which depends on its kind.
+/// The path of the document's policy block, which depends on its kind.
 fn block(spec: &ToolSpec, name: &str) -> Pointer {
     match spec.body {
         Body::JavaScript { .. } => Pointer::new(format!("/x-toolgate-{name}")),
@@ -92,7 +92,7 @@ fn ground_of<'s>(
     spec: &ToolSpec,
     set: &'s PolicySet,
     findings: &mut Vec<Finding>,
-) -> (Option<Arc<str>>, &'s Ground) {
+) -> (Option<Arc<str>>, &'s BasePolicy) {
     let Some(name) = spec.governance.profile.as_deref() else { return (None, set.baseline()) };
     if let Some((name, ground)) = set.profile(name) {
         return (Some(Arc::clone(name)), ground);
@@ -100,7 +100,7 @@ fn ground_of<'s>(
     let known: Vec<&str> = set.profile_names().collect();
     findings.push(reject(
         block(spec, "profile"),
-        format!("there is no profile `{name}`"),
+        format!("unknown profile `{name}`"),
         format!("known profiles: {}", known.join(", ")),
     ));
     (None, set.baseline())
@@ -110,12 +110,12 @@ fn unknown_defaults(spec: &ToolSpec, set: &PolicySet, name: &str) -> Finding {
     let known: Vec<&str> = set.defaults_names().collect();
     reject(
         block(spec, "capability").key("extends"),
-        format!("there are no capability defaults `{name}`"),
+        format!("unknown capability defaults `{name}`"),
         format!("known: {}", known.join(", ")),
     )
 }
 
-/// Neither override is applied: they may contradict each other.
+/// Applies neither override, because they may contradict each other.
 fn two_overrides(spec: &ToolSpec, [name, id]: [&str; 2]) -> Finding {
     reject(
         Pointer::root(),
@@ -124,17 +124,17 @@ fn two_overrides(spec: &ToolSpec, [name, id]: [&str; 2]) -> Finding {
     )
 }
 
-/// The declared word, raised by what the tool may in fact do: a label must not lower the guard.
+/// The declared class, raised if the tool may do more: a label must not lower the guard.
 fn classification(spec: &ToolSpec, files: &FilePolicy) -> Setting<Classification> {
     let is_handler = matches!(spec.body, Body::Handler(_));
     let declared = match spec.governance.classification {
-        Some(declared) => Setting::new(declared, Origin::Tool),
-        // A handler that does not say what it does is taken to change something.
-        None if is_handler => Setting::new(Classification::Write, Origin::Builtin),
-        None => Setting::new(Classification::Read, Origin::Builtin),
+        Some(declared) => Setting::new(declared, SettingOrigin::Tool),
+        // Without a declaration, assume that the handler changes something.
+        None if is_handler => Setting::new(Classification::Write, SettingOrigin::Builtin),
+        None => Setting::new(Classification::Read, SettingOrigin::Builtin),
     };
     if spec.overrides.destructive && declared.value < Classification::Destructive {
-        return Setting::new(Classification::Destructive, Origin::Tool);
+        return Setting::new(Classification::Destructive, SettingOrigin::Tool);
     }
     if files.write.value && declared.value < Classification::Write {
         return Setting::new(Classification::Write, files.write.origin.clone());
@@ -144,7 +144,7 @@ fn classification(spec: &ToolSpec, files: &FilePolicy) -> Setting<Classification
 
 fn approval(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     class: &Setting<Classification>,
 ) -> ApprovalPolicy {
@@ -160,9 +160,9 @@ fn approval(
     let stated = layers.setting_if_stated(|patch| patch.approval.level);
     let level_follows_class = stated.is_none();
     let mut level = stated.unwrap_or_else(|| Setting::new(by_class, class.origin.clone()));
-    // An independent gate: no capability word, and no operator's, takes the author's question away.
+    // Neither a capability nor an override can remove the author's approval requirement.
     if spec.approval.mode == ApprovalMode::Required && level.value != ApprovalLevel::Always {
-        level = Setting::new(ApprovalLevel::Always, Origin::Tool);
+        level = Setting::new(ApprovalLevel::Always, SettingOrigin::Tool);
     }
     ApprovalPolicy {
         ask_from: ask_from(spec, ground, layers, &level),
@@ -172,14 +172,14 @@ fn approval(
             .extended(&layers.defaults.danger_patterns, |patch| patch.approval.danger_patterns.as_ref()),
         ask_for_methods: layers
             .replaced(&layers.defaults.ask_for_methods, |patch| patch.approval.ask_for_methods.as_ref()),
-        trust_after_approval: layers.flag(|patch| patch.approval.trust_after_approval, Fallback::OFF),
+        trust_after_approval: layers.flag(|patch| patch.approval.trust_after_approval, BuiltinDefaults::OFF),
     }
 }
 
-/// Calls are asked about by their risk unless `auto`, `DISABLED` or settings inherited with `extends` switch that off.
+/// Calls require approval by risk, unless `auto`, `DISABLED` or settings inherited with `extends` turn that off.
 fn ask_from(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     level: &Setting<ApprovalLevel>,
 ) -> Setting<AskByRisk> {
@@ -190,7 +190,7 @@ fn ask_from(
         return Setting::new(AskByRisk::Never, stated.origin);
     }
     if spec.approval.mode == ApprovalMode::Disabled || layers.tool.extends.is_some() {
-        return Setting::new(AskByRisk::Never, Origin::Tool);
+        return Setting::new(AskByRisk::Never, SettingOrigin::Tool);
     }
     ground.ask_from.clone()
 }
@@ -198,18 +198,20 @@ fn ask_from(
 fn data(layers: &Layers<'_>, network: &NetworkPolicy) -> DataPolicy {
     let reach = reach(network);
     let said = layers.setting(|patch| patch.data.can_leak_data, reach.clone());
-    // Shipped settings speak of the network that they give, not of one that the document adds.
-    let is_outdated = !said.value && reach.value && matches!(said.origin, Origin::Defaults(_));
+    // Shipped settings refer to the network that they grant, not to one that the document adds.
+    let is_outdated = !said.value && reach.value && matches!(said.origin, SettingOrigin::Defaults(_));
     DataPolicy {
-        sensitivity: layers
-            .setting(|patch| patch.data.sensitivity, Setting::new(Sensitivity::Medium, Origin::Builtin)),
-        can_read_secrets: layers.flag(|patch| patch.data.can_read_secrets, Fallback::OFF),
+        sensitivity: layers.setting(
+            |patch| patch.data.sensitivity,
+            Setting::new(Sensitivity::Medium, SettingOrigin::Builtin),
+        ),
+        can_read_secrets: layers.flag(|patch| patch.data.can_read_secrets, BuiltinDefaults::OFF),
         can_leak_data: if is_outdated { reach } else { said },
-        sanitize_output: layers.flag(|patch| patch.data.sanitize_output, Fallback::ON),
+        sanitize_output: layers.flag(|patch| patch.data.sanitize_output, BuiltinDefaults::ON),
     }
 }
 
-/// Can a call send something away, at once or when a person says so?
+/// True if a call can send data to a host, at once or after approval.
 fn reach(network: &NetworkPolicy) -> Setting<bool> {
     let is_on_approval = network.mode.value == NetworkMode::Blocked && network.proxy_on_approval.value;
     if is_on_approval {
@@ -218,41 +220,43 @@ fn reach(network: &NetworkPolicy) -> Setting<bool> {
     Setting::new(network.mode.value != NetworkMode::Blocked, network.mode.origin.clone())
 }
 
-fn execution(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> ExecutionPolicy {
+fn execution(spec: &ToolSpec, ground: &BasePolicy, layers: &Layers<'_>) -> ExecutionPolicy {
     let inherited = match layers.defaults.patch.execution.timeout_ms {
         Some(shipped) => Setting::new(shipped, layers.defaults.origin.clone()),
         None => ground.timeout_ms.clone(),
     };
     let allowed = layers.stated(|patch| patch.execution.timeout_ms);
-    // The handler's own limit may be shorter than what it is allowed, never longer; without a word about the capability
-    // it is the document's word about the timeout.
+    // The handler's own limit may be shorter than the allowed one, never longer. If the capability sets none, the handler's
+    // limit counts as the document's.
     let timeout_ms = match (handler_timeout(spec), allowed) {
         (Some(handler), Some(allowed)) if allowed.value < handler => allowed,
-        (Some(handler), _) => Setting::new(handler, Origin::Tool),
+        (Some(handler), _) => Setting::new(handler, SettingOrigin::Tool),
         (None, allowed) => allowed.unwrap_or(inherited),
     };
     ExecutionPolicy {
-        // Code of the program itself has no sandbox, and reports must not claim one.
+        // Code in the embedding program has no sandbox, and reports must not claim one.
         sandbox: layers.setting(
             |patch| patch.execution.sandbox,
             if runs_in_process(spec) {
-                Setting::new(SandboxKind::None, Origin::Tool)
+                Setting::new(SandboxKind::None, SettingOrigin::Tool)
             } else {
-                Setting::new(SandboxKind::Process, Origin::Builtin)
+                Setting::new(SandboxKind::Process, SettingOrigin::Builtin)
             },
         ),
         timeout_ms,
         max_output_bytes: layers.setting(
             |patch| patch.execution.max_output_bytes,
-            Setting::new(DEFAULT_OUTPUT_BYTES, Origin::Builtin),
+            Setting::new(DEFAULT_OUTPUT_BYTES, SettingOrigin::Builtin),
         ),
         max_statements: ground.max_statements.clone(),
         memory_bytes: match spec.body {
             Body::JavaScript { .. } => ground.memory_bytes.clone(),
             Body::Handler(_) => ground.command_memory_bytes.clone(),
         },
-        env: layers
-            .setting(|patch| patch.execution.env, Setting::new(EnvironmentMode::Clean, Origin::Builtin)),
+        env: layers.setting(
+            |patch| patch.execution.env,
+            Setting::new(EnvironmentMode::Clean, SettingOrigin::Builtin),
+        ),
         allowed_env_vars: layers
             .replaced(&layers.defaults.allowed_env_vars, |patch| patch.execution.allowed_env_vars.as_ref()),
     }
@@ -271,8 +275,8 @@ fn handler_timeout(spec: &ToolSpec) -> Option<u64> {
 
 fn audit(layers: &Layers<'_>) -> AuditPolicy {
     AuditPolicy {
-        log_args: layers.flag(|patch| patch.audit.log_args, Fallback::OFF),
-        log_output: layers.flag(|patch| patch.audit.log_output, Fallback::OFF),
+        log_args: layers.flag(|patch| patch.audit.log_args, BuiltinDefaults::OFF),
+        log_output: layers.flag(|patch| patch.audit.log_output, BuiltinDefaults::OFF),
         redact_patterns: layers
             .replaced(&layers.defaults.redact_patterns, |patch| patch.audit.redact_patterns.as_ref()),
         alert_on: layers.replaced(&layers.defaults.alert_on, |patch| patch.audit.alert_on.as_ref()),
@@ -280,31 +284,31 @@ fn audit(layers: &Layers<'_>) -> AuditPolicy {
     }
 }
 
-/// The journal belongs to the operator: a document may not have secrets written into it.
+/// The journal belongs to the operator: a document cannot turn off secret detection in it.
 fn detector(layers: &Layers<'_>) -> Setting<bool> {
-    let said = layers.flag(|patch| patch.audit.use_shared_secret_detector, Fallback::ON);
-    if said.value || said.origin != Origin::Tool {
+    let said = layers.flag(|patch| patch.audit.use_shared_secret_detector, BuiltinDefaults::ON);
+    if said.value || said.origin != SettingOrigin::Tool {
         return said;
     }
     match layers.defaults.patch.audit.use_shared_secret_detector {
         Some(shipped) => Setting::new(shipped, layers.defaults.origin.clone()),
-        None => Fallback::ON,
+        None => BuiltinDefaults::ON,
     }
 }
 
-/// A tool that reads secrets hands them on where nobody looks through its output. Only the operator may want that.
+/// Unredacted output of a tool that reads secrets would leak them. Only overrides may allow it.
 fn refuse_open_secrets(spec: &ToolSpec, data: &DataPolicy, findings: &mut Vec<Finding>) {
     let output = &data.sanitize_output;
-    if !output.value && output.origin == Origin::Tool && data.can_read_secrets.value {
+    if !output.value && output.origin == SettingOrigin::Tool && data.can_read_secrets.value {
         findings.push(reject(
             block(spec, "capability").key("data").key("sanitizeOutput"),
             "the tool can read secrets and its output is not redacted",
-            "leave `sanitizeOutput` on, or say `canReadSecrets: false`",
+            "keep `sanitizeOutput` on, or set `canReadSecrets: false`",
         ));
     }
 }
 
-/// What a tool with a network is given is looked through for secrets. Only the operator may want otherwise.
+/// Arguments of a tool with network access are searched for secrets. Only overrides may turn that off.
 fn refuse_unwatched_sink(
     spec: &ToolSpec,
     data: &DataPolicy,
@@ -312,11 +316,11 @@ fn refuse_unwatched_sink(
     findings: &mut Vec<Finding>,
 ) {
     let leaks = &data.can_leak_data;
-    if !leaks.value && leaks.origin == Origin::Tool && reach(network).value {
+    if !leaks.value && leaks.origin == SettingOrigin::Tool && reach(network).value {
         findings.push(reject(
             block(spec, "capability").key("data").key("canLeakData"),
-            "the tool can reach hosts, and secrets in its arguments would not be looked for",
-            "leave `canLeakData` out, or the network; only the operator's overrides turn this off",
+            "the tool can reach hosts, but its arguments would not be searched for secrets",
+            "remove `canLeakData` or the network access; only the operator's overrides can turn this off",
         ));
     }
 }
@@ -328,27 +332,31 @@ fn labels(
     files: &FilePolicy,
     data: &DataPolicy,
 ) -> LabelPolicy {
-    // Untrusted content can steer nothing where nothing can be reached.
+    // Without any reach, untrusted content cannot cause harm.
     let reaches_nothing = network.mode.value == NetworkMode::Blocked
         && !files.read.value
         && !files.write.value
         && !runs_commands(spec)
         && !runs_in_process(spec);
     LabelPolicy {
-        output_trust: layers
-            .setting(|patch| patch.labels.output_trust, Setting::new(TrustLevel::Untrusted, Origin::Builtin)),
+        output_trust: layers.setting(
+            |patch| patch.labels.output_trust,
+            Setting::new(TrustLevel::Untrusted, SettingOrigin::Builtin),
+        ),
         output_data_class: layers
             .setting(|patch| patch.labels.output_data_class, data_class(&data.sensitivity)),
-        accepts_untrusted: layers
-            .setting(|patch| patch.labels.accepts_untrusted, Setting::new(reaches_nothing, Origin::Builtin)),
+        accepts_untrusted: layers.setting(
+            |patch| patch.labels.accepts_untrusted,
+            Setting::new(reaches_nothing, SettingOrigin::Builtin),
+        ),
     }
 }
 
-/// Output that nobody labels is as sensitive as what the tool handles, and internal at least.
+/// Unlabelled output is as sensitive as the data that the tool handles, and at least internal.
 fn data_class(sensitivity: &Setting<Sensitivity>) -> Setting<DataClass> {
     let class = match sensitivity.value {
         Sensitivity::None | Sensitivity::Low | Sensitivity::Medium => {
-            return Setting::new(DataClass::Internal, Origin::Builtin);
+            return Setting::new(DataClass::Internal, SettingOrigin::Builtin);
         }
         Sensitivity::High => DataClass::Sensitive,
         Sensitivity::Secret => DataClass::Secret,
@@ -356,7 +364,7 @@ fn data_class(sensitivity: &Setting<Sensitivity>) -> Setting<DataClass> {
     Setting::new(class, sensitivity.origin.clone())
 }
 
-/// Does a call start a program of the host?
+/// True if a call starts a program of the host.
 pub(crate) fn runs_commands(spec: &ToolSpec) -> bool {
     match &spec.body {
         Body::JavaScript { .. } | Body::Handler(Handler::Http(_) | Handler::Grpc(_) | Handler::Rust) => false,
@@ -365,17 +373,17 @@ pub(crate) fn runs_commands(spec: &ToolSpec) -> bool {
     }
 }
 
-/// Is the tool a function of the program that embeds the gateway?
+/// True if the tool is a function of the embedding program.
 pub(crate) const fn runs_in_process(spec: &ToolSpec) -> bool {
     matches!(spec.body, Body::Handler(Handler::Rust))
 }
 
-/// What holds where no layer says anything.
-struct Fallback;
+/// The values if no layer sets them.
+struct BuiltinDefaults;
 
-impl Fallback {
-    const ON: Setting<bool> = Setting::new(true, Origin::Builtin);
-    const OFF: Setting<bool> = Setting::new(false, Origin::Builtin);
+impl BuiltinDefaults {
+    const ON: Setting<bool> = Setting::new(true, SettingOrigin::Builtin);
+    const OFF: Setting<bool> = Setting::new(false, SettingOrigin::Builtin);
 }
 
 const DEFAULT_OUTPUT_BYTES: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! `toolSafety`: the record of what is enforced, written by us; and what a document's own record gets wrong.
+//! `toolSafety`: the generated record of enforced settings, and mismatches with the document's own record.
 
 use serde_json::{Map, Value, json};
 use toolgate_spec::{
@@ -14,7 +14,7 @@ use crate::{
     rate::{Risk, RiskLevel},
 };
 
-/// The whole block for a resolved tool. `helpers` are the helper versions that the tool's code was found to use.
+/// The block for a resolved tool. `helpers` are the helper versions that the tool's code uses.
 pub fn tool_safety<H: AsRef<str>>(
     spec: &ToolSpec,
     policy: &EffectivePolicy,
@@ -43,13 +43,13 @@ pub fn tool_safety<H: AsRef<str>>(
             network_hosts: policy.network.hosts.values().map(ToString::to_string).collect(),
             file_read: Some(policy.files.read.value),
             file_write: Some(policy.files.write.value),
-            // Left out unless true: older readers of the block do not know the field.
+            // Omitted unless true: older readers of the block do not know the field.
             destructive: policy.destructive.value.then_some(true),
         }),
     }
 }
 
-/// As a document carries it, fields in the order of the specification.
+/// The JSON form, with fields in the order of the specification.
 pub fn safety_to_json(safety: &ToolSafety) -> Value {
     let mut block = Map::new();
     put(&mut block, "version", safety.version.as_ref().map(|version| json!(version)));
@@ -65,14 +65,14 @@ pub fn safety_to_json(safety: &ToolSafety) -> Value {
     Value::Object(block)
 }
 
-/// The warnings that need the resolved policy.
+/// Warnings that depend on the resolved policy.
 pub fn policy_warnings(spec: &ToolSpec, policy: &EffectivePolicy, risk: &Risk) -> Vec<Finding> {
     let mut findings = safety_mismatch(spec, policy);
     findings.extend(disabled_approval(spec, policy, risk));
     findings
 }
 
-/// Warns about `humanInTheLoop: DISABLED` on a risky tool, and where it does not do what it says.
+/// Warns about `humanInTheLoop: DISABLED` on a risky tool, or if it has no effect.
 fn disabled_approval(spec: &ToolSpec, policy: &EffectivePolicy, risk: &Risk) -> Option<Finding> {
     if spec.approval.mode != ApprovalMode::Disabled {
         return None;
@@ -87,17 +87,17 @@ fn disabled_approval(spec: &ToolSpec, policy: &EffectivePolicy, risk: &Risk) -> 
         } else {
             ("approval.level", approval.level.value.name())
         };
-        let message = format!("a person is asked in spite of `DISABLED`, because of `{setting}: {value}`");
+        let message = format!("`DISABLED` has no effect: `{setting}: {value}` requires approval");
         return warn(message, "set `approval.level: auto` in the capability, or remove `humanInTheLoop`");
     }
     if risk.level >= RiskLevel::L3 {
-        let message = format!("the tool is rated {}, and no person sees its calls", risk.level.name());
+        let message = format!("the tool is rated {}, and its calls run without approval", risk.level.name());
         return warn(message, "remove `humanInTheLoop`, or set its mode to `REQUIRED`");
     }
     None
 }
 
-/// Where the document's own record differs from what was resolved. The record is never trusted.
+/// Differences between the document's record and the resolved policy. The record is never trusted.
 pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding> {
     let Some(claimed) = &spec.claimed_safety else { return Vec::new() };
     let mut findings = Vec::new();
@@ -105,8 +105,8 @@ pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding
         findings.push(Finding::new(
             Code::LintSafetyMismatch,
             Pointer::new(format!("/toolSafety/{at}")),
-            format!("claims {claims}, resolved is {resolved}"),
-            "remove `toolSafety`, or write it anew with `toolgate resolve --write-safety`",
+            format!("claims {claims}, but resolves to {resolved}"),
+            "remove `toolSafety`, or update it with `toolgate resolve --write-safety`",
         ));
     };
     if claimed.runtime.as_ref().and_then(|runtime| runtime.java_interop) == Some(true) {
@@ -142,7 +142,7 @@ pub fn safety_mismatch(spec: &ToolSpec, policy: &EffectivePolicy) -> Vec<Finding
 fn names_the_same(claimed: &[String], policy: &EffectivePolicy) -> bool {
     let claimed: Option<Vec<HostPattern>> =
         claimed.iter().map(|host| HostPattern::parse(host).ok()).collect();
-    // A host that cannot be parsed is none that was resolved.
+    // A host that cannot be parsed cannot match a resolved one.
     let Some(mut claimed) = claimed else { return false };
     let mut resolved: Vec<HostPattern> = policy.network.hosts.values().cloned().collect();
     for hosts in [&mut claimed, &mut resolved] {
@@ -189,7 +189,7 @@ fn put(block: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     }
 }
 
-/// The edition of the block, not of this program.
+/// The version of the block, not of this program.
 const SAFETY_VERSION: &str = "1.0";
 const MIN_VERSION: &str = "0.1.0";
 const ECMA_VERSION: &str = "2024";

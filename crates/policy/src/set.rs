@@ -1,28 +1,28 @@
-//! Baseline, profiles and capability defaults: read, checked together and ready to resolve tools with.
+//! The set of baseline, profiles and capability defaults, validated and ready to resolve tools.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use toolgate_spec::model::CapabilityPatch;
 
 use crate::{
+    base_policy::BasePolicy,
     defaults::{self, Defaults},
     effective::ClassPolicy,
-    ground::Ground,
     profile::{self, BaselineFile, ProfileFile},
 };
 
-/// Everything that tools are resolved against. There is no set that is partly valid.
+/// Everything that tools are resolved against. A set is valid as a whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicySet {
-    baseline: Arc<Ground>,
-    profiles: BTreeMap<Arc<str>, Arc<Ground>>,
+    baseline: Arc<BasePolicy>,
+    profiles: BTreeMap<Arc<str>, Arc<BasePolicy>>,
     defaults: Vec<Arc<Defaults>>,
     builtin: Arc<Defaults>,
-    /// Risk is measured against what we ship, so that a permissive baseline shows too.
+    /// The shipped classes. Risk is rated against them, so a permissive baseline shows up.
     shipped_classes: ClassPolicy,
 }
 
-/// What is wrong with a policy file.
+/// An error in a policy file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyError {
     /// The file: `baseline`, `profile:NAME`, `defaults:NAME` or `overrides`.
@@ -45,12 +45,12 @@ impl fmt::Display for PolicyError {
 impl std::error::Error for PolicyError {}
 
 impl PolicySet {
-    /// What we ship, without anything of the operator's.
+    /// The shipped policy, without files of the operator.
     pub fn shipped() -> Result<Self, Vec<PolicyError>> {
         Self::new(Self::SHIPPED_BASELINE, Self::SHIPPED_PROFILES)
     }
 
-    /// An operator's own baseline and profiles. Gathers everything that is wrong with them.
+    /// The operator's baseline and profiles. Returns all errors.
     pub fn new<N: AsRef<str>, T: AsRef<str>>(
         baseline: &str,
         profiles: impl IntoIterator<Item = (N, T)>,
@@ -89,7 +89,7 @@ impl PolicySet {
         self.profiles.keys().map(AsRef::as_ref)
     }
 
-    /// The names that `capability.extends` may give: all but that of the older form, which is not for new documents.
+    /// The valid names for `capability.extends`, without the one kept for older documents.
     pub fn defaults_names(&self) -> impl Iterator<Item = &str> {
         let names = self.defaults.iter().filter_map(|defaults| defaults.name());
         names.filter(|name| *name != CapabilityPatch::POLICY_APPROVAL)
@@ -97,7 +97,7 @@ impl PolicySet {
 
     pub const SHIPPED_BASELINE: &str = include_str!("../../../profiles/baseline.yaml");
 
-    /// Name and text; the name is the file's.
+    /// Name and text. The name is that of the file.
     pub const SHIPPED_PROFILES: [(&str, &str); 5] = [
         ("careful", include_str!("../../../profiles/named/careful.yaml")),
         ("files-editor", include_str!("../../../profiles/named/files-editor.yaml")),
@@ -106,11 +106,11 @@ impl PolicySet {
         ("web-reader", include_str!("../../../profiles/named/web-reader.yaml")),
     ];
 
-    pub(crate) fn baseline(&self) -> &Ground {
+    pub(crate) fn baseline(&self) -> &BasePolicy {
         &self.baseline
     }
 
-    pub(crate) fn profile(&self, name: &str) -> Option<(&Arc<str>, &Ground)> {
+    pub(crate) fn profile(&self, name: &str) -> Option<(&Arc<str>, &BasePolicy)> {
         self.profiles.get_key_value(name).map(|(name, ground)| (name, ground.as_ref()))
     }
 
@@ -129,9 +129,9 @@ impl PolicySet {
 
 type Profiles = BTreeMap<Arc<str>, ProfileFile>;
 /// From the leaf to the root.
-type Chain<'f> = Vec<(&'f Arc<str>, &'f ProfileFile)>;
+type ProfileChain<'f> = Vec<(&'f Arc<str>, &'f ProfileFile)>;
 
-fn read_baseline(text: &str, errors: &mut Vec<PolicyError>) -> Option<Ground> {
+fn read_baseline(text: &str, errors: &mut Vec<PolicyError>) -> Option<BasePolicy> {
     let file: BaselineFile = match profile::read(text) {
         Ok(file) => file,
         Err(message) => {
@@ -139,7 +139,7 @@ fn read_baseline(text: &str, errors: &mut Vec<PolicyError>) -> Option<Ground> {
             return None;
         }
     };
-    let ground = Ground::baseline(&file);
+    let ground = BasePolicy::baseline(&file);
     if !ground.overlap.is_empty() {
         let both = ground.overlap.join("`, `");
         errors.push(PolicyError::new("baseline", format!("`{both}` is both allowed and denied")));
@@ -157,14 +157,16 @@ fn read_profiles<N: AsRef<str>, T: AsRef<str>>(
         let (name, text) = (name.as_ref(), text.as_ref());
         let source = format!("profile:{name}");
         if name.trim().is_empty() || name.trim() != name {
-            errors
-                .push(PolicyError::new(source, "a profile's name is not empty and has no spaces around it"));
+            errors.push(PolicyError::new(
+                source,
+                "a profile name must not be empty or have surrounding spaces",
+            ));
             continue;
         }
         match profile::read(text) {
             Ok(file) => {
                 if files.insert(Arc::from(name), file).is_some() {
-                    errors.push(PolicyError::new(source, "there are two profiles of this name"));
+                    errors.push(PolicyError::new(source, "duplicate profile name"));
                 }
             }
             Err(message) => errors.push(PolicyError::new(source, message)),
@@ -173,7 +175,7 @@ fn read_profiles<N: AsRef<str>, T: AsRef<str>>(
     files
 }
 
-fn chains<'f>(files: &'f Profiles, errors: &mut Vec<PolicyError>) -> Vec<(Arc<str>, Chain<'f>)> {
+fn chains<'f>(files: &'f Profiles, errors: &mut Vec<PolicyError>) -> Vec<(Arc<str>, ProfileChain<'f>)> {
     let mut chains = Vec::new();
     for name in files.keys() {
         match chain(files, name) {
@@ -184,15 +186,15 @@ fn chains<'f>(files: &'f Profiles, errors: &mut Vec<PolicyError>) -> Vec<(Arc<st
     chains
 }
 
-fn chain<'f>(files: &'f Profiles, leaf: &str) -> Result<Chain<'f>, String> {
-    let mut chain: Chain<'f> = Vec::new();
+fn chain<'f>(files: &'f Profiles, leaf: &str) -> Result<ProfileChain<'f>, String> {
+    let mut chain: ProfileChain<'f> = Vec::new();
     let mut next = Some(leaf);
     while let Some(name) = next {
         let Some((name, file)) = files.get_key_value(name) else {
             return Err(format!("extends `{name}`, which does not exist"));
         };
         if chain.iter().any(|(earlier, _)| *earlier == name) {
-            return Err(format!("extends itself by way of `{name}`"));
+            return Err(format!("extends itself through `{name}`"));
         }
         if chain.len() == MAX_DEPTH {
             return Err(format!("extends more than {MAX_DEPTH} profiles deep"));
@@ -203,7 +205,7 @@ fn chain<'f>(files: &'f Profiles, leaf: &str) -> Result<Chain<'f>, String> {
     Ok(chain)
 }
 
-/// Profiles in one chain, the leaf included.
+/// The maximum length of a chain, including the leaf.
 const MAX_DEPTH: usize = 8;
 
 #[cfg(test)]

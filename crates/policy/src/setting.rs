@@ -1,4 +1,4 @@
-//! Who set this? Every setting, and every entry of a list, knows.
+//! Settings and list entries with the layer that set them.
 
 use std::{fmt, sync::Arc};
 
@@ -6,29 +6,29 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Setting<T> {
     pub value: T,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 impl<T> Setting<T> {
-    pub const fn new(value: T, origin: Origin) -> Self {
+    pub const fn new(value: T, origin: SettingOrigin) -> Self {
         Self { value, origin }
     }
 }
 
-/// A list whose entries may come from several layers. Shared, and copied only where a layer changes it.
+/// A list whose entries may come from several layers. Shared; copied only if a layer changes it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Listing<T> {
+pub struct SettingList<T> {
     pub entries: Arc<[Setting<T>]>,
-    /// The layer that had the last word on the list, also where it left it empty.
-    pub origin: Origin,
+    /// The last layer that set the list, even if it left it empty.
+    pub origin: SettingOrigin,
 }
 
-impl<T> Listing<T> {
-    pub fn empty(origin: Origin) -> Self {
+impl<T> SettingList<T> {
+    pub fn empty(origin: SettingOrigin) -> Self {
         Self { entries: Arc::from([]), origin }
     }
 
-    pub fn of(values: impl IntoIterator<Item = T>, origin: Origin) -> Self {
+    pub fn of(values: impl IntoIterator<Item = T>, origin: SettingOrigin) -> Self {
         let entries = values.into_iter().map(|value| Setting::new(value, origin.clone())).collect();
         Self { entries, origin }
     }
@@ -42,10 +42,10 @@ impl<T> Listing<T> {
     }
 }
 
-impl<T: Clone + PartialEq> Listing<T> {
-    /// This list and what it lacks of `more`; itself where that is nothing.
+impl<T: Clone + PartialEq> SettingList<T> {
+    /// This list plus the missing entries of `more`.
     #[must_use]
-    pub fn joined(&self, more: impl IntoIterator<Item = T>, origin: &Origin) -> Self {
+    pub fn joined(&self, more: impl IntoIterator<Item = T>, origin: &SettingOrigin) -> Self {
         let mut added: Vec<Setting<T>> = Vec::new();
         for value in more {
             if !self.values().chain(added.iter().map(|entry| &entry.value)).any(|known| *known == value) {
@@ -59,10 +59,10 @@ impl<T: Clone + PartialEq> Listing<T> {
     }
 }
 
-/// A layer of the policy, from the ground up.
+/// A policy layer, from lowest to highest.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Origin {
-    /// What holds where nobody says anything; in the code, and in `docs/policy.md`.
+pub enum SettingOrigin {
+    /// The built-in default, documented in `docs/policy.md`.
     Builtin,
     Baseline,
     Profile(Arc<str>),
@@ -74,7 +74,7 @@ pub enum Origin {
     User,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin => f.write_str("built-in"),

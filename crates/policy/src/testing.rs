@@ -1,4 +1,4 @@
-//! Documents for this crate's tests, written as what they add to a plain one.
+//! Test documents, written as additions to a plain one.
 
 use toolgate_spec::{Format, check_text, model::ToolSpec};
 
@@ -10,7 +10,7 @@ pub(crate) fn spec(document: &str) -> ToolSpec {
     tool.spec.clone().unwrap_or_else(|| panic!("{errors:?}\n{document}"))
 }
 
-/// Asserts that `check` lets no tool through, for this reason: `pointer: message`.
+/// Asserts that `check` rejects the document with `pointer: message`.
 #[track_caller]
 pub(crate) fn refused(document: &str, expect: &str) {
     let file = check_text(document, Format::Yaml);
@@ -25,7 +25,7 @@ pub(crate) fn js(more: &str) -> String {
     format!("{{name: t, code: return 1, codeType: Javascript, {}}}", fields(more))
 }
 
-/// A manifest named `t` that reads, unless the fields say otherwise.
+/// A manifest named `t` that reads, unless the fields change that.
 pub(crate) fn manifest(handler: &str, more: &str) -> String {
     let classification = if more.contains("classification:") { "" } else { "classification: read, " };
     format!("{{name: t, {classification}handler: {{{handler}}}, {}}}", fields(more))

@@ -1,6 +1,6 @@
-//! A small gate for those who embed the library: may this caller call this tool with these arguments?
+//! Policies for programs that embed the library. They decide whether a caller may call a tool with these arguments.
 //!
-//! A policy allows or denies. It changes no arguments, runs nothing, and sees no results.
+//! A policy only allows or denies. It cannot change arguments, run code or see results.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,14 +13,14 @@ use crate::caller::{Arguments, Caller};
 pub trait ToolPolicy: Send + Sync {
     fn check(&self, caller: &Caller, tool: &str, args: &Arguments) -> Ruling;
 
-    /// Could any call of this tool by this caller be allowed? False hides the tool from the caller: it is not listed, and a
-    /// call of it is answered like one of a tool that does not exist. So say false only where `check` denies whatever the
-    /// arguments; what cannot be told without them could be. Asked anew at every listing and every call, so be quick.
+    /// Returns false if no call of this tool by this caller can be allowed. The tool is then hidden: it is not listed, and
+    /// calls are answered as for an unknown tool. Return false only if `check` denies all arguments. Must be fast: it is
+    /// called for every listing and every call.
     fn could_allow(&self, _caller: &Caller, _tool: &str) -> bool {
         true
     }
 
-    /// Both must allow. The first denial ends it, so put the cheap rule first.
+    /// Both must allow. Evaluation stops at the first denial, so put the cheap policy first.
     fn and<P: ToolPolicy>(self, other: P) -> And<Self, P>
     where
         Self: Sized,
@@ -28,7 +28,7 @@ pub trait ToolPolicy: Send + Sync {
         And { first: self, second: other }
     }
 
-    /// As `check`, for arguments that are still text. What cannot be parsed is denied, without asking the policy.
+    /// As `check`, for arguments as text. Denies unparsable arguments without calling the policy.
     fn check_text(&self, caller: &Caller, tool: &str, args: &str) -> Ruling {
         match Arguments::parse(args) {
             Ok(args) => self.check(caller, tool, &args),
@@ -37,7 +37,7 @@ pub trait ToolPolicy: Send + Sync {
     }
 }
 
-/// The answer, and for a denial the reason, which the model may read.
+/// The decision. The reason of a denial is shown to the model.
 #[must_use]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Ruling {
@@ -51,17 +51,17 @@ impl Ruling {
     }
 }
 
-/// These tools and no others. Names are compared exactly, as the registry does.
+/// Allows only these tools. Names are compared exactly, as in the registry.
 pub fn allow_list<N: Into<String>>(tools: impl IntoIterator<Item = N>) -> AllowList {
     AllowList(tools.into_iter().map(Into::into).collect())
 }
 
-/// All tools but these.
+/// Allows all tools except these.
 pub fn deny_list<N: Into<String>>(tools: impl IntoIterator<Item = N>) -> DenyList {
     DenyList(tools.into_iter().map(Into::into).collect())
 }
 
-/// Allows where the predicate holds, and denies with the reason where it does not.
+/// Allows if the predicate holds; otherwise denies with the reason.
 pub fn when<F>(predicate: F, reason: impl Into<String>) -> When<F>
 where
     F: Fn(&Caller, &str, &Arguments) -> bool + Send + Sync,
@@ -69,12 +69,12 @@ where
     When { predicate, reason: reason.into() }
 }
 
-/// A policy for each caller, by subject. A caller without an entry may call nothing, unless `otherwise` is set.
+/// One policy per caller subject. A caller without an entry is denied, unless `otherwise` is set.
 pub fn per_caller() -> PerCaller {
     PerCaller { policies: BTreeMap::new(), otherwise: Arc::new(DENY_ALL) }
 }
 
-/// What an embedder gets who sets no policy; to be chosen by name.
+/// The policy of an embedding program that sets none.
 pub const ALLOW_ALL: AllowAll = AllowAll;
 pub const DENY_ALL: DenyAll = DenyAll;
 
@@ -102,7 +102,7 @@ pub struct And<A, B> {
     second: B,
 }
 
-/// Made by [`per_caller`].
+/// Created by [`per_caller`].
 #[derive(Clone)]
 pub struct PerCaller {
     policies: BTreeMap<String, Arc<dyn ToolPolicy>>,
@@ -110,14 +110,14 @@ pub struct PerCaller {
 }
 
 impl PerCaller {
-    /// The policy of the caller with this subject, compared exactly. A second one for the same subject replaces the first.
+    /// Sets the policy of the caller with exactly this subject, replacing an earlier one.
     #[must_use]
     pub fn with(mut self, subject: impl Into<String>, policy: impl ToolPolicy + 'static) -> Self {
         self.policies.insert(subject.into(), Arc::new(policy));
         self
     }
 
-    /// The policy of every caller without an entry.
+    /// Sets the policy of callers without an entry.
     #[must_use]
     pub fn otherwise(mut self, policy: impl ToolPolicy + 'static) -> Self {
         self.otherwise = Arc::new(policy);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_parsed_is_denied_whatever_the_policy() {
+    fn unparsable_arguments_are_denied_by_every_policy() {
         check(&ALLOW_ALL, "x", "[1]", "the arguments are not a JSON object");
         check(&ALLOW_ALL, "x", "null", "the arguments are not a JSON object");
         check(
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_denial_ends_it() {
+    fn evaluation_stops_at_the_first_denial() {
         let asked = AtomicUsize::new(0);
         let counting = || {
             when(
@@ -315,9 +315,9 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 
-    /// What could never be called is hidden; where the arguments decide, nothing is.
+    /// A tool that can never be called is hidden; a tool whose arguments decide is not.
     #[test]
-    fn what_no_arguments_would_open_can_be_told_without_them() {
+    fn tool_denied_for_all_arguments_is_hidden() {
         let ann = Caller::new("ann", ["reader"]);
         let never = || when(|_, _, _| false, "no");
         let boxed: Box<dyn ToolPolicy> = Box::new(deny_list(["x"]));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn each_caller_has_its_own_policy_and_others_may_call_nothing() {
+    fn callers_without_an_entry_are_denied() {
         let policy =
             per_caller().with("reader", allow_list(["search"])).with("writer", deny_list(["search"]));
         let ask = |policy: &PerCaller, subject: &str, tool: &str| {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_compose_behind_a_box() {
+    fn boxed_policies_compose() {
         let boxed: Box<dyn ToolPolicy> = Box::new(allow_list(["x"]));
         check(
             &boxed.and(when(|caller, _, _| caller.permissions.contains("reader"), "no")),

@@ -1,4 +1,4 @@
-//! What the operator says about single tools: `{tools: {NAME: {capability: {…}}}}`, YAML or JSON, closed shape.
+//! The operator's overrides for single tools: `{tools: {NAME: {capability: {…}}}}`, as YAML or JSON.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use toolgate_spec::{
 
 use crate::PolicyError;
 
-/// Overrides by tool name or id, held to the same schema as a document's capability block.
+/// Overrides by tool name or id, validated like a document's capability block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserOverrides {
     tools: BTreeMap<String, CapabilityPatch>,
 }
 
 impl UserOverrides {
-    /// Reads a file and gathers all that is wrong with it. A file with a mistake overrides nothing.
+    /// Parses a file and returns all errors. A file with an error overrides nothing.
     pub fn parse(text: &str, format: Format) -> Result<Self, Vec<PolicyError>> {
         let value = value_from_text(text, format)
             .map_err(|finding| vec![PolicyError::new("overrides", finding.message)])?;
@@ -36,7 +36,7 @@ impl UserOverrides {
         if errors.is_empty() { Ok(Self { tools }) } else { Err(errors) }
     }
 
-    /// The override of a tool, by its name or its id. `Err` with both entries if there are two.
+    /// The override of a tool, by name or id. `Err` with both entries if there are two.
     pub fn for_tool(&self, spec: &ToolSpec) -> Result<Option<&CapabilityPatch>, [&str; 2]> {
         let of = |entry: &str| self.tools.get_key_value(entry).filter(|(entry, _)| spec.is_named_by(entry));
         match (of(&spec.name), of(&spec.id.as_str().to_ascii_lowercase())) {
@@ -45,7 +45,7 @@ impl UserOverrides {
         }
     }
 
-    /// The entries. One that means no tool is probably a typing error, and worth a warning.
+    /// The names of all entries. An entry without a tool is probably a typo and worth a warning.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
@@ -55,14 +55,14 @@ fn tool_entries<'v>(value: &'v Value, errors: &mut Vec<PolicyError>) -> Vec<(&'v
     match only_member(value, "tools", "", errors) {
         Some(Value::Object(tools)) => tools.iter().collect(),
         Some(_) => {
-            errors.push(refuse("/tools", "an object of tool names is expected"));
+            errors.push(refuse("/tools", "expected an object of tool names"));
             Vec::new()
         }
         None => Vec::new(),
     }
 }
 
-/// The one member that an object must have, and may have.
+/// The only member that an object must and may have.
 fn only_member<'v>(
     value: &'v Value,
     key: &str,
@@ -70,11 +70,11 @@ fn only_member<'v>(
     errors: &mut Vec<PolicyError>,
 ) -> Option<&'v Value> {
     let Value::Object(members) = value else {
-        errors.push(refuse(at, &format!("an object with `{key}` is expected")));
+        errors.push(refuse(at, &format!("expected an object with `{key}`")));
         return None;
     };
     for unknown in members.keys().filter(|known| *known != key) {
-        errors.push(refuse(at, &format!("unknown key `{unknown}`; only `{key}` is known here")));
+        errors.push(refuse(at, &format!("unknown key `{unknown}`; only `{key}` is allowed here")));
     }
     let member = Map::get(members, key);
     if member.is_none() {
@@ -97,7 +97,7 @@ fn patch(capability: &Value, at: &str, errors: &mut Vec<PolicyError>) -> Option<
         }
     };
     if patch.extends.is_some() {
-        errors.push(refuse(at, "`extends` belongs into the document; an override states settings"));
+        errors.push(refuse(at, "`extends` is allowed in documents only; write the settings instead"));
     }
     Some(patch)
 }
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_an_error_and_never_ignored() {
+    fn every_mistake_is_an_error() {
         check(
             "tool: {}",
-            "overrides: (document): unknown key `tool`; only `tools` is known here | overrides: (document): `tools` is missing",
+            "overrides: (document): unknown key `tool`; only `tools` is allowed here | overrides: (document): `tools` is missing",
         );
         check(
             "tools: {a: {capabilty: {}}}",
-            "overrides: /tools/a: unknown key `capabilty`; only `capability` is known here | overrides: /tools/a: `capability` is missing",
+            "overrides: /tools/a: unknown key `capabilty`; only `capability` is allowed here | overrides: /tools/a: `capability` is missing",
         );
         check(
             "tools: {a: {capability: {network: {acces: none}}}}",
@@ -172,14 +172,14 @@ mod tests {
         );
         check(
             "tools: {a: {capability: {extends: read}}}",
-            "overrides: /tools/a/capability: `extends` belongs into the document; an override states settings",
+            "overrides: /tools/a/capability: `extends` is allowed in documents only; write the settings instead",
         );
-        check("tools: {a: null}", "overrides: /tools/a: an object with `capability` is expected");
-        check("tools: [a]", "overrides: /tools: an object of tool names is expected");
+        check("tools: {a: null}", "overrides: /tools/a: expected an object with `capability`");
+        check("tools: [a]", "overrides: /tools: expected an object of tool names");
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_in_both_formats() {
+    fn duplicate_key_is_rejected_in_both_formats() {
         for (text, format) in [
             ("tools: {a: {capability: {}}, a: {capability: {}}}", Format::Yaml),
             (r#"{"tools": {}, "tools": {}}"#, Format::Json),

@@ -1,4 +1,4 @@
-//! The answer to "may this call run?": ordered, and silence is no.
+//! The decision about a call: ordered by strictness; without any decision source it is no.
 
 #[must_use]
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -10,7 +10,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The strictest of all opinions; where nobody has one, no.
+    /// The strictest of all verdicts; `Forbid` if there are none.
     pub fn strictest(verdicts: impl IntoIterator<Item = Self>) -> Self {
         verdicts.into_iter().max().unwrap_or(Self::Forbid)
     }
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_wins_and_silence_forbids() {
+    fn strictest_verdict_wins_and_none_forbids() {
         check(&[Permit, Ask, Permit], Ask);
         check(&[Ask, Forbid, Permit], Forbid);
         check(&[Permit], Permit);

@@ -1,4 +1,4 @@
-//! The policy as one list of names and values: what the CLI prints, and what the digest is taken of.
+//! Lists the policy as names and values, for display and for the digest.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -8,10 +8,10 @@ use toolgate_spec::HostPattern;
 
 use crate::{
     effective::EffectivePolicy,
-    setting::{Listing, Origin, Setting},
+    setting::{Setting, SettingList, SettingOrigin},
 };
 
-/// One setting, ready to be shown. Names are stable; a list's origin names every layer that it comes from.
+/// One setting for display. Names are stable; the origin of a list names all its layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingView {
     pub name: &'static str,
@@ -39,12 +39,12 @@ impl EffectivePolicy {
         view.push(SettingView {
             name: "profile",
             value: json!(profile),
-            origin: if profile.is_some() { Origin::Tool } else { Origin::Builtin }.to_string(),
+            origin: if profile.is_some() { SettingOrigin::Tool } else { SettingOrigin::Builtin }.to_string(),
         });
         view.push(one("classification", &self.classification, |class| json!(class.name())));
         view.push(flag("destructive", &self.destructive));
-        // No host classes exist; there is nothing that could switch this on.
-        view.push(flag("javaInterop", &Setting::new(false, Origin::Builtin)));
+        // Toolgate has no host classes, so this is always false.
+        view.push(flag("javaInterop", &Setting::new(false, SettingOrigin::Builtin)));
         view.push(list("classes.allow", &self.classes.allow, text));
         view.push(list("classes.deny", &self.classes.deny, text));
     }
@@ -116,8 +116,8 @@ impl EffectivePolicy {
     }
 }
 
-/// SHA-256 over the canonical JSON (RFC 8785) of every setting's value. Origins are left out: a profile that is
-/// renamed, or a value that moves from one layer to another, enforces the same. So is the order of lists.
+/// SHA-256 over the canonical JSON (RFC 8785) of all setting values. Origins and list order are left out, because they do not
+/// change what is enforced.
 pub fn policy_digest(policy: &EffectivePolicy) -> String {
     let values: Map<String, Value> = policy
         .settings()
@@ -126,8 +126,8 @@ pub fn policy_digest(policy: &EffectivePolicy) -> String {
         .map(|setting| (setting.name.to_owned(), as_set(setting.value)))
         .collect();
     let values = Value::Object(values);
-    // Texts, booleans and bounded integers always have a canonical form; if not, the plain one still tells two
-    // policies apart.
+    // Texts, booleans and bounded integers always have a canonical form. Otherwise the plain form still distinguishes
+    // policies.
     let canonical =
         serde_json_canonicalizer::to_vec(&values).unwrap_or_else(|_| values.to_string().into_bytes());
     let mut digest = String::from("sha256:");
@@ -138,7 +138,7 @@ pub fn policy_digest(policy: &EffectivePolicy) -> String {
     digest
 }
 
-/// Every list here is a set: each entry allows, forbids or watches for something, wherever in the list it stands.
+/// All lists are sets: the position of an entry has no meaning.
 fn as_set(value: Value) -> Value {
     match value {
         Value::Array(mut entries) => {
@@ -162,7 +162,7 @@ fn flag(name: &'static str, setting: &Setting<bool>) -> SettingView {
     one(name, setting, |value| json!(value))
 }
 
-fn list<T>(name: &'static str, listing: &Listing<T>, show: impl Fn(&T) -> Value) -> SettingView {
+fn list<T>(name: &'static str, listing: &SettingList<T>, show: impl Fn(&T) -> Value) -> SettingView {
     let mut origins: Vec<String> = Vec::new();
     for entry in listing.entries.iter() {
         let origin = entry.origin.to_string();

@@ -1,4 +1,4 @@
-//! The queue of questions and their answers, and the yeses that are remembered.
+//! The queue of approval requests, their decisions, and remembered approvals (trust).
 
 use std::time::{Duration, SystemTime};
 
@@ -9,14 +9,14 @@ use toolgate_gate::{
     Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
 };
 
-use crate::state::{Limits, State, StateError, from_ms, to_ms, unreadable};
+use crate::state::{ApprovalLimits, StateDb, StateError, from_ms, to_ms, unreadable};
 
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod tests;
 
-impl ApprovalStore for State {
+impl ApprovalStore for StateDb {
     fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError> {
         if to_ms(question.expires) <= to_ms(now) {
             return Err(ApprovalError::Expired);
@@ -50,7 +50,7 @@ impl ApprovalStore for State {
     ) -> Result<Option<Spent>, ApprovalError> {
         self.queue(now, |transaction| {
             let candidate = match id {
-                Some(id) => match named(transaction, id, binding)? {
+                Some(id) => match usable_by_id(transaction, id, binding)? {
                     Ok(candidate) => candidate,
                     Err(refusal) => return Ok(Err(refusal)),
                 },
@@ -61,7 +61,7 @@ impl ApprovalStore for State {
     }
 
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {
-        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = binding_columns(binding);
         let found = self.shared.read(|connection| {
             connection
                 .prepare_cached(
@@ -79,7 +79,7 @@ impl ApprovalStore for State {
         conversation: Option<&str>,
         now: SystemTime,
     ) -> Result<Option<Approval>, ApprovalError> {
-        let [caller, tool, tool_digest, arguments_digest, policy_digest] = five(binding);
+        let [caller, tool, tool_digest, arguments_digest, policy_digest] = binding_columns(binding);
         let client = Decider::Client { conversation }.name();
         let found = self.shared.read(|connection| {
             connection
@@ -120,7 +120,7 @@ impl ApprovalStore for State {
 
     fn remember(&self, trust: &Trust) -> Result<(), ApprovalError> {
         let written = self.shared.write(|transaction| {
-            // The later yes counts, also where it is the shorter one.
+            // The latest approval counts, even if it lasts shorter.
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO trusts VALUES (?1, ?2, ?3, ?4, ?5)")?
                 .execute(params![
@@ -130,19 +130,19 @@ impl ApprovalStore for State {
                     trust.policy_digest,
                     to_ms(trust.expires)
                 ])?;
-            // Of this caller only, those that end first make room: no caller pushes out another one's.
+            // Delete only this caller's entries, earliest expiry first: a caller must not displace another caller's trust.
             transaction
                 .prepare_cached(
                     "DELETE FROM trusts WHERE caller = ?1 AND expires <
                      (SELECT expires FROM trusts WHERE caller = ?1 ORDER BY expires DESC LIMIT 1 OFFSET ?2)",
                 )?
-                .execute(params![trust.caller, CALLERS_SHARE])
+                .execute(params![trust.caller, MAX_PER_CALLER])
         });
         written.map(|_| ()).map_err(unavailable)
     }
 }
 
-impl ApprovalQueue for State {
+impl ApprovalQueue for StateDb {
     fn list(
         &self,
         state: Option<ApprovalState>,
@@ -201,7 +201,7 @@ impl ApprovalQueue for State {
             ApprovalState::Approved => None,
             ApprovalState::Denied => Some(to_ms(now)),
             other => {
-                let problem = format!("a question is approved or denied, not `{}`", other.name());
+                let problem = format!("an approval can be approved or denied, not `{}`", other.name());
                 return Err(ApprovalError::Unavailable(problem));
             }
         };
@@ -230,7 +230,7 @@ impl ApprovalQueue for State {
     fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let found = self.shared.read(|connection| {
-            // `g` comes after every digit of an id.
+            // Ids are hexadecimal, and `g` sorts after every digit.
             connection
                 .prepare_cached(
                     "SELECT id FROM approvals WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2",
@@ -267,9 +267,9 @@ impl ApprovalQueue for State {
     }
 }
 
-impl State {
-    /// One transaction on the queue as it is now: what has run out by then is expired first, and stays so if the clock
-    /// goes back. Where there is nothing to change, nothing is written.
+impl StateDb {
+    /// Runs one transaction. Marks overdue approvals as expired first; they stay expired even if the clock is set back.
+    /// SQLite writes nothing if no row changes.
     fn queue<T>(
         &self,
         now: SystemTime,
@@ -288,8 +288,8 @@ impl State {
     }
 }
 
-/// The approval of this id, if it is for this call and can be spent. `None`: nobody has answered yet.
-fn named(
+/// The approval with this id, if it belongs to this call and can be used. `None`: not decided yet.
+fn usable_by_id(
     transaction: &Transaction<'_>,
     id: &ApprovalId,
     binding: &Binding,
@@ -297,7 +297,7 @@ fn named(
     let Some(approval) = find(transaction, id)? else {
         return Ok(Err(ApprovalError::Unknown));
     };
-    // Before the state: whoever has come by an id learns nothing of what became of another's call.
+    // Compare the binding before the state: another caller who has the id must not learn the state.
     if approval.question.binding != *binding {
         return Ok(Err(ApprovalError::OtherCall));
     }
@@ -309,14 +309,14 @@ fn named(
     })
 }
 
-/// Of several, the one that runs out first.
+/// The matching approval that expires first.
 fn approved_for(transaction: &Transaction<'_>, binding: &Binding) -> rusqlite::Result<Option<Approval>> {
     transaction
         .prepare_cached(
             "SELECT * FROM approvals WHERE state = 'approved' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
              AND arguments_digest = ?4 AND policy_digest = ?5 ORDER BY expires, seq LIMIT 1",
         )?
-        .query_row(five(binding), approval)
+        .query_row(binding_columns(binding), approval)
         .optional()
 }
 
@@ -326,11 +326,11 @@ fn pending_for(transaction: &Transaction<'_>, binding: &Binding) -> rusqlite::Re
             "SELECT * FROM approvals WHERE state = 'pending' AND caller = ?1 AND tool = ?2 AND tool_digest = ?3
              AND arguments_digest = ?4 AND policy_digest = ?5",
         )?
-        .query_row(five(binding), approval)
+        .query_row(binding_columns(binding), approval)
         .optional()
 }
 
-/// INVARIANT: in the transaction that found it approved, which no other writer can come between.
+/// INVARIANT: called in the transaction that found the approval, so no other writer can intervene.
 fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime) -> rusqlite::Result<Spent> {
     let changed = transaction
         .prepare_cached(
@@ -341,7 +341,7 @@ fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime)
         Some(decided_by) if changed == 1 => {
             Ok(Spent { id: approval.id, decided_by, remembers: approval.question.remembers })
         }
-        _ => Err(unreadable("an approval that nobody has given")),
+        _ => Err(unreadable("an approval without a decision")),
     }
 }
 
@@ -352,12 +352,12 @@ fn find(transaction: &Transaction<'_>, id: &ApprovalId) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// `None`: there is room for another question. A no holds until its question expires and is never pushed out, so a caller
-/// who collects denials gets no new questions instead.
+/// Returns the limit that rejects another request, if any. Denials stay in force until they expire and are never displaced;
+/// a caller with too many denials therefore cannot open new requests.
 fn is_full(
     transaction: &Transaction<'_>,
     question: &NewApproval,
-    limits: Limits,
+    limits: ApprovalLimits,
     now: SystemTime,
 ) -> rusqlite::Result<Option<ApprovalError>> {
     let (all, of_caller): (u32, u32) = transaction
@@ -365,7 +365,7 @@ fn is_full(
             "SELECT count(*), count(*) FILTER (WHERE quota = ?1) FROM approvals WHERE state = 'pending'",
         )?
         .query_row([&question.quota], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let Limits { max_pending, max_pending_per_caller } = limits;
+    let ApprovalLimits { max_pending, max_pending_per_caller } = limits;
     if of_caller >= max_pending_per_caller {
         let limit = QueueLimit::OfCaller(max_pending_per_caller.into());
         return Ok(Some(ApprovalError::QueueFull(limit)));
@@ -378,7 +378,7 @@ fn is_full(
             "SELECT count(*) FROM approvals WHERE state = 'denied' AND caller = ?1 AND expires > ?2 AND quota = ?3",
         )?
         .query_row(params![question.binding.caller, to_ms(now), question.quota], |row| row.get(0))?;
-    Ok((denied >= CALLERS_SHARE).then(|| ApprovalError::DeniedTooOften(CALLERS_SHARE.unsigned_abs())))
+    Ok((denied >= MAX_PER_CALLER).then(|| ApprovalError::DeniedTooOften(MAX_PER_CALLER.unsigned_abs())))
 }
 
 fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval) -> rusqlite::Result<()> {
@@ -412,8 +412,8 @@ fn insert(transaction: &Transaction<'_>, id: &ApprovalId, question: &NewApproval
     Ok(())
 }
 
-/// Deletes what no longer has an effect: old rows, and beyond each caller's share the oldest of that caller.
-/// A no has an effect until its question expires. The journal keeps the history.
+/// Deletes rows without effect: old ones, and each caller's oldest ones beyond the per-caller limit.
+/// A denial has an effect until it expires. The journal keeps the history.
 fn prune(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
     let too_old = to_ms(now.checked_sub(KEPT).unwrap_or(SystemTime::UNIX_EPOCH));
     transaction
@@ -425,7 +425,7 @@ fn prune(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()>
                  FROM approvals WHERE finished IS NOT NULL AND (state <> 'denied' OR expires <= ?1)
              ) WHERE place > ?2
          )",
-        [to_ms(now), CALLERS_SHARE],
+        [to_ms(now), MAX_PER_CALLER],
     )?;
     transaction.execute("DELETE FROM trusts WHERE expires <= ?1", [to_ms(now)])?;
     Ok(())
@@ -455,7 +455,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             quota: row.get("quota")?,
             prompt: row.get("prompt")?,
             arguments: row.get("arguments")?,
-            // A negative number means that the file was edited: then everything counts as hidden.
+            // A negative number means that the file was edited. Then treat everything as hidden.
             hidden: Hidden { bytes: u64::try_from(hidden_bytes).unwrap_or(u64::MAX), whole: None },
             remembers,
             because: serde_json::from_str(&because).map_err(|_| unreadable("the reasons of an approval"))?,
@@ -467,11 +467,11 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         decided_at: row.get::<_, Option<i64>>("decided_at")?.map(from_ms),
         note: row.get("note")?,
         revealed_to: serde_json::from_str(&revealed_to)
-            .map_err(|_| unreadable("who has seen the arguments of an approval"))?,
+            .map_err(|_| unreadable("the viewers of an approval's arguments"))?,
     })
 }
 
-fn five(binding: &Binding) -> [&str; 5] {
+fn binding_columns(binding: &Binding) -> [&str; 5] {
     [&binding.caller, &binding.tool, &binding.tool_digest, &binding.arguments_digest, &binding.policy_digest]
 }
 
@@ -486,8 +486,8 @@ fn unavailable(error: StateError) -> ApprovalError {
     ApprovalError::Unavailable(error.to_string())
 }
 
-/// How long a finished question can be looked at.
+/// How long a finished approval is kept.
 const KEPT: Duration = Duration::from_hours(30 * 24);
-/// How many of one caller's finished questions, denials and remembered yeses are kept.
-const CALLERS_SHARE: i64 = 1_000;
+/// How many finished approvals, denials and trust entries are kept per caller.
+const MAX_PER_CALLER: i64 = 1_000;
 const PRUNE_EVERY: i64 = 64;

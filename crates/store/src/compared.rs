@@ -1,13 +1,13 @@
-//! Remembers until when the state was compared with the journal, inside the state itself.
+//! The time until which the state was compared with the journal, stored in the state itself.
 
 use std::time::SystemTime;
 
 use rusqlite::OptionalExtension as _;
 
-use crate::state::{State, StateError, from_ms, to_ms};
+use crate::state::{StateDb, StateError, from_ms, to_ms};
 
-impl State {
-    /// Until when the state was last compared with the journal. `None`: never.
+impl StateDb {
+    /// The time of the last comparison with the journal. `None`: never compared.
     pub fn compared_until(&self) -> Result<Option<SystemTime>, StateError> {
         let found = self.shared.read(|connection| {
             connection.prepare_cached("SELECT at FROM compared")?.query_row([], |row| row.get(0)).optional()
@@ -24,7 +24,7 @@ impl State {
         })
     }
 
-    /// Drops all approvals and trust: for a state that turned out to be older than the journal.
+    /// Deletes all approvals and trust. Used if the state is older than the journal, for instance after a restore.
     pub fn drop_approvals(&self) -> Result<(), StateError> {
         self.shared.write(|transaction| {
             transaction.execute("DELETE FROM approvals", [])?;

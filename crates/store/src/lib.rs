@@ -1,7 +1,7 @@
-//! What outlives a process: workspace files and their changes, approvals, tokens, passes, the gateway's own secrets.
+//! Persistent data: workspace files and their changes, approvals, tokens, passes and the gateway's secrets.
 //!
-//! `State` is one SQLite file, shared by every process of this installation; the rest are functions on files. Nothing
-//! here decides anything about a call: the traits of the gate say what is kept, and this crate keeps it.
+//! `StateDb` is one SQLite file that all processes of this installation share; the rest are functions on files. This crate
+//! only stores data. It implements the gate's traits, and the gate decides about calls.
 #![forbid(unsafe_code)]
 
 mod approvals;
@@ -19,8 +19,8 @@ mod write;
 pub use passes::PassChanges;
 pub use read::{ReadError, read_bounded};
 pub use secret::{SecretError, secret_bytes};
-pub use state::{Limits, State, StateError};
-pub use tokens::{NewToken, Role, Token, TokenIdentity, TokenText};
+pub use state::{ApprovalLimits, StateDb, StateError};
+pub use tokens::{NewToken, StoredToken, TokenRole, TokenText, VerifiedToken};
 pub use walk::{WalkError, Walked, walk, walk_one};
-pub use watch::{Changes, Watch, WatchError};
+pub use watch::{FileChanges, FileWatch, WatchError};
 pub use write::{write_atomic, write_atomic_no_follow};

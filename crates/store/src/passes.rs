@@ -1,4 +1,4 @@
-//! Which test run did this tool pass last, and of which document under which policy?
+//! The last test run (pass) of each tool, with the document and policy digests that it was for.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use toolgate_gate::{PassStore, StoredPass};
 use toolgate_policy::{PassOutcome, PassRecord};
 
-use crate::state::{State, StateError, from_ms, to_ms, unreadable};
+use crate::state::{StateDb, StateError, from_ms, to_ms, unreadable};
 
 #[cfg(test)]
 mod tests;
@@ -19,8 +19,8 @@ pub struct PassChanges {
     pub last: i64,
 }
 
-impl State {
-    /// The passes that changed after change number `after`. Costs nothing for those that did not.
+impl StateDb {
+    /// The passes that changed after change number `after`. Does not read unchanged passes.
     pub fn passes_changed_after(&self, after: i64) -> Result<PassChanges, StateError> {
         self.shared.read(|connection| {
             let mut changes = PassChanges { tools: Vec::new(), last: after };
@@ -57,7 +57,7 @@ impl State {
     }
 }
 
-impl PassStore for State {
+impl PassStore for StateDb {
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String> {
         self.shared.read(|connection| find(connection, tool_id)).map_err(|error| error.to_string())
     }
@@ -132,7 +132,7 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
         PassOutcome::Failed { error } => ("failed", Some(error)),
     };
     if let (true, Some(name)) = (pass.is_published, &pass.name) {
-        // Another id under the same name was an earlier version. Its file must not be served again when it is restored.
+        // Another id with the same name is an earlier version. Unpublish it, or restoring its file would serve it again.
         connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO pass_changes

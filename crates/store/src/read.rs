@@ -1,4 +1,4 @@
-//! What is in this file? Read without waiting for anybody, and without taking in more than was agreed.
+//! Reads a file without blocking and up to a size limit.
 
 use std::{
     error::Error,
@@ -15,7 +15,7 @@ use rustix::{fs::OFlags, io::Errno};
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let failed = |error: io::Error| ReadError::of(path, error);
     let file = open_without_waiting(path).map_err(failed)?;
-    // Asked of the open handle: between a look at the path and its opening another file could take its place.
+    // Check the open handle, not the path: another file could take its place before it is opened.
     let metadata = file.metadata().map_err(failed)?;
     if metadata.is_dir() {
         return Err(ReadError::IsADirectory(path.to_owned()));
@@ -26,7 +26,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     if metadata.len() > limit {
         return Err(ReadError::TooLarge { path: path.to_owned(), size: metadata.len(), limit });
     }
-    // The size is a hint: the file may grow while it is read, and files in /proc say 0.
+    // The size is only a hint: the file may grow while it is read, and files in /proc report 0.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default().min(MOST_AHEAD));
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -36,7 +36,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// Why a file could not be read; always with its path.
+/// Why a file could not be read, with its path.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -48,7 +48,7 @@ pub enum ReadError {
         path: PathBuf,
         kind: &'static str,
     },
-    /// `size` is what was found so far; the file may be larger.
+    /// `size` is the number of bytes read so far; the file may be larger.
     TooLarge {
         path: PathBuf,
         size: u64,
@@ -69,7 +69,7 @@ impl ReadError {
             Some(Errno::ACCESS | Errno::PERM) => Self::PermissionDenied(path),
             Some(Errno::ISDIR) => Self::IsADirectory(path),
             Some(Errno::LOOP) => Self::SymlinkLoop(path),
-            // A socket, or a device without a driver, cannot even be opened.
+            // Opening a socket, or a device without a driver, fails.
             Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile { path, kind: "socket or device" },
             _ => Self::Failed { path, error },
         }
@@ -80,16 +80,16 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(path) => write!(f, "`{}` does not exist", path.display()),
-            Self::PermissionDenied(path) => write!(f, "`{}` may not be read by this user", path.display()),
-            Self::IsADirectory(path) => write!(f, "`{}` is a folder", path.display()),
+            Self::PermissionDenied(path) => write!(f, "no permission to read `{}`", path.display()),
+            Self::IsADirectory(path) => write!(f, "`{}` is a directory", path.display()),
             Self::NotAFile { path, kind } => {
                 write!(f, "`{}` is a {kind}, not a regular file", path.display())
             }
             Self::TooLarge { path, size, limit } => {
-                write!(f, "`{}` has at least {size} bytes; at most {limit} are read", path.display())
+                write!(f, "`{}` has at least {size} bytes, the limit is {limit}", path.display())
             }
-            Self::SymlinkLoop(path) => write!(f, "`{}` is a symbolic link in a circle", path.display()),
-            Self::Failed { path, error } => write!(f, "`{}` cannot be read: {error}", path.display()),
+            Self::SymlinkLoop(path) => write!(f, "`{}` is a symlink loop", path.display()),
+            Self::Failed { path, error } => write!(f, "cannot read `{}`: {error}", path.display()),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Error for ReadError {
     }
 }
 
-/// A pipe without a writer would block the opening; a terminal must not become ours.
+/// Non-blocking, because opening a pipe without a writer would block. NOCTTY, because a terminal must not become ours.
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
@@ -121,5 +121,5 @@ fn kind_of(kind: std::fs::FileType) -> &'static str {
     }
 }
 
-/// Memory is set aside for this much at once; the rest as it comes.
+/// The largest buffer that is allocated before reading.
 const MOST_AHEAD: usize = 1024 * 1024;

@@ -1,9 +1,9 @@
-//! What does the gateway remember between calls, restarts and processes? One SQLite file: approvals, trust, tokens, passes.
+//! The gateway's persistent state: one SQLite file with approvals, trust, tokens and passes.
 //!
-//! Several processes use it at once, the gateway and `toolgate approvals approve` beside it. So each function is one
-//! transaction, and nothing is believed from memory but tokens, and those only while nobody has committed anything. Calls block, but briefly: a read takes microseconds, and a write
-//! waits for one flush of the disk, which may be milliseconds. Async callers may call them directly; one that must not
-//! wait for a disk wraps its writes in `spawn_blocking`.
+//! Several processes use it at once, such as the gateway and `toolgate approvals approve`. Each function is therefore one
+//! transaction. Only tokens are cached, and only until any process commits. Calls block briefly: a read takes microseconds,
+//! a write waits for one disk flush of up to some milliseconds. Async callers may call directly; use `spawn_blocking` for
+//! writes that must not delay other tasks.
 
 use std::{
     collections::HashMap,
@@ -19,8 +19,8 @@ use std::{
 use rusqlite::{Connection, Transaction, TransactionBehavior, types::Type};
 use tokio::sync::watch;
 
-use self::commits::{Commits, Moment};
-use crate::{private, tokens::KnownTokens};
+use self::commits::{CommitMark, Commits};
+use crate::{private, tokens::TokenCache};
 
 mod changes;
 mod commits;
@@ -31,49 +31,49 @@ mod tests;
 
 pub use error::StateError;
 
-/// The open state. It ends its own thread when it is dropped.
-pub struct State {
-    pub(crate) shared: Arc<Shared>,
-    /// Ends, and is waited for, when it is dropped.
+/// The open state. Dropping it stops its background thread.
+pub struct StateDb {
+    pub(crate) shared: Arc<SharedState>,
+    /// Stops and joins its thread when dropped.
     _poller: changes::Poller,
 }
 
-/// How many questions may wait for an answer.
+/// How many approvals may be pending.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
+pub struct ApprovalLimits {
     pub max_pending: u32,
     pub max_pending_per_caller: u32,
 }
 
-impl State {
-    /// Opens the file, makes it where it is missing, and brings an older one up to date. The folder becomes 0700 where
-    /// it is made, the file is 0600; what other users could change is refused.
-    pub fn open(path: &Path, limits: Limits) -> Result<Self, StateError> {
+impl StateDb {
+    /// Opens the file, creates it if missing, and migrates an older format. A new directory gets mode 0700, the file 0600.
+    /// Rejects files that other users can change.
+    pub fn open(path: &Path, limits: ApprovalLimits) -> Result<Self, StateError> {
         Self::open_patiently(path, limits, PATIENCE)
     }
 
-    fn open_patiently(path: &Path, limits: Limits, patience: Duration) -> Result<Self, StateError> {
+    fn open_patiently(path: &Path, limits: ApprovalLimits, patience: Duration) -> Result<Self, StateError> {
         let (path, metadata) =
             ready_file(path).map_err(|error| StateError::File { path: path.to_owned(), error })?;
         let writer = schema::connect(&path, patience)?;
         let reader = schema::connect(&path, patience)?;
         reader.pragma_update(None, "query_only", true).map_err(StateError::at(&path))?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             identity: identity(&metadata),
             limits,
             writer: Mutex::new(writer),
-            reader: Mutex::new(Reader { connection: reader, seen: None }),
+            reader: Mutex::new(StateReader { connection: reader, seen: None }),
             ticks: watch::Sender::new(0),
             used_tokens: Mutex::default(),
-            known_tokens: RwLock::default(),
+            token_cache: RwLock::default(),
             commits: Commits::beside(&path),
             path,
         });
-        // Another file under the name by now, and the identity would be that of neither connection.
+        // The file may have been replaced since `ready_file`; then the identity matches neither connection.
         shared.check_identity()?;
-        // It opened, and may have brought the file up to date.
+        // Opening may have migrated the file.
         shared.commits.announce();
-        shared.look();
+        shared.check_for_changes();
         let poller = changes::Poller::start(Arc::clone(&shared))?;
         Ok(Self { shared, _poller: poller })
     }
@@ -82,7 +82,7 @@ impl State {
         &self.shared.path
     }
 
-    /// Can it be read just now? Without it nobody who comes with a token of ours is known.
+    /// Checks that the state can be read now. Without it no API token can be verified.
     pub fn check(&self) -> Result<(), StateError> {
         self.shared.read(|connection| {
             connection.prepare_cached("SELECT 1 FROM tokens LIMIT 1")?.exists([]).map(drop)
@@ -90,46 +90,46 @@ impl State {
     }
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for StateDb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State").field("path", &self.shared.path).finish_non_exhaustive()
     }
 }
 
-/// What the state and its thread have in common.
-pub(crate) struct Shared {
+/// Shared between the state and its background thread.
+pub(crate) struct SharedState {
     pub(crate) path: PathBuf,
-    /// Device and inode: another file under the same name is not our state.
+    /// Device and inode: another file with the same name is not this state.
     identity: (u64, u64),
-    pub(crate) limits: Limits,
+    pub(crate) limits: ApprovalLimits,
     writer: Mutex<Connection>,
-    /// Apart from the writer: who only looks does not wait for somebody else's flush.
-    reader: Mutex<Reader>,
+    /// Separate from the writer: readers need not wait for a flush.
+    reader: Mutex<StateReader>,
     ticks: watch::Sender<u64>,
-    /// When tokens were last used, until it is written down.
+    /// Last uses of tokens that are not written to the database yet.
     pub(crate) used_tokens: Mutex<HashMap<String, i64>>,
-    /// Tokens as they were at a moment.
-    pub(crate) known_tokens: RwLock<KnownTokens>,
+    /// Cached tokens, each with the version at which it was read.
+    pub(crate) token_cache: RwLock<TokenCache>,
     commits: Commits,
 }
 
-/// Since when is something known? It is still so while the present is the same.
+/// A version of the database. A cached value is valid while the version is unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Present {
-    moment: Moment,
-    /// Moves also for those who commit and tell nobody.
+pub(crate) struct StateVersion {
+    commits: CommitMark,
+    /// Changes also if a process committed without appending to the commit counter.
     tick: u64,
 }
 
-struct Reader {
+struct StateReader {
     connection: Connection,
-    /// SQLite's `data_version`, which differs after a commit of anybody else. `None`: the file could not be read.
+    /// SQLite's `data_version`, which changes after a commit of another connection. `None`: the file could not be read.
     seen: Option<i64>,
 }
 
-impl Shared {
-    /// One transaction that no other writer, in whichever process, can come between. It is kept if `work` is `Ok`, and
-    /// is on the disk when this returns.
+impl SharedState {
+    /// Runs one transaction that no other writer in any process can interleave with. Commits if `work` returns `Ok`; the
+    /// data is on disk when this returns.
     pub(crate) fn write<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -143,15 +143,15 @@ impl Shared {
             let value = work(&transaction).map_err(StateError::at(&self.path))?;
             transaction.commit().map_err(StateError::at(&self.path))?;
             self.commits.announce();
-            // Replaced meanwhile: what was written is where nobody will look for it.
+            // If the file was replaced meanwhile, the data went to a file that no process will read.
             self.check_identity()?;
             value
         };
-        self.look();
+        self.check_for_changes();
         Ok(outcome)
     }
 
-    /// For a single statement, which sees what is committed when it begins.
+    /// For a single statement, which sees everything committed before it starts.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -161,15 +161,15 @@ impl Shared {
         work(&reader.connection).map_err(StateError::at(&self.path))
     }
 
-    /// To be asked for before something is read that shall be remembered. `None`: nothing can be.
-    pub(crate) fn present(&self) -> Result<Option<Present>, StateError> {
+    /// The version to store with a cached value. Call it before reading the value. `None`: nothing can be cached.
+    pub(crate) fn version(&self) -> Result<Option<StateVersion>, StateError> {
         self.check_identity()?;
         let tick = *self.ticks.borrow();
-        Ok(self.commits.now().map(|moment| Present { moment, tick }))
+        Ok(self.commits.now().map(|commits| StateVersion { commits, tick }))
     }
 
-    /// Ticks if anybody has changed anything since the last look, or if the file has gone or come back.
-    fn look(&self) {
+    /// Ticks if another connection has committed since the last check, or if the file disappeared or reappeared.
+    fn check_for_changes(&self) {
         let mut reader = lock(&self.reader);
         let version = self.check_identity().ok().and_then(|()| data_version(&reader.connection).ok());
         if reader.seen != version {
@@ -183,8 +183,8 @@ impl Shared {
         self.ticks.subscribe()
     }
 
-    /// SQLite would go on with a file that was deleted or renamed, and other processes with the one in its place: what
-    /// one of them denies, the other would still hold for approved.
+    /// SQLite would continue to use a deleted or renamed file while other processes use its replacement. A call denied in
+    /// one file could then still be approved in the other.
     fn check_identity(&self) -> Result<(), StateError> {
         match fs::symlink_metadata(&self.path) {
             Ok(metadata) if identity(&metadata) == self.identity => Ok(()),
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-/// Times are kept as whole milliseconds, rounded down, so that nothing lives longer than it was given.
+/// Stores times as whole milliseconds, rounded down: nothing may be valid longer than intended.
 pub(crate) fn to_ms(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
@@ -210,11 +210,11 @@ pub(crate) fn to_ms(time: SystemTime) -> i64 {
 pub(crate) fn from_ms(ms: i64) -> SystemTime {
     let distance = Duration::from_millis(ms.unsigned_abs());
     let time = if ms < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
-    // Only a clock with a narrower range than 64 bits of seconds comes here; the past has expired.
+    // Happens only if the platform's clock has a narrower range. A time in the past counts as expired.
     time.unwrap_or(UNIX_EPOCH)
 }
 
-/// A row that this program cannot have written.
+/// The error for a row that this program cannot have written.
 pub(crate) fn unreadable(what: &'static str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(
         UNKNOWN_COLUMN,
@@ -223,7 +223,7 @@ pub(crate) fn unreadable(what: &'static str) -> rusqlite::Error {
     )
 }
 
-/// A panic while the lock was held rolled its transaction back, so that the connection is as good as before.
+/// Ignores poisoning: a panic rolls the transaction back, so the connection stays usable.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -232,17 +232,17 @@ fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
-/// The real path of the file, which exists, is ours and private. It is never opened here: closing it again would drop the
+/// The canonical path of the file, which exists, is ours and is private. Does not open the file: closing it would drop the
 /// locks that another connection of this process holds.
 fn ready_file(path: &Path) -> io::Result<(PathBuf, Metadata)> {
     let name = path
         .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path of the state names no file"))?;
-    let folder = match path.parent() {
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the state path has no file name"))?;
+    let dir = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    let real = private::folder(folder)?.join(name);
+    let real = private::directory(dir)?.join(name);
     if let Err(error) = fs::symlink_metadata(&real) {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
@@ -261,8 +261,8 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// How long a transaction waits for those of other processes.
+/// How long a transaction waits for locks of other processes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// As SQLite's binding has it, which then leaves the column out of the message.
+/// The value that rusqlite uses for an unknown column; its message then omits the column.
 const UNKNOWN_COLUMN: usize = usize::MAX;

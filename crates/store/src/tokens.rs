@@ -1,4 +1,4 @@
-//! Who comes with this token? Local API tokens: shown once, kept as a hash, revocable, expiring.
+//! Local API tokens: shown once, stored as a hash, revocable, with an expiry.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use subtle::ConstantTimeEq as _;
 use toolgate_spec::is_deceptive;
 
-use crate::state::{Present, Shared, State, StateError, from_ms, lock, to_ms, unreadable};
+use crate::state::{SharedState, StateDb, StateError, StateVersion, from_ms, lock, to_ms, unreadable};
 
 #[cfg(test)]
 mod tests;
@@ -18,27 +18,27 @@ mod text;
 
 pub use text::TokenText;
 
-/// What a new token shall stand for.
+/// The settings of a new token.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// For people; one of its kind among the tokens that are not revoked.
+    /// For people; unique among the tokens that are not revoked.
     pub name: String,
-    /// Whose calls these are.
+    /// The caller that the token authenticates.
     pub subject: String,
     pub permissions: Vec<String>,
-    pub role: Role,
+    pub role: TokenRole,
     pub expires: Option<SystemTime>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Role {
+pub enum TokenRole {
     /// May call tools.
     Caller,
-    /// May also decide approvals and change what is published.
+    /// May also decide approvals and publish tools.
     Admin,
 }
 
-impl Role {
+impl TokenRole {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Caller => "caller",
@@ -51,34 +51,38 @@ impl Role {
     }
 }
 
-/// A token as it is kept: without its secret.
+/// A stored token, without its secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Token {
+pub struct StoredToken {
     pub id: String,
     pub name: String,
     pub subject: String,
     pub permissions: Vec<String>,
-    pub role: Role,
+    pub role: TokenRole,
     pub created: SystemTime,
     pub expires: Option<SystemTime>,
-    /// To the minute.
+    /// Accurate to a minute.
     pub last_used: Option<SystemTime>,
     pub revoked: Option<SystemTime>,
 }
 
-/// Whom a good token stands for.
+/// The caller that a valid token authenticates.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct TokenIdentity {
+pub struct VerifiedToken {
     pub id: String,
     pub name: String,
     pub subject: String,
     pub permissions: Vec<String>,
-    pub role: Role,
+    pub role: TokenRole,
 }
 
-impl State {
-    /// The text is not kept and cannot be had again.
-    pub fn create_token(&self, new: NewToken, now: SystemTime) -> Result<(Token, TokenText), StateError> {
+impl StateDb {
+    /// The returned text is not stored and cannot be shown again.
+    pub fn create_token(
+        &self,
+        new: NewToken,
+        now: SystemTime,
+    ) -> Result<(StoredToken, TokenText), StateError> {
         check_new(&new)?;
         let (text, parts) = TokenText::random().map_err(StateError::NoRandomness)?;
         let is_new = self.shared.write(|transaction| {
@@ -106,12 +110,11 @@ impl State {
             Ok(true)
         })?;
         if !is_new {
-            let problem =
-                format!("there is a token `{}` already; revoke it, or choose another name", new.name);
+            let problem = format!("a token named `{}` exists; revoke it, or choose another name", new.name);
             return Err(StateError::Invalid(problem));
         }
         let NewToken { name, subject, permissions, role, expires } = new;
-        let token = Token {
+        let token = StoredToken {
             id: parts.id,
             name,
             subject,
@@ -125,19 +128,19 @@ impl State {
         Ok((token, text))
     }
 
-    /// `None`: no token of ours, or a wrong secret, or revoked, or expired; nobody learns which. It is looked up anew unless nobody
-    /// has committed anything since, so that a token that any process has revoked is refused from that moment on.
-    pub fn verify_token(&self, text: &str, now: SystemTime) -> Result<Option<TokenIdentity>, StateError> {
-        // Typing errors and guesses without our checksum never get to the database.
+    /// Returns `None` for an unknown, wrong, revoked or expired token, without saying which. Uses the cache only if no process
+    /// has committed since it was filled, so a revocation takes effect at once.
+    pub fn verify_token(&self, text: &str, now: SystemTime) -> Result<Option<VerifiedToken>, StateError> {
+        // Typing errors and guesses fail the checksum and never reach the database.
         let Some(parts) = text::parse(text) else {
             return Ok(None);
         };
-        let present = self.shared.present()?;
-        if let Some(known) = self.shared.known_token(&parts, present)
-            && is_live(&known.token, now)
+        let version = self.shared.version()?;
+        if let Some(cached) = self.shared.cached_token(&parts, version)
+            && is_live(&cached.token, now)
         {
-            self.shared.token_was_used(&known.token, now);
-            return Ok(Some(known.token.clone().into()));
+            self.shared.token_was_used(&cached.token, now);
+            return Ok(Some(cached.token.clone().into()));
         }
         let found = self.shared.read(|connection| {
             connection
@@ -145,20 +148,21 @@ impl State {
                 .query_row([&parts.id], |row| Ok((row.get::<_, [u8; 32]>("secret_hash")?, token(row)?)))
                 .optional()
         })?;
-        // An unknown id is compared as well, so that it takes as long as a wrong secret.
+        // Compare for an unknown id too: it must take as long as a wrong secret.
         let (hash, token) = found.map_or(([0; 32], None), |(hash, token)| (hash, Some(token)));
         let is_same = bool::from(hash.ct_eq(&parts.secret_hash));
         let Some(token) = token.filter(|token| is_same && is_live(token, now)) else {
             return Ok(None);
         };
         self.shared.token_was_used(&token, now);
-        if let Some(present) = present {
-            self.shared.remember(Known { present, secret_hash: hash, token: token.clone() });
+        if let Some(version) = version {
+            self.shared.remember(CachedToken { version, secret_hash: hash, token: token.clone() });
         }
         Ok(Some(token.into()))
     }
 
-    /// Is the token with this id neither revoked nor expired? Asked again and again of callers who stay, so it counts as no use.
+    /// Checks that the token is neither revoked nor expired. Long-lived connections call this repeatedly, so it does not count
+    /// as a use.
     pub fn is_token_good(&self, id: &str, now: SystemTime) -> Result<bool, StateError> {
         let found = self.shared.read(|connection| {
             connection.prepare_cached("SELECT * FROM tokens WHERE id = ?1")?.query_row([id], token).optional()
@@ -166,8 +170,8 @@ impl State {
         Ok(found.is_some_and(|token| is_live(&token, now)))
     }
 
-    /// Also those that are revoked or expired; newest first.
-    pub fn list_tokens(&self) -> Result<Vec<Token>, StateError> {
+    /// All tokens, newest first, including revoked and expired ones.
+    pub fn list_tokens(&self) -> Result<Vec<StoredToken>, StateError> {
         self.shared.note_used_tokens();
         self.shared.read(|connection| {
             connection
@@ -177,10 +181,10 @@ impl State {
         })
     }
 
-    /// By id or by name. `None`: there is no such token that is not revoked yet.
-    pub fn revoke_token(&self, id_or_name: &str, now: SystemTime) -> Result<Option<Token>, StateError> {
+    /// By id or name. `None`: no such token, or it is already revoked.
+    pub fn revoke_token(&self, id_or_name: &str, now: SystemTime) -> Result<Option<StoredToken>, StateError> {
         self.shared.write(|transaction| {
-            // A name may look like another token's id; the id wins.
+            // A name may equal another token's id; the id wins.
             transaction
                 .prepare_cached(
                     "UPDATE tokens SET revoked = ?2 WHERE id = (SELECT id FROM tokens
@@ -192,35 +196,35 @@ impl State {
     }
 }
 
-/// By their ids.
-pub(crate) type KnownTokens = HashMap<String, Arc<Known>>;
+/// By token id.
+pub(crate) type TokenCache = HashMap<String, Arc<CachedToken>>;
 
-/// A token as it was found at a moment, by somebody who had its secret.
+/// A cached token, with the version at which it was read.
 #[derive(Debug)]
-pub(crate) struct Known {
-    present: Present,
+pub(crate) struct CachedToken {
+    version: StateVersion,
     secret_hash: [u8; 32],
-    token: Token,
+    token: StoredToken,
 }
 
-impl Shared {
-    /// Only for whoever has the secret: a wrong one is looked up, so that it takes as long as an unknown id.
-    fn known_token(&self, parts: &text::Parts, present: Option<Present>) -> Option<Arc<Known>> {
-        let known = self.known_tokens.read().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(&parts.id).filter(|known| Some(known.present) == present)?;
-        bool::from(known.secret_hash.ct_eq(&parts.secret_hash)).then(|| Arc::clone(known))
+impl SharedState {
+    /// Requires the correct secret. A wrong one goes to the database, so it takes as long as an unknown id.
+    fn cached_token(&self, parts: &text::Parts, version: Option<StateVersion>) -> Option<Arc<CachedToken>> {
+        let cached = self.token_cache.read().unwrap_or_else(PoisonError::into_inner);
+        let cached = cached.get(&parts.id).filter(|cached| Some(cached.version) == version)?;
+        bool::from(cached.secret_hash.ct_eq(&parts.secret_hash)).then(|| Arc::clone(cached))
     }
 
-    fn remember(&self, known: Known) {
-        let mut all = self.known_tokens.write().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_KNOWN {
+    fn remember(&self, cached: CachedToken) {
+        let mut all = self.token_cache.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_CACHED {
             all.clear();
         }
-        all.insert(known.token.id.clone(), Arc::new(known));
+        all.insert(cached.token.id.clone(), Arc::new(cached));
     }
 
-    /// Written down by the state's own thread, so that no request waits for it; at most once a minute for a token.
-    fn token_was_used(&self, token: &Token, now: SystemTime) {
+    /// Queues the use for the background thread, so requests do not wait for the disk. At most once a minute per token.
+    fn token_was_used(&self, token: &StoredToken, now: SystemTime) {
         let is_recent = token
             .last_used
             .is_some_and(|last| now.duration_since(last).is_ok_and(|passed| passed.as_millis() < MINUTE_MS));
@@ -234,7 +238,7 @@ impl Shared {
         if used.is_empty() {
             return;
         }
-        // Lost where the file cannot be written: it is for people's information, and no reason to stop.
+        // Ignore a failure: the time of last use is only informational.
         let _ = self.write(|transaction| {
             let mut update = transaction.prepare_cached("UPDATE tokens SET last_used = ?2 WHERE id = ?1")?;
             used.iter().try_for_each(|(id, at)| update.execute(params![id, at]).map(|_| ()))
@@ -242,18 +246,18 @@ impl Shared {
     }
 }
 
-impl From<Token> for TokenIdentity {
-    fn from(token: Token) -> Self {
-        let Token { id, name, subject, permissions, role, .. } = token;
+impl From<StoredToken> for VerifiedToken {
+    fn from(token: StoredToken) -> Self {
+        let StoredToken { id, name, subject, permissions, role, .. } = token;
         Self { id, name, subject, permissions, role }
     }
 }
 
-fn is_live(token: &Token, now: SystemTime) -> bool {
+fn is_live(token: &StoredToken, now: SystemTime) -> bool {
     token.revoked.is_none() && token.expires.is_none_or(|expires| now < expires)
 }
 
-/// What has expired gives its name back; what has long been good for nothing is forgotten.
+/// Revokes expired tokens, which frees their names, and deletes those revoked long ago.
 fn tidy(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> {
     let now_ms = to_ms(now);
     transaction
@@ -265,28 +269,28 @@ fn tidy(transaction: &Transaction<'_>, now: SystemTime) -> rusqlite::Result<()> 
 
 fn check_new(new: &NewToken) -> Result<(), StateError> {
     for (what, text) in [("name", &new.name), ("subject", &new.subject)] {
-        // As the door judges a caller's name: a token that it never lets in helps nobody.
-        let is_sound = !text.is_empty() && text.trim() == text && !text.chars().any(is_deceptive);
-        if !is_sound || text.len() > MOST_TEXT {
+        // The same rule as for callers' names at login: another token would never be accepted.
+        let is_valid = !text.is_empty() && text.trim() == text && !text.chars().any(is_deceptive);
+        if !is_valid || text.len() > MAX_TEXT_BYTES {
             return Err(StateError::Invalid(format!(
-                "the {what} of a token has 1 to {MOST_TEXT} bytes, no space at its ends and no character that nobody sees or that reorders others; write it without them"
+                "the {what} of a token must have 1 to {MAX_TEXT_BYTES} bytes, without surrounding spaces, invisible or reordering characters"
             )));
         }
     }
     Ok(())
 }
 
-fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
+fn token(row: &Row<'_>) -> rusqlite::Result<StoredToken> {
     let permissions: String = row.get("permissions")?;
     let role: String = row.get("role")?;
     let time = |column: &str| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(from_ms));
-    Ok(Token {
+    Ok(StoredToken {
         id: row.get("id")?,
         name: row.get("name")?,
         subject: row.get("subject")?,
         permissions: serde_json::from_str(&permissions)
             .map_err(|_| unreadable("the permissions of a token"))?,
-        role: Role::from_name(&role).ok_or_else(|| unreadable("the role of a token"))?,
+        role: TokenRole::from_name(&role).ok_or_else(|| unreadable("the role of a token"))?,
         created: from_ms(row.get("created")?),
         expires: time("expires")?,
         last_used: time("last_used")?,
@@ -294,9 +298,9 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
     })
 }
 
-/// How long a revoked token can be looked at.
+/// How long a revoked token stays listed.
 const KEPT: Duration = Duration::from_hours(30 * 24);
 const MINUTE_MS: u128 = 60_000;
-const MOST_TEXT: usize = 200;
-/// Beyond as many, all are looked up again.
-const MOST_KNOWN: usize = 1024;
+const MAX_TEXT_BYTES: usize = 200;
+/// The cache is cleared when it has this many entries.
+const MAX_CACHED: usize = 1024;

@@ -1,4 +1,4 @@
-//! Which files are meant by these paths? In a fixed order, one at a time, and never in circles.
+//! Walks files and directories in a fixed order, without following symlink loops.
 
 use std::{
     error::Error,
@@ -9,21 +9,21 @@ use std::{
 
 use walkdir::{DirEntry, WalkDir};
 
-/// The files that `paths` name: a file is itself, accepted or not; a folder is every accepted file below it, in order of
-/// names. Below a given folder hidden folders, `target`, `node_modules` and what a killed write has left are passed
-/// over, and links to folders are not followed. What cannot be read is an item, not the end.
+/// The files that `paths` name. A file yields itself, even if not accepted; a directory yields the accepted files below it,
+/// sorted by name. Skips hidden directories, `target`, `node_modules` and leftovers of killed writes. Does not follow
+/// symlinks to directories. An unreadable path yields an error and does not stop the walk.
 pub fn walk<'a>(
     paths: impl IntoIterator<Item = PathBuf> + 'a,
     accept: &'a dyn Fn(&Path) -> bool,
 ) -> impl Iterator<Item = Result<PathBuf, WalkError>> + 'a {
     paths.into_iter().flat_map(move |path| {
-        // `walkdir` follows a link that is a root, which is wanted: who names a link means what it leads to.
+        // `walkdir` follows a symlink given as root. This is intended: the user named it.
         let below = WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(is_walked);
         below.filter_map(move |entry| judge(entry, accept))
     })
 }
 
-/// A path that could not be looked at, and why.
+/// Why a path could not be read.
 #[derive(Debug)]
 pub struct WalkError {
     pub path: PathBuf,
@@ -32,7 +32,7 @@ pub struct WalkError {
 
 impl fmt::Display for WalkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be looked at: {}", self.path.display(), self.error)
+        write!(f, "cannot access `{}`: {}", self.path.display(), self.error)
     }
 }
 
@@ -42,9 +42,9 @@ impl Error for WalkError {
     }
 }
 
-/// The symlinks below a folder that `walk` comes by, in order.
-pub(crate) fn links(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(is_walked);
+/// The symlinks below a directory that `walk` encounters, in order.
+pub(crate) fn links(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = WalkDir::new(dir).sort_by_file_name().into_iter().filter_entry(is_walked);
     let links = entries.filter_map(Result::ok).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
     links.map(DirEntry::into_path)
 }
@@ -54,13 +54,13 @@ pub(crate) fn links(folder: &Path) -> impl Iterator<Item = PathBuf> {
 pub enum Walked {
     /// A file that `walk` yields.
     File(Result<PathBuf, WalkError>),
-    /// `walk` passes over it, or it does not exist.
+    /// `walk` skips it, or it does not exist.
     Nothing,
     /// A directory: several files may have changed.
     Directory,
 }
 
-/// Judges one path below the directory `root` as `walk` does.
+/// Classifies one path below the directory `root` as `walk` does.
 pub fn walk_one(root: &Path, path: &Path, accept: &dyn Fn(&Path) -> bool) -> Walked {
     let below = path.strip_prefix(root).unwrap_or(path);
     let found = match fs::symlink_metadata(path) {
@@ -71,7 +71,7 @@ pub fn walk_one(root: &Path, path: &Path, accept: &dyn Fn(&Path) -> bool) -> Wal
     if found.is_dir() {
         return Walked::Directory;
     }
-    if is_passed_over(below) {
+    if is_skipped(below) {
         return Walked::Nothing;
     }
     let judged = if found.is_symlink() {
@@ -82,12 +82,12 @@ pub fn walk_one(root: &Path, path: &Path, accept: &dyn Fn(&Path) -> bool) -> Wal
     judged.map_or(Walked::Nothing, Walked::File)
 }
 
-/// Does `walk` pass over this path, given relative to the folder that was named? The last name may be a folder's or a
-/// file's; what it once was cannot be told of something deleted, so that it counts.
-pub(crate) fn is_passed_over(below: &Path) -> bool {
+/// True if `walk` skips this path, given relative to the walked directory. The last name counts as a file: a deleted path
+/// no longer shows what it was.
+pub(crate) fn is_skipped(below: &Path) -> bool {
     let mut names = below.iter().map(OsStr::to_string_lossy).rev();
     let is_unfinished = names.next().is_some_and(|last| is_unfinished(&last));
-    is_unfinished || names.any(|folder| is_unwanted_folder(&folder))
+    is_unfinished || names.any(|dir| is_skipped_dir(&dir))
 }
 
 pub(crate) fn is_walked(entry: &DirEntry) -> bool {
@@ -95,14 +95,14 @@ pub(crate) fn is_walked(entry: &DirEntry) -> bool {
         return true;
     }
     let name = entry.file_name().to_string_lossy();
-    if entry.file_type().is_dir() { !is_unwanted_folder(&name) } else { !is_unfinished(&name) }
+    if entry.file_type().is_dir() { !is_skipped_dir(&name) } else { !is_unfinished(&name) }
 }
 
-fn is_unwanted_folder(name: &str) -> bool {
-    name.starts_with('.') || PASSED_OVER.contains(&name)
+fn is_skipped_dir(name: &str) -> bool {
+    name.starts_with('.') || SKIPPED_DIRS.contains(&name)
 }
 
-/// A write that is under way, or was killed.
+/// The temporary file of a write that is in progress or was killed.
 fn is_unfinished(name: &str) -> bool {
     name.starts_with(crate::write::UNFINISHED)
 }
@@ -125,8 +125,8 @@ fn judge(
     (is_named || accept(entry.path())).then(|| Ok(entry.into_path()))
 }
 
-/// A link to a file counts as the file; one to a folder was named by nobody; one that leads nowhere is reported,
-/// if it looks like something that is wanted.
+/// A symlink to a file counts as the file. A symlink to a directory is ignored. A broken symlink is reported if its name is
+/// accepted.
 fn judge_link(
     path: &Path,
     is_named: bool,
@@ -146,4 +146,4 @@ fn explained(error: walkdir::Error) -> WalkError {
     WalkError { path, error }
 }
 
-const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
+const SKIPPED_DIRS: [&str; 2] = ["target", "node_modules"];

@@ -1,4 +1,4 @@
-//! Has something changed on the disk? A tick says so, soon after and at least once; what changed is for the reader to see.
+//! Watches files and directories for changes. Each burst of changes increments a counter at least once.
 //!
 //! The kernel reports changes with their paths (inotify). Once a second the watcher also checks that the watched names
 //! still lead to the same files, which covers renamed ancestors and changed symlinks. The check looks at the watched
@@ -25,10 +25,10 @@ use notify::{
 };
 use tokio::sync::watch;
 
-pub use self::changed::Changes;
+pub use self::changed::FileChanges;
 use self::{
     changed::ChangeLog,
-    plan::{Depth, Plan},
+    plan::{Depth, WatchPlan},
 };
 
 mod changed;
@@ -39,20 +39,23 @@ mod tests;
 
 /// Watches until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FileWatch {
     signals: Arc<Signals>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
-    /// Watches files and whole folders, also such as do not exist yet. Below a folder it passes over what `walk` passes
-    /// over. `ticks` goes up by one after each burst of changes: when it has been quiet for 50 ms, and at the latest
-    /// 500 ms after its first.
+impl FileWatch {
+    /// Watches files and whole directories, including paths that do not exist yet. Skips the same names as `walk`. `ticks`
+    /// increases by one after each burst of changes: 50 ms after the last change, and at most 500 ms after the first.
     pub fn start(paths: Vec<PathBuf>, ticks: watch::Sender<u64>) -> Result<Self, WatchError> {
-        Self::start_with(paths, ticks, How { kernel: Kernel::Asked, look_every: LOOK_EVERY })
+        Self::start_with(paths, ticks, WatchMode { inotify: InotifyUse::Enabled, poll_every: LOOK_EVERY })
     }
 
-    fn start_with(paths: Vec<PathBuf>, ticks: watch::Sender<u64>, how: How) -> Result<Self, WatchError> {
+    fn start_with(
+        paths: Vec<PathBuf>,
+        ticks: watch::Sender<u64>,
+        mode: WatchMode,
+    ) -> Result<Self, WatchError> {
         let paths: Vec<PathBuf> =
             paths.into_iter().map(std::path::absolute).collect::<io::Result<_>>().map_err(WatchError)?;
         let (wake, woken) = mpsc::sync_channel(1);
@@ -63,8 +66,8 @@ impl Watch {
             may_have_links: AtomicBool::new(false),
             log: ChangeLog::default(),
         });
-        let mut watcher = Watcher { paths, ticks, how, signals: Arc::clone(&signals), woken };
-        // Before the thread starts, so that the caller may read files as soon as this returns.
+        let mut watcher = FileWatcher { paths, ticks, mode, signals: Arc::clone(&signals), woken };
+        // Register before the thread starts: the caller may read files as soon as this returns.
         let source = watcher.begin();
         let thread = std::thread::Builder::new()
             .name("toolgate-watch".to_owned())
@@ -74,29 +77,29 @@ impl Watch {
     }
 
     /// The changes since the last call. Take them before you read the files: later changes are in the next batch.
-    pub fn take_changes(&self) -> Changes {
+    pub fn take_changes(&self) -> FileChanges {
         self.signals.log.take()
     }
 }
 
-impl Drop for Watch {
+impl Drop for FileWatch {
     fn drop(&mut self) {
         self.signals.is_stopped.store(true, Ordering::Release);
         self.signals.wake();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing more to say.
+            // Ignore a panic of the thread: there is nothing to clean up.
             let _ = thread.join();
         }
     }
 }
 
-/// A watch that cannot begin.
+/// A watch that could not be started.
 #[derive(Debug)]
 pub struct WatchError(io::Error);
 
 impl fmt::Display for WatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "changes of files cannot be watched: {}", self.0)
+        write!(f, "cannot watch files for changes: {}", self.0)
     }
 }
 
@@ -107,39 +110,39 @@ impl Error for WatchError {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct How {
-    kernel: Kernel,
-    look_every: Duration,
+struct WatchMode {
+    inotify: InotifyUse,
+    poll_every: Duration,
 }
 
-/// Is the kernel asked to tell, or do we only look?
+/// Whether inotify is used, or only polling.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kernel {
-    Asked,
+enum InotifyUse {
+    Enabled,
     #[cfg(test)]
-    Avoided,
+    Disabled,
 }
 
 #[derive(Debug)]
 struct Signals {
-    /// Room for one: a thousand changes are one wake-up.
+    /// Capacity one: many changes cause one wake-up.
     wake: SyncSender<()>,
     is_stopped: AtomicBool,
-    /// The kernel has dropped events, or could not watch a new folder.
+    /// The kernel dropped events, or could not watch a new directory.
     is_lost: AtomicBool,
-    /// A directory or a symlink has come or changed.
+    /// A directory or a symlink was created or changed.
     may_have_links: AtomicBool,
     log: ChangeLog,
 }
 
 impl Signals {
     fn wake(&self) {
-        // Full: it will wake anyway.
+        // If the channel is full, a wake-up is already pending.
         let _ = self.wake.try_send(());
     }
 
     fn change(&self, paths: Vec<PathBuf>) {
-        // Removed symlinks are found by `Plan::again`.
+        // Removed symlinks are found by `WatchPlan::again`.
         let is_more = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
         if paths.iter().any(is_more) {
             self.may_have_links.store(true, Ordering::Release);
@@ -155,31 +158,31 @@ impl Signals {
     }
 }
 
-/// Where changes are noticed.
-enum Source {
-    Told {
-        plan: Plan,
+/// How changes are detected.
+enum ChangeSource {
+    Inotify {
+        plan: WatchPlan,
         notify: RecommendedWatcher,
     },
-    /// A fingerprint of what is there, and how many more looks until the kernel is asked again.
-    Seen {
+    /// A fingerprint of the files, and the number of polls until inotify is tried again.
+    Polling {
         fingerprint: u64,
-        looks_left: u32,
+        polls_left: u32,
     },
 }
 
-struct Watcher {
+struct FileWatcher {
     paths: Vec<PathBuf>,
     ticks: watch::Sender<u64>,
-    how: How,
+    mode: WatchMode,
     signals: Arc<Signals>,
     woken: Receiver<()>,
 }
 
-impl Watcher {
-    fn run(mut self, mut source: Source) {
+impl FileWatcher {
+    fn run(mut self, mut source: ChangeSource) {
         loop {
-            let is_woken = match self.woken.recv_timeout(self.how.look_every) {
+            let is_woken = match self.woken.recv_timeout(self.mode.poll_every) {
                 Ok(()) => true,
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -192,7 +195,7 @@ impl Watcher {
             }
             let has_moved;
             (source, has_moved) = self.renewed(source);
-            // After the renewal: whoever reads now sees all that happened before we were watching again.
+            // Tick after the renewal: a reader then sees every change from before the new watches.
             if has_moved {
                 self.signals.log.add_everything();
             }
@@ -212,65 +215,65 @@ impl Watcher {
         }
     }
 
-    /// The source as it has to be now, and whether something may have changed of which we were not told.
-    fn renewed(&mut self, source: Source) -> (Source, bool) {
+    /// The source for the current state of the disk, and whether changes may have been missed.
+    fn renewed(&mut self, source: ChangeSource) -> (ChangeSource, bool) {
         match source {
-            Source::Told { plan, notify } => {
+            ChangeSource::Inotify { plan, notify } => {
                 let is_lost = self.signals.is_lost.swap(false, Ordering::AcqRel);
                 if !is_lost && plan == self.plan_now(&plan) {
-                    return (Source::Told { plan, notify }, false);
+                    return (ChangeSource::Inotify { plan, notify }, false);
                 }
-                // The old one goes first: it may hold what the limits allow.
+                // Drop the old one first: it may use up the inotify limits.
                 drop(notify);
                 (self.begin(), true)
             }
-            Source::Seen { fingerprint, looks_left: 0 } => {
+            ChangeSource::Polling { fingerprint, polls_left: 0 } => {
                 let source = self.begin();
                 let has_moved =
-                    !matches!(source, Source::Seen { fingerprint: now, .. } if now == fingerprint);
+                    !matches!(source, ChangeSource::Polling { fingerprint: now, .. } if now == fingerprint);
                 (source, has_moved)
             }
-            Source::Seen { fingerprint, looks_left } => {
+            ChangeSource::Polling { fingerprint, polls_left } => {
                 let now = scan::fingerprint(&self.paths);
-                (Source::Seen { fingerprint: now, looks_left: looks_left - 1 }, now != fingerprint)
+                (ChangeSource::Polling { fingerprint: now, polls_left: polls_left - 1 }, now != fingerprint)
             }
         }
     }
 
-    /// Looks for new symlinks only if a name that could hold one has changed.
-    fn plan_now(&self, known: &Plan) -> Plan {
+    /// Searches for new symlinks only if a directory or symlink changed.
+    fn plan_now(&self, known: &WatchPlan) -> WatchPlan {
         let may_have_links = self.signals.may_have_links.swap(false, Ordering::AcqRel);
-        if may_have_links { Plan::of(&self.paths) } else { known.again(&self.paths) }
+        if may_have_links { WatchPlan::of(&self.paths) } else { known.again(&self.paths) }
     }
 
-    fn begin(&mut self) -> Source {
-        self.told().unwrap_or_else(|| Source::Seen {
+    fn begin(&mut self) -> ChangeSource {
+        self.registered().unwrap_or_else(|| ChangeSource::Polling {
             fingerprint: scan::fingerprint(&self.paths),
-            looks_left: LOOKS_BEFORE_ASKING,
+            polls_left: POLLS_BEFORE_RETRY,
         })
     }
 
-    /// Watches registered with the kernel for exactly what is there. `None`: it cannot be had now.
-    fn told(&self) -> Option<Source> {
-        if self.how.kernel != Kernel::Asked {
+    /// Registers inotify watches for the current state of the disk. `None`: not possible now.
+    fn registered(&self) -> Option<ChangeSource> {
+        if self.mode.inotify != InotifyUse::Enabled {
             return None;
         }
-        let mut plan = Plan::of(&self.paths);
+        let mut plan = WatchPlan::of(&self.paths);
         for _ in 0..ATTEMPTS {
             let watched = self.register(&plan);
-            // What came, went or moved meanwhile would stay unwatched.
-            let now = Plan::of(&self.paths);
+            // Register again if paths changed meanwhile: they would stay unwatched.
+            let now = WatchPlan::of(&self.paths);
             if let Ok(notify) = watched
                 && plan == now
             {
-                return Some(Source::Told { plan, notify });
+                return Some(ChangeSource::Inotify { plan, notify });
             }
             plan = now;
         }
         None
     }
 
-    fn register(&self, plan: &Plan) -> notify::Result<RecommendedWatcher> {
+    fn register(&self, plan: &WatchPlan) -> notify::Result<RecommendedWatcher> {
         let (signals, meant) = (Arc::clone(&self.signals), plan.clone());
         let handler = move |event: notify::Result<Event>| match event {
             Ok(event) if event.need_rescan() || ends_a_watch(&event, &meant) => signals.lose(),
@@ -280,7 +283,7 @@ impl Watcher {
             Ok(_) => {}
             Err(_) => signals.lose(),
         };
-        // `walk` does not follow links to folders either.
+        // `walk` does not follow symlinks to directories either.
         let mut notify = RecommendedWatcher::new(handler, Config::default().with_follow_symlinks(false))?;
         for (path, depth) in plan.watched() {
             let mode = match depth {
@@ -293,7 +296,7 @@ impl Watcher {
     }
 }
 
-/// Opening and reading change nothing; and who reads after a tick must not cause the next.
+/// Ignores opening and reading: a reader who reacts to a tick must not cause the next one.
 fn is_change(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -301,9 +304,9 @@ fn is_change(event: &Event) -> bool {
     }
 }
 
-/// Has a folder gone that is registered with the kernel? Its watch went with it, and the one made in its place may have
-/// its very number: only the event tells the two apart.
-fn ends_a_watch(event: &Event, plan: &Plan) -> bool {
+/// True if a registered directory was removed. Its watch went with it. The replacement may have the same inode, so only
+/// the event reveals the removal.
+fn ends_a_watch(event: &Event, plan: &WatchPlan) -> bool {
     let is_leaving = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
     is_leaving && event.paths.iter().any(|path| plan.registers(path))
 }
@@ -312,8 +315,8 @@ const QUIET: Duration = Duration::from_millis(50);
 const AT_MOST: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The limits that kept the kernel from telling us may have been raised.
-const LOOKS_BEFORE_ASKING: u32 = 60;
+/// Polls until inotify is tried again: its limits may have been raised.
+const POLLS_BEFORE_RETRY: u32 = 60;
 
-/// How often files may come and go while they are being registered.
+/// How often registration is retried if files change meanwhile.
 const ATTEMPTS: u32 = 5;

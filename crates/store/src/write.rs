@@ -1,4 +1,4 @@
-//! How does a file change so that nobody ever sees half of it, whatever happens meanwhile?
+//! Replaces files atomically: readers see the old or the new content, never a mixture.
 
 use std::{
     fs::{self, File, Metadata, Permissions},
@@ -10,22 +10,20 @@ use std::{
 use rustix::io::Errno;
 use tempfile::Builder;
 
-/// Replaces a file's content, or makes the file: a new file beside it is written, flushed and renamed over it.
-/// On an error the file is as it was, but for one, which says so: the new content is in place and its name could not
-/// be flushed. Only a process that is killed leaves `.toolgate-….tmp` behind, which `walk` passes over. A symbolic
-/// link stays; the file that it leads to is replaced.
+/// Replaces a file's content or creates the file: writes a temporary file, flushes it and renames it.
+/// After an error the file is unchanged, except if only the flush of the directory failed; the error then says so. A killed
+/// process may leave `.toolgate-….tmp`, which `walk` skips. A symlink is kept and its target is replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(&resolve(path)?, bytes)
 }
 
-/// The same, but refuses a symbolic link, because it may lead to any file of the user.
+/// The same, but rejects a symlink, because it may point to any file of the user.
 pub fn write_atomic_no_follow(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
-        let message =
-            "this is a symbolic link and is not written through; remove it, or name the file itself";
+        let message = "not written: the path is a symlink; remove it, or name the file itself";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    // A link that is put here meanwhile is replaced itself, for a rename follows none.
+    // A symlink created meanwhile is replaced itself: rename does not follow it.
     replace(path, bytes)
 }
 
@@ -35,9 +33,9 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
         _ => Path::new("."),
     };
     let mode = mode_for(target)?;
-    // Opened while nothing has happened yet: a folder that may not be opened is no surprise after the rename.
+    // Open the directory first: a failure must not happen after the rename.
     let names = File::open(folder)?;
-    // Exclusive, under a random name; removed when dropped, so that no error leaves it behind.
+    // Created exclusively under a random name; removed on drop, so no error leaves it behind.
     let mut beside = Builder::new()
         .prefix(UNFINISHED)
         .suffix(".tmp")
@@ -45,45 +43,45 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
         .tempfile_in(folder)?;
     beside.write_all(bytes)?;
     if let Some(existing) = &mode.existing {
-        // Root may hand the file back to its owner; for others it can only become their own, as in any editor.
+        // Root keeps the owner. For other users chown fails and the file becomes theirs, as in any editor.
         let _ = fchown(beside.as_file(), Some(existing.uid()), Some(existing.gid()));
         let bits = existing.permissions().mode() & PERMISSION_BITS;
         beside.as_file().set_permissions(Permissions::from_mode(bits))?;
     }
-    // The content before the name: after a power cut the name must not lead to an empty file.
+    // Flush the content before the rename: after a power cut the name must not refer to an empty file.
     beside.as_file().sync_all()?;
     beside.persist(target).map_err(|failed| failed.error)?;
     names.sync_all().map_err(|error| replaced_but(&error))
 }
 
 fn replaced_but(error: &io::Error) -> io::Error {
-    let message = format!("the new content is in place, but a power cut may bring the old one back: {error}");
+    let message = format!("the new content is written, but a power cut may restore the old one: {error}");
     io::Error::new(error.kind(), message)
 }
 
-struct Mode {
-    /// Handed to `open`, which takes the umask from it.
+struct TargetMode {
+    /// Passed to `open`, which applies the umask.
     created: u32,
-    /// What is replaced; its mode and owner are kept, umask or not.
+    /// The replaced file; its mode and owner are kept regardless of the umask.
     existing: Option<Metadata>,
 }
 
-fn mode_for(target: &Path) -> io::Result<Mode> {
+fn mode_for(target: &Path) -> io::Result<TargetMode> {
     match fs::symlink_metadata(target) {
         Ok(metadata) if metadata.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
         Ok(metadata) if !metadata.is_file() => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "only a regular file can be replaced"))
         }
-        // Closed to others until the content is in: the old file may have been private.
-        Ok(metadata) => Ok(Mode { created: PRIVATE, existing: Some(metadata) }),
+        // Keep it private until the content is written: the old file may have been private.
+        Ok(metadata) => Ok(TargetMode { created: PRIVATE, existing: Some(metadata) }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Ok(Mode { created: ORDINARY, existing: None })
+            Ok(TargetMode { created: ORDINARY, existing: None })
         }
         Err(error) => Err(error),
     }
 }
 
-/// The file that is meant: links are followed, also one that leads to a file that does not exist yet.
+/// The file to replace. Follows symlinks, including one to a file that does not exist yet.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -100,14 +98,14 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Err(Errno::LOOP.into())
 }
 
-/// How the name of a file begins that is still being written.
+/// The prefix of temporary files.
 pub(crate) const UNFINISHED: &str = ".toolgate-";
 
 const PRIVATE: u32 = 0o600;
 const ORDINARY: u32 = 0o644;
 
-/// Without set-user-id and its kin: new content does not inherit them.
+/// Without setuid, setgid and sticky bits: new content must not inherit them.
 const PERMISSION_BITS: u32 = 0o777;
 
-/// As many as the kernel follows.
+/// The same limit as the kernel's.
 const MOST_LINKS: usize = 40;

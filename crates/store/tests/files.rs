@@ -1,4 +1,4 @@
-//! Files in real folders: what is read, what is written, what is found.
+//! Reading, writing and walking files in real directories.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use std::{
@@ -17,7 +17,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// The content, or the message without the folder's name.
+/// The content, or the error message without the name of the directory.
 fn read(folder: &TempDir, name: &str, limit: u64) -> String {
     match read_bounded(&folder.path().join(name), limit) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -25,7 +25,7 @@ fn read(folder: &TempDir, name: &str, limit: u64) -> String {
     }
 }
 
-/// What a walk finds, one a line, relative to the folder.
+/// The result of a walk, one path per line, relative to the directory.
 fn found(folder: &TempDir, roots: &[&str]) -> String {
     let accept = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
     let roots: Vec<PathBuf> = roots.iter().map(|root| folder.path().join(root)).collect();
@@ -48,24 +48,24 @@ fn make_pipe(path: &Path) {
 }
 
 #[test]
-fn reads_up_to_the_limit_and_not_beyond() {
+fn file_is_read_up_to_the_limit() {
     let folder = folder();
     fs::write(folder.path().join("a"), "12345").unwrap();
     assert_eq!(read(&folder, "a", 5), "12345");
     assert_eq!(read(&folder, "a", u64::MAX), "12345");
-    assert_eq!(read(&folder, "a", 4), "`a` has at least 5 bytes; at most 4 are read");
+    assert_eq!(read(&folder, "a", 4), "`a` has at least 5 bytes, the limit is 4");
     fs::write(folder.path().join("empty"), "").unwrap();
     assert_eq!(read(&folder, "empty", 0), "");
 }
 
 #[test]
-fn a_file_that_hides_its_size_is_bounded_too() {
+fn file_without_a_size_is_limited_too() {
     let error = read_bounded(Path::new("/proc/self/status"), 10).unwrap_err();
-    assert_eq!(error.to_string(), "`/proc/self/status` has at least 11 bytes; at most 10 are read");
+    assert_eq!(error.to_string(), "`/proc/self/status` has at least 11 bytes, the limit is 10");
 }
 
 #[test]
-fn what_is_no_file_is_named() {
+fn error_names_the_kind_of_file() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("folder")).unwrap();
@@ -75,11 +75,11 @@ fn what_is_no_file_is_named() {
     symlink("nowhere", path("dangling")).unwrap();
     fs::write(path("file"), "x").unwrap();
     let _listener = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
-    assert_eq!(read(&folder, "folder", 9), "`folder` is a folder");
+    assert_eq!(read(&folder, "folder", 9), "`folder` is a directory");
     assert_eq!(read(&folder, "pipe", 9), "`pipe` is a pipe, not a regular file");
     assert_eq!(read(&folder, "to-pipe", 9), "`to-pipe` is a pipe, not a regular file");
     assert_eq!(read(&folder, "socket", 9), "`socket` is a socket or device, not a regular file");
-    assert_eq!(read(&folder, "loop", 9), "`loop` is a symbolic link in a circle");
+    assert_eq!(read(&folder, "loop", 9), "`loop` is a symlink loop");
     assert_eq!(read(&folder, "dangling", 9), "`dangling` does not exist");
     assert_eq!(read(&folder, "none", 9), "`none` does not exist");
     assert_eq!(read(&folder, "file/below", 9), "`file/below` does not exist");
@@ -88,7 +88,7 @@ fn what_is_no_file_is_named() {
 }
 
 #[test]
-fn what_may_not_be_read_is_said_so() {
+fn unreadable_file_is_reported() {
     if is_root() {
         eprintln!("skipped: root may read everything");
         return;
@@ -96,11 +96,11 @@ fn what_may_not_be_read_is_said_so() {
     let folder = folder();
     fs::write(folder.path().join("a"), "x").unwrap();
     fs::set_permissions(folder.path().join("a"), fs::Permissions::from_mode(0o000)).unwrap();
-    assert_eq!(read(&folder, "a", 9), "`a` may not be read by this user");
+    assert_eq!(read(&folder, "a", 9), "no permission to read `a`");
 }
 
 #[test]
-fn writing_makes_and_replaces() {
+fn write_creates_and_replaces_files() {
     let folder = folder();
     let path = folder.path().join("a.json");
     write_atomic(&path, b"one").unwrap();
@@ -113,7 +113,7 @@ fn writing_makes_and_replaces() {
 }
 
 #[test]
-fn a_link_stays_and_its_file_changes() {
+fn write_through_symlink_replaces_its_target() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("real")).unwrap();
@@ -132,7 +132,7 @@ fn a_link_stays_and_its_file_changes() {
 }
 
 #[test]
-fn a_failed_write_leaves_everything_as_it_was() {
+fn failed_write_leaves_the_file_unchanged() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("folder")).unwrap();
@@ -153,7 +153,7 @@ fn a_failed_write_leaves_everything_as_it_was() {
     fs::set_permissions(path("folder"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The other half of the test below: rewrites the file until it is killed.
+/// Helper of the test below: rewrites the file until it is killed.
 #[test]
 fn crash_child() {
     let Some(path) = std::env::var_os(CRASH_FILE) else { return };
@@ -166,7 +166,7 @@ fn crash_child() {
 }
 
 #[test]
-fn a_killed_writer_leaves_a_whole_file() {
+fn killed_writer_leaves_a_whole_file() {
     let folder = folder();
     let path = folder.path().join("bundle.json");
     write_atomic(&path, &version(b'A')).unwrap();
@@ -189,13 +189,13 @@ fn a_killed_writer_leaves_a_whole_file() {
     assert!(versions_seen.len() > 1, "the child never got to write");
 }
 
-/// Large enough for a write to be cut in the middle.
+/// Large enough that a kill can interrupt a write.
 fn version(letter: u8) -> Vec<u8> {
     vec![letter; 200_000 + usize::from(letter)]
 }
 
 #[test]
-fn walks_in_order_and_passes_over_what_is_not_meant() {
+fn walk_is_sorted_and_skips_hidden_directories() {
     let folder = folder();
     for name in [
         "b/2.json",
@@ -221,12 +221,12 @@ fn walks_in_order_and_passes_over_what_is_not_meant() {
     assert_eq!(found(&folder, &[".git"]), ".git/c.json");
     assert_eq!(
         found(&folder, &["none", "a.json"]),
-        "`none` cannot be looked at: No such file or directory (os error 2)\na.json"
+        "cannot access `none`: No such file or directory (os error 2)\na.json"
     );
 }
 
 #[test]
-fn links_never_lead_in_circles() {
+fn symlink_loops_are_not_followed() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir_all(path("a/b")).unwrap();
@@ -239,19 +239,19 @@ fn links_never_lead_in_circles() {
     symlink("self", path("self")).unwrap();
     let inside = |root: &str| {
         format!(
-            "{root}/b/x.json\n{root}/y.json\n`{root}/z.json` cannot be looked at: No such file or directory (os error 2)"
+            "{root}/b/x.json\n{root}/y.json\ncannot access `{root}/z.json`: No such file or directory (os error 2)"
         )
     };
     assert_eq!(found(&folder, &["a"]), inside("a"));
     assert_eq!(found(&folder, &["link"]), inside("link"));
     assert_eq!(
         found(&folder, &["self"]),
-        "`self` cannot be looked at: Too many levels of symbolic links (os error 40)"
+        "cannot access `self`: Too many levels of symbolic links (os error 40)"
     );
 }
 
 #[test]
-fn an_unreadable_folder_is_an_item_and_not_the_end() {
+fn unreadable_directory_does_not_stop_the_walk() {
     if is_root() {
         eprintln!("skipped: root may read everything");
         return;
@@ -264,19 +264,23 @@ fn an_unreadable_folder_is_an_item_and_not_the_end() {
     fs::set_permissions(path("a"), fs::Permissions::from_mode(0o000)).unwrap();
     let shown = found(&folder, &["."]).replace("./", "");
     fs::set_permissions(path("a"), fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(shown, "`a` cannot be looked at: Permission denied (os error 13)\nb/x.json");
+    assert_eq!(shown, "cannot access `a`: Permission denied (os error 13)\nb/x.json");
 }
 
 const CRASH_FILE: &str = "TOOLGATE_TEST_CRASH_FILE";
 
 #[test]
-fn what_a_killed_write_left_is_no_document() {
+fn leftover_of_a_killed_write_is_skipped() {
     let folder = folder();
     for name in [".toolgate-a1B2c3.tmp", ".toolgate-a1B2c3.json", "tool.json"] {
         fs::write(folder.path().join(name), "{}").expect("a file");
     }
     assert_eq!(found(&folder, &[""]), "tool.json");
-    write_atomic(&folder.path().join("tool.json"), b"new").expect("leftovers are in nobody's way");
+    write_atomic(&folder.path().join("tool.json"), b"new").expect("leftovers do not matter");
     assert_eq!(read(&folder, "tool.json", 10), "new");
-    assert_eq!(found(&folder, &[".toolgate-a1B2c3.json"]), ".toolgate-a1B2c3.json", "who names it means it");
+    assert_eq!(
+        found(&folder, &[".toolgate-a1B2c3.json"]),
+        ".toolgate-a1B2c3.json",
+        "a named file is not skipped"
+    );
 }

@@ -1,4 +1,4 @@
-//! The state between real processes: one wins, and what was acknowledged survives a kill.
+//! The state between real processes: an approval is used once, and acknowledged data survives a kill.
 #![allow(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 
 use std::{
@@ -11,10 +11,11 @@ use std::{
 use toolgate_gate::{
     ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider, Hidden, NewApproval,
 };
-use toolgate_store::{Limits, State};
+use toolgate_store::{ApprovalLimits, StateDb};
 
-fn open(path: &Path) -> State {
-    State::open(path, Limits { max_pending: 1000, max_pending_per_caller: 1000 }).expect("the state")
+fn open(path: &Path) -> StateDb {
+    StateDb::open(path, ApprovalLimits { max_pending: 1000, max_pending_per_caller: 1000 })
+        .expect("the state")
 }
 
 fn now() -> SystemTime {
@@ -31,7 +32,7 @@ fn binding(number: usize) -> Binding {
     }
 }
 
-fn ask(state: &State, number: usize) -> ApprovalId {
+fn ask(state: &StateDb, number: usize) -> ApprovalId {
     let question = NewApproval {
         quota: "ann".to_owned(),
         binding: binding(number),
@@ -47,7 +48,7 @@ fn ask(state: &State, number: usize) -> ApprovalId {
     state.open(question, now()).expect("a question").id
 }
 
-/// Runs the test `child` below in a process of its own; without these variables it does nothing.
+/// Runs the test `child` below in a separate process; without these variables it does nothing.
 fn spawn(path: &Path, role: &str) -> Child {
     Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "child", "--nocapture"])
@@ -94,7 +95,7 @@ fn child() {
 }
 
 #[test]
-fn four_processes_spend_each_yes_once() {
+fn four_processes_use_each_approval_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state").join("toolgate.db");
     let state = open(&path);
@@ -123,7 +124,7 @@ fn four_processes_spend_each_yes_once() {
 }
 
 #[test]
-fn what_a_killed_process_has_acknowledged_is_kept() {
+fn acknowledged_decision_survives_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("state").join("toolgate.db");
     let mut child = spawn(&path, "decide");

@@ -1,4 +1,4 @@
-//! How is a body brought to the collector? Through the one way out, to one host, and without following anybody.
+//! Posts request bodies to the collector through the egress guard, without following redirects.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -10,7 +10,7 @@ use toolgate_egress::{
 
 use crate::{
     headers::Headers,
-    settings::{Settings, SettingsError},
+    settings::{SettingsError, TelemetrySettings},
 };
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub enum Signal {
     Metrics,
 }
 
-/// The collector has the body; of its items it would not have so many.
+/// The collector accepted the body, but rejected this many of its items.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Accepted {
     pub rejected: u64,
@@ -42,30 +42,29 @@ pub struct NotAccepted {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Again {
     Never,
-    /// In a while; in so long, where the collector says.
+    /// Retry later; after this long, if the collector says so.
     Later(Option<Duration>),
 }
 
 impl Collector {
-    pub fn new(settings: &Settings, egress: &Egress) -> Result<Self, SettingsError> {
-        let url = parse_url(&settings.endpoint).map_err(|error| {
-            SettingsError::new(format!("the collector's endpoint cannot be used: {error}"))
-        })?;
+    pub fn new(settings: &TelemetrySettings, egress: &Egress) -> Result<Self, SettingsError> {
+        let url = parse_url(&settings.endpoint)
+            .map_err(|error| SettingsError::new(format!("invalid collector endpoint: {error}")))?;
         if url.query().is_some() {
-            let message = "the collector's endpoint has a query; send credentials as headers";
+            let message = "the collector endpoint has a query; send credentials as headers";
             return Err(SettingsError::new(message));
         }
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let address: Option<IpAddr> = host.parse().ok();
         let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
         if !settings.headers.is_empty() && url.scheme() != "https" && !is_here {
-            let message = "the collector's headers would be sent in clear; use https, or a loopback address";
+            let message = "the collector headers would be sent unencrypted; use https or a loopback address";
             return Err(SettingsError::new(message));
         }
         let rules = EgressRules::only(&url);
         rules
             .judge_host(&url)
-            .map_err(|error| SettingsError::new(format!("the collector's endpoint is refused: {error}")))?;
+            .map_err(|error| SettingsError::new(format!("the collector endpoint is not allowed: {error}")))?;
         Ok(Self {
             egress: egress.with_limits(limits()),
             rules,
@@ -98,7 +97,7 @@ impl Collector {
     }
 }
 
-/// Only what the protocol calls temporary is tried again: a collector that understood and said no says it again.
+/// Retries only the statuses that OTLP calls temporary: the collector would reject other requests again.
 fn judged(answer: &Response) -> Result<Accepted, NotAccepted> {
     if (200..300).contains(&answer.status) {
         return Ok(Accepted { rejected: rejected(&answer.body) });
@@ -118,10 +117,10 @@ fn not_reached(error: &EgressError) -> NotAccepted {
         }
         (Class::InvalidInput | Class::Security, _) => Again::Never,
     };
-    NotAccepted { why: format!("the collector was not reached: {error}"), again }
+    NotAccepted { why: format!("cannot reach the collector: {error}"), again }
 }
 
-/// `partialSuccess.rejectedSpans`, as text or number. What cannot be read rejects nothing.
+/// `partialSuccess.rejectedSpans`, as text or number. 0 if the body cannot be parsed.
 fn rejected(body: &[u8]) -> u64 {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return 0 };
     match body.pointer("/partialSuccess/rejectedSpans") {

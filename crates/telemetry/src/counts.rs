@@ -1,4 +1,4 @@
-//! How many calls ended how, and how long did they take? Counted where the call ends, so that no full queue loses one.
+//! Counts calls by outcome and duration. Counting happens when a call ends, so a full queue loses nothing.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -8,14 +8,14 @@ use std::{
 use toolgate_gate::{IsolationLayer, Purpose, Reason};
 use toolgate_policy::RiskLevel;
 
-use crate::ended::Kind;
+use crate::summary::CallOutcome;
 
-/// A number for every combination that can occur: all of them come from closed tables, so nobody outside can add one.
+/// A counter for every possible combination. All labels come from closed enums, so clients cannot add series.
 #[derive(Debug)]
-pub struct Counts {
+pub struct CallCounters {
     calls: Vec<AtomicU64>,
     durations: Vec<Buckets>,
-    /// Does not change; here because it is sent with the counts.
+    /// Constant; stored here because it is sent with the counts.
     pub isolation: Vec<IsolationLayer>,
 }
 
@@ -25,7 +25,7 @@ struct Buckets {
     nanoseconds: AtomicU64,
 }
 
-/// Calls that ended alike.
+/// The number of calls with the same labels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallCount {
     pub purpose: Purpose,
@@ -34,19 +34,19 @@ pub struct CallCount {
     pub count: u64,
 }
 
-/// Durations of calls that ended alike.
+/// The durations of calls with the same labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Durations {
-    pub kind: Kind,
+    pub kind: CallOutcome,
     pub level: Option<RiskLevel>,
     pub counts: Vec<u64>,
     pub seconds: f64,
 }
 
-impl Counts {
+impl CallCounters {
     pub fn new(isolation: Vec<IsolationLayer>) -> Self {
         let calls = PURPOSES.len() * LEVELS.len() * ENDS;
-        let durations = Kind::ALL.len() * LEVELS.len();
+        let durations = CallOutcome::ALL.len() * LEVELS.len();
         Self {
             calls: (0..calls).map(|_| AtomicU64::new(0)).collect(),
             durations: (0..durations).map(|_| Buckets::default()).collect(),
@@ -61,13 +61,13 @@ impl Counts {
         if let Some(counter) = self.calls.get((purpose * LEVELS.len() + level) * ENDS + end) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        let kind = Kind::of(reason) as usize;
+        let kind = CallOutcome::of(reason) as usize;
         if let Some(buckets) = self.durations.get(kind * LEVELS.len() + level) {
             buckets.add(took);
         }
     }
 
-    /// Those that have occurred.
+    /// Only combinations that occurred.
     pub fn calls(&self) -> impl Iterator<Item = CallCount> {
         let combinations = PURPOSES.into_iter().flat_map(|purpose| {
             LEVELS.into_iter().flat_map(move |level| ends().map(move |reason| (purpose, level, reason)))
@@ -83,10 +83,10 @@ impl Counts {
             .filter(|calls| calls.count > 0)
     }
 
-    /// Those that have occurred.
+    /// Only combinations that occurred.
     pub fn durations(&self) -> impl Iterator<Item = Durations> {
         let combinations =
-            Kind::ALL.into_iter().flat_map(|kind| LEVELS.into_iter().map(move |level| (kind, level)));
+            CallOutcome::ALL.into_iter().flat_map(|kind| LEVELS.into_iter().map(move |level| (kind, level)));
         combinations
             .zip(&self.durations)
             .map(|((kind, level), buckets)| buckets.read(kind, level))
@@ -104,7 +104,7 @@ impl Buckets {
         self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn read(&self, kind: Kind, level: Option<RiskLevel>) -> Durations {
+    fn read(&self, kind: CallOutcome, level: Option<RiskLevel>) -> Durations {
         Durations {
             kind,
             level,
@@ -114,19 +114,19 @@ impl Buckets {
     }
 }
 
-/// "Released" first, then in the order of `Reason::ALL`, which is that of the enum.
+/// Success first, then the reasons in the order of `Reason::ALL`.
 fn ends() -> impl Iterator<Item = Option<Reason>> {
     std::iter::once(None).chain(Reason::ALL.iter().copied().map(Some))
 }
 
-/// Upper ends in seconds: fine where a gateway's own work is, and up to the longest request.
+/// Upper bounds in seconds: fine-grained for the gateway's own work, up to the longest request.
 pub const BOUNDS: [f64; 16] =
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
 const ENDS: usize = Reason::ALL.len() + 1;
 const PURPOSES: [Purpose; 2] = [Purpose::Call, Purpose::LocalPass];
 
-/// None: no tool was found.
+/// `None`: the call named an unknown tool.
 const LEVELS: [Option<RiskLevel>; 7] = [
     None,
     Some(RiskLevel::L0),

@@ -1,5 +1,4 @@
-//! How does OTLP say it in JSON? The mapping of protobuf to JSON, with its own rules: ids in hexadecimal, names in
-//! camel case, 64-bit integers as text, enumerations as numbers.
+//! Encodes OTLP as JSON: ids in hexadecimal, names in camel case, 64-bit integers as text, enums as numbers.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,14 +10,14 @@ mod traces;
 pub use self::{metrics::metrics, traces::traces};
 use crate::hex::hex;
 
-/// Who is speaking. Made once per start.
+/// The OTLP resource of this process. Created once per start.
 #[derive(Clone, Debug)]
 pub struct Speaker {
     instance: String,
 }
 
 impl Speaker {
-    /// Tells this process from others, and from itself before a restart.
+    /// The random id distinguishes this process from others and from its own restarts.
     pub fn new(random: [u8; 16]) -> Self {
         Self { instance: uuid_v4(random) }
     }

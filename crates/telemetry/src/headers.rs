@@ -1,4 +1,4 @@
-//! Which headers does the collector want? Credentials, as a rule: names may be shown, values never.
+//! Headers for the collector. They usually hold credentials: names may be shown, values never.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::settings::SettingsError;
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// Reads `name=value,name=value`, values percent-encoded where need be, as in `OTEL_EXPORTER_OTLP_HEADERS`.
+    /// Parses `name=value,name=value` with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         let pairs: Result<Vec<_>, _> = parts.enumerate().map(|(index, part)| pair(index + 1, part)).collect();
@@ -20,18 +20,18 @@ impl Headers {
         for (index, (name, value)) in pairs.iter().enumerate() {
             if name.is_empty() || !name.bytes().all(is_token) {
                 let message = format!(
-                    "header {} of the collector has no sound name; use letters, digits and `-`",
+                    "collector header {} has an invalid name; use letters, digits and `-`",
                     index + 1
                 );
                 return Err(SettingsError::new(message));
             }
             if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
-                let message = format!("header `{name}` of the collector is set by us; leave it out");
+                let message = format!("collector header `{name}` is set by Toolgate; remove it");
                 return Err(SettingsError::new(message));
             }
             if !value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
                 let message = format!(
-                    "the value of header `{name}` of the collector has control or non-ASCII characters; encode it"
+                    "the value of collector header `{name}` has control or non-ASCII characters; percent-encode it"
                 );
                 return Err(SettingsError::new(message));
             }
@@ -54,13 +54,13 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// Counted instead of quoted: what stands before a missing `=` may be the secret itself.
+/// Reports the number instead of the text: without `=`, the text may be the secret itself.
 fn pair(number: usize, part: &str) -> Result<(String, String), SettingsError> {
     let unreadable = |what: &str| {
-        SettingsError::new(format!("header {number} of the collector {what}; write `name=value,name=value`"))
+        SettingsError::new(format!("collector header {number} {what}; write `name=value,name=value`"))
     };
     let (name, value) = part.split_once('=').ok_or_else(|| unreadable("has no `=`"))?;
-    let value = decoded(value.trim()).ok_or_else(|| unreadable("has a `%` that encodes nothing"))?;
+    let value = decoded(value.trim()).ok_or_else(|| unreadable("has an invalid `%` escape"))?;
     Ok((name.trim().to_owned(), value))
 }
 
@@ -82,7 +82,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A second one would let the collector choose; the rest shapes the message.
+/// Headers that shape the request. A duplicate would let the collector choose between two values.
 const OURS: [&str; 6] =
     ["content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding"];
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_read_as_other_exporters_read_them() {
+    fn headers_are_parsed_as_by_other_exporters() {
         check("", &[]);
         check(
             "authorization=Bearer%20abc, x-scope = a=b ,",
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn unsound_headers_are_refused_without_their_values() {
-        check_refused("hunter2", "header 1 of the collector has no `=`");
-        check_refused("a=b,=hunter2", "header 2 of the collector has no sound name");
-        check_refused("a=hunter2%", "encodes nothing");
-        check_refused("a=hunter2%+1", "encodes nothing");
+    fn invalid_headers_are_rejected_without_showing_values() {
+        check_refused("hunter2", "collector header 1 has no `=`");
+        check_refused("a=b,=hunter2", "collector header 2 has an invalid name");
+        check_refused("a=hunter2%", "invalid `%` escape");
+        check_refused("a=hunter2%+1", "invalid `%` escape");
         check_refused("a=hunter2%0d%0aHost: evil", "control or non-ASCII");
-        check_refused("Content-Type=hunter2", "is set by us");
-        check_refused("a=%ff", "encodes nothing");
+        check_refused("Content-Type=hunter2", "is set by Toolgate");
+        check_refused("a=%ff", "invalid `%` escape");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Bytes as OTLP and people write them.
+//! Hexadecimal text and short SHA-256 digests.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The beginning of the SHA-256.
+/// A prefix of the SHA-256.
 pub fn digest<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
     let digest = Sha256::digest(bytes);
     let mut beginning = [0; LENGTH];

@@ -1,4 +1,4 @@
-//! What happens beside the calls? Spans are gathered, encoded and brought away; counts are sent at every interval.
+//! The background tasks: one batches and sends spans, the other sends metrics at each interval.
 
 use std::{
     sync::Arc,
@@ -12,45 +12,45 @@ use tokio::{
 
 use crate::{
     collector::{Again, Collector, Signal},
-    counts::Counts,
+    counts::CallCounters,
     encode::{self, Speaker},
-    ended::Ended,
+    summary::CallSummary,
     tally::{Cause, Tally},
 };
 
-/// What both tasks hold.
+/// The state of a background task.
 #[derive(Clone, Debug)]
 pub struct Sender {
     pub collector: Collector,
     pub speaker: Speaker,
     pub tally: Arc<Tally>,
-    pub stop: Stop,
+    pub stop: StopSignal,
 }
 
-/// The wish that everything be sent and over; also granted when nobody is left who could wish.
+/// The signal to send everything and stop. Also given when its sender is dropped.
 #[derive(Clone, Debug)]
-pub struct Stop(pub watch::Receiver<()>);
+pub struct StopSignal(pub watch::Receiver<()>);
 
-impl Stop {
-    async fn wished(&mut self) {
-        // An error means that the wisher is gone.
+impl StopSignal {
+    async fn requested(&mut self) {
+        // An error means that the sender is dropped.
         let _ = self.0.changed().await;
         self.0.mark_changed();
     }
 
-    fn is_wished(&self) -> bool {
+    fn is_requested(&self) -> bool {
         self.0.has_changed().unwrap_or(true)
     }
 }
 
-/// Ends when the queue is closed and empty.
-pub async fn send_traces(mut sender: Sender, mut queue: mpsc::Receiver<Ended>, delay: Duration) {
+/// Returns when the queue is closed and empty.
+pub async fn send_traces(mut sender: Sender, mut queue: mpsc::Receiver<CallSummary>, delay: Duration) {
     let mut calls = Vec::new();
     while gather(&mut queue, &mut sender.stop, delay, &mut calls).await {
         let taken = sender.bring(&calls).await;
         calls.clear();
-        if !taken && sender.stop.is_wished() {
-            // The collector had its last chance; what is left must not hold up the end.
+        if !taken && sender.stop.is_requested() {
+            // This was the last attempt; the rest must not delay shutdown.
             queue.close();
             while let Ok(call) = queue.try_recv() {
                 sender.tally.dropped(Cause::NotDelivered, call.spans());
@@ -60,12 +60,12 @@ pub async fn send_traces(mut sender: Sender, mut queue: mpsc::Receiver<Ended>, d
     }
 }
 
-/// Waits for calls, and then for more until there are enough or the first has waited long enough.
+/// Waits for a call, then for more until the batch is full or the first call has waited long enough.
 async fn gather(
-    queue: &mut mpsc::Receiver<Ended>,
-    stop: &mut Stop,
+    queue: &mut mpsc::Receiver<CallSummary>,
+    stop: &mut StopSignal,
     delay: Duration,
-    calls: &mut Vec<Ended>,
+    calls: &mut Vec<CallSummary>,
 ) -> bool {
     let mut due = None;
     loop {
@@ -82,20 +82,20 @@ async fn gather(
                 }
                 due.get_or_insert_with(|| Instant::now() + delay);
             }
-            () = stop.wished(), if !queue.is_closed() => queue.close(),
+            () = stop.requested(), if !queue.is_closed() => queue.close(),
             () = wait, if due.is_some() => return true,
         }
     }
 }
 
 impl Sender {
-    /// Tries until the collector has the spans of these calls, refuses them for good, or has failed too often.
-    async fn bring(&mut self, calls: &[Ended]) -> bool {
-        let count = calls.iter().map(Ended::spans).sum();
+    /// Retries until the collector accepts the spans, rejects them for good, or fails too often.
+    async fn bring(&mut self, calls: &[CallSummary]) -> bool {
+        let count = calls.iter().map(CallSummary::spans).sum();
         let request = self.collector.request(Signal::Traces, &encode::traces(&self.speaker, calls));
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=ATTEMPTS {
-            let is_last = attempt == ATTEMPTS || self.stop.is_wished();
+            let is_last = attempt == ATTEMPTS || self.stop.is_requested();
             let failure = match self.collector.post(request.clone()).await {
                 Ok(accepted) => {
                     self.tally.sent(count, accepted.rejected);
@@ -110,7 +110,7 @@ impl Sender {
             }
             tokio::select! {
                 () = sleep(asked.unwrap_or(pause).clamp(FIRST_PAUSE, LONGEST_PAUSE)) => {}
-                () = self.stop.wished() => {}
+                () = self.stop.requested() => {}
             }
             pause *= 2;
         }
@@ -119,8 +119,8 @@ impl Sender {
     }
 }
 
-/// Ends after a last sending when that is wished.
-pub async fn send_metrics(mut sender: Sender, counts: Arc<Counts>, interval: Duration) {
+/// Sends a last time and returns when it is stopped.
+pub async fn send_metrics(mut sender: Sender, counts: Arc<CallCounters>, interval: Duration) {
     let started = SystemTime::now();
     let interval = interval.max(SHORTEST_INTERVAL);
     let mut ticks = interval_at(Instant::now() + interval, interval);
@@ -128,14 +128,14 @@ pub async fn send_metrics(mut sender: Sender, counts: Arc<Counts>, interval: Dur
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = sender.stop.wished() => {}
+            () = sender.stop.requested() => {}
         }
-        let is_last = sender.stop.is_wished();
+        let is_last = sender.stop.is_requested();
         let body = encode::metrics(&sender.speaker, &counts, &sender.tally, started, SystemTime::now());
         let request = sender.collector.request(Signal::Metrics, &body);
         match sender.collector.post(request).await {
             Ok(_) => sender.tally.metrics_sent(),
-            // Not tried again: the next sending says all of this and more.
+            // Not retried: the next export is cumulative.
             Err(failure) => sender.tally.failed(failure.why),
         }
         if is_last {
@@ -144,7 +144,7 @@ pub async fn send_metrics(mut sender: Sender, counts: Arc<Counts>, interval: Dur
     }
 }
 
-/// Calls in one request; with seven spans each it stays far below the largest body that goes out.
+/// Calls in one request. With seven spans each it stays far below the body limit.
 const MOST_CALLS: usize = 512;
 const ATTEMPTS: usize = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Where is the collector, what is it told, and how often?
+//! Settings for the collector.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -6,17 +6,17 @@ use toolgate_gate::IsolationLayer;
 
 use crate::headers::Headers;
 
-/// Its `Debug` shows neither header values nor what may stand in a URL besides a place.
+/// `Debug` hides header values and credentials in the URL.
 #[derive(Clone)]
-pub struct Settings {
+pub struct TelemetrySettings {
     /// Without `/v1/traces` and `/v1/metrics`, such as `http://127.0.0.1:4318`.
     pub endpoint: String,
     pub headers: Headers,
-    /// Between two sendings of metrics. Spans wait at most as long, and at most five seconds.
+    /// The time between two exports of metrics. Spans wait at most this long, and at most five seconds.
     pub interval: Duration,
     pub traces: Export,
     pub metrics: Export,
-    pub callers: Callers,
+    pub callers: CallerNames,
     /// The isolation layers of the host, sent with the metrics.
     pub isolation: Vec<IsolationLayer>,
 }
@@ -27,16 +27,16 @@ pub enum Export {
     Off,
 }
 
-/// How is a caller named in a span? A subject can be a person's address.
+/// How spans name a caller. A subject may be a person's e-mail address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Callers {
+pub enum CallerNames {
     /// The first 16 hexadecimal digits of its SHA-256.
     #[default]
     Hashed,
     Plain,
 }
 
-/// Settings that nothing can be sent with. Never repeats a header's value.
+/// Invalid settings. Never contains a header value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SettingsError(String);
 
@@ -54,13 +54,13 @@ impl fmt::Display for SettingsError {
 
 impl Error for SettingsError {}
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for TelemetrySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `user:password@` is refused by `start`, but settings may be printed before.
-        let place = self.endpoint.split(['?', '#']).next().unwrap_or_default();
-        let place = if place.contains('@') { "(with a user)" } else { place };
+        // `start` rejects `user:password@`, but settings may be printed before.
+        let shown = self.endpoint.split(['?', '#']).next().unwrap_or_default();
+        let shown = if shown.contains('@') { "(with a user)" } else { shown };
         f.debug_struct("Settings")
-            .field("endpoint", &place)
+            .field("endpoint", &shown)
             .field("headers", &self.headers)
             .field("interval", &self.interval)
             .field("traces", &self.traces)
@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_secret_is_not_in_debug() {
-        let settings = Settings {
+    fn debug_hides_credentials() {
+        let settings = TelemetrySettings {
             endpoint: "https://me:hunter2@collector.example/?key=hunter3".into(),
             headers: Headers::parse("authorization=Bearer%20hunter4").unwrap(),
             interval: Duration::from_secs(15),
             traces: Export::On,
             metrics: Export::Off,
-            callers: Callers::default(),
+            callers: CallerNames::default(),
             isolation: Vec::new(),
         };
         let shown = format!("{settings:?}");

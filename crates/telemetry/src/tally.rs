@@ -1,38 +1,38 @@
-//! What became of the spans, and what went wrong last?
+//! Counts sent and dropped spans, and keeps the last failure.
 
 use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
-/// How sending goes, for an operator who asks.
+/// The state of the export, for operators.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Report {
-    /// Spans that the collector has taken.
+pub struct ExportReport {
+    /// Spans that the collector accepted.
     pub spans_sent: u64,
-    /// Spans that are lost, for whatever cause.
+    /// Spans that were lost, for any cause.
     pub spans_dropped: u64,
-    /// Sendings of metrics that the collector has taken.
+    /// Metric exports that the collector accepted.
     pub metrics_sent: u64,
-    /// Why the last sending failed; nothing once one has succeeded again.
+    /// Why the last export failed; cleared by a success.
     pub last_failure: Option<String>,
 }
 
-/// Why are spans lost?
+/// Why spans were lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Cause {
-    /// Calls ended faster than spans could be sent.
+    /// Calls ended faster than spans were sent.
     QueueFull,
-    /// The collector was not reached in time, or had no use for them.
+    /// The collector was not reached in time, or rejected the request.
     NotDelivered,
-    /// The collector took the request, but not these spans.
+    /// The collector accepted the request but not these spans.
     Rejected,
 }
 
 impl Cause {
     pub const ALL: [Self; 3] = [Self::QueueFull, Self::NotDelivered, Self::Rejected];
 
-    /// Stable: dashboards depend on these words.
+    /// Stable names: dashboards depend on them.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
@@ -58,7 +58,7 @@ impl Tally {
         self.queued.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// Of the spans in a request, the collector rejected so many.
+    /// Counts a request with this many spans, of which the collector rejected some.
     pub fn sent(&self, spans: u64, rejected: u64) {
         let rejected = rejected.min(spans);
         self.sent.fetch_add(spans - rejected, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Tally {
         *self.last_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// What is in the queue or on its way when sending is given up.
+    /// Counts spans in the queue or in flight as dropped when sending is given up.
     pub fn abandon_the_rest(&self) {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let settled = load(&self.sent) + load(&self.not_delivered) + load(&self.rejected);
@@ -90,8 +90,8 @@ impl Tally {
         self.counter(cause).load(Ordering::Relaxed)
     }
 
-    pub fn report(&self) -> Report {
-        Report {
+    pub fn report(&self) -> ExportReport {
+        ExportReport {
             spans_sent: self.sent.load(Ordering::Relaxed),
             spans_dropped: Cause::ALL.into_iter().map(|cause| self.drops(cause)).sum(),
             metrics_sent: self.metrics_sent.load(Ordering::Relaxed),

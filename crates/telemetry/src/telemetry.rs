@@ -1,4 +1,4 @@
-//! Who watches the calls? Counts each one, queues its summary, and never makes it wait.
+//! Observes calls: counts each one and queues its summary, without delaying it.
 
 use std::{
     fmt,
@@ -16,37 +16,37 @@ use toolgate_gate::{Finished, Observer};
 
 use crate::{
     collector::Collector,
-    counts::Counts,
+    counts::CallCounters,
     encode::Speaker,
-    ended::{Ended, level_of, spans_of},
-    send::{Sender, Stop, send_metrics, send_traces},
-    settings::{Callers, Export, Settings, SettingsError},
-    tally::{Cause, Report, Tally},
+    send::{Sender, StopSignal, send_metrics, send_traces},
+    settings::{CallerNames, Export, SettingsError, TelemetrySettings},
+    summary::{CallSummary, level_of, spans_of},
+    tally::{Cause, ExportReport, Tally},
 };
 
-/// Give it to the gate as its observer. Dropping it without `shutdown` sends what is queued if the runtime lives on.
+/// Pass it to the gate as its observer. If dropped without `shutdown`, it still sends the queue while the runtime lives.
 pub struct Telemetry {
-    counts: Arc<Counts>,
+    counts: Arc<CallCounters>,
     tally: Arc<Tally>,
-    /// Absent where no traces are sent.
-    queue: Option<mpsc::Sender<Ended>>,
-    callers: Callers,
+    /// `None` if traces are off.
+    queue: Option<mpsc::Sender<CallSummary>>,
+    callers: CallerNames,
     stop: watch::Sender<()>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Telemetry {
-    /// Starts sending, on the runtime it is called in. Whether the collector is there shows later, in `report`.
-    pub fn start(settings: &Settings, egress: &Egress) -> Result<Self, SettingsError> {
+    /// Starts the background tasks on the current runtime. An unreachable collector shows up later, in `report`.
+    pub fn start(settings: &TelemetrySettings, egress: &Egress) -> Result<Self, SettingsError> {
         let (stop, stopped) = watch::channel(());
         let tally = Arc::new(Tally::default());
         let sender = Sender {
             collector: Collector::new(settings, egress)?,
             speaker: Speaker::new(random()?),
             tally: Arc::clone(&tally),
-            stop: Stop(stopped),
+            stop: StopSignal(stopped),
         };
-        let counts = Arc::new(Counts::new(settings.isolation.clone()));
+        let counts = Arc::new(CallCounters::new(settings.isolation.clone()));
         let mut tasks = Vec::new();
         let mut queue = None;
         if settings.traces == Export::On {
@@ -61,7 +61,7 @@ impl Telemetry {
         Ok(Self { counts, tally, queue, callers: settings.callers, stop, tasks: Mutex::new(tasks) })
     }
 
-    /// Sends what is left, for five seconds at most. Spans of calls that end afterwards are counted as dropped.
+    /// Sends the rest within five seconds. Spans of calls that end later count as dropped.
     pub async fn shutdown(&self) {
         self.stop.send_replace(());
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -69,15 +69,15 @@ impl Telemetry {
         for mut task in tasks {
             if timeout_at(last, &mut task).await.is_err() {
                 task.abort();
-                // Awaited so that it counts nothing any more when the rest is counted.
+                // Wait for the aborted task: it must not count any more when the rest is counted.
                 let _ = task.await;
             }
         }
         self.tally.abandon_the_rest();
     }
 
-    /// How sending goes.
-    pub fn report(&self) -> Report {
+    /// The state of the export.
+    pub fn report(&self) -> ExportReport {
         self.tally.report()
     }
 }
@@ -86,11 +86,11 @@ impl Observer for Telemetry {
     fn finished(&self, call: &Finished<'_>) {
         self.counts.ended(call.record.purpose, level_of(call), call.reason, call.duration);
         let Some(queue) = &self.queue else { return };
-        // A place first: where there is none, nothing is built in vain.
+        // Reserve first: without a free slot, do not build the summary.
         match queue.try_reserve() {
             Ok(place) => {
                 self.tally.queued(spans_of(call));
-                place.send(Ended::of(call, self.callers));
+                place.send(CallSummary::of(call, self.callers));
             }
             Err(_) => self.tally.dropped(Cause::QueueFull, spans_of(call)),
         }
@@ -106,11 +106,11 @@ impl fmt::Debug for Telemetry {
 fn random() -> Result<[u8; 16], SettingsError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| SettingsError::new(format!("this machine gives no random numbers: {error}")))?;
+        .map_err(|error| SettingsError::new(format!("the system returned no random bytes: {error}")))?;
     Ok(bytes)
 }
 
-/// Calls that wait to be sent. A summary is about half a kilobyte, and at most a few.
+/// Calls that wait to be sent. A summary has about half a kilobyte, at most a few.
 const QUEUE: usize = 4096;
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 const LONGEST_SHUTDOWN: Duration = Duration::from_secs(5);

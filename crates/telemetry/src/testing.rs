@@ -1,4 +1,4 @@
-//! What do tests speak to, and of what? A collector on loopback, and calls that have ended.
+//! A test collector on loopback, and finished calls.
 
 use std::{
     io,
@@ -20,9 +20,9 @@ use toolgate_gate::{
 };
 use toolgate_policy::Caller;
 
-use crate::{Callers, Export, Headers, Settings, Telemetry};
+use crate::{CallerNames, Export, Headers, Telemetry, TelemetrySettings};
 
-/// A collector that answers as it is told, and hands on what it was sent.
+/// A collector that replies as configured and returns what it received.
 pub struct FakeCollector {
     pub endpoint: String,
     received: mpsc::UnboundedReceiver<Received>,
@@ -35,13 +35,13 @@ pub struct Received {
     pub body: Value,
 }
 
-/// What the collector does with the request of this number, counted from 0.
-pub type Behaviour = fn(usize) -> Answer;
+/// How the collector replies to request number n, counted from 0.
+pub type Behaviour = fn(usize) -> CollectorReply;
 
 #[derive(Clone, Copy)]
-pub enum Answer {
+pub enum CollectorReply {
     Says(&'static str),
-    /// Reads, and is silent for ever.
+    /// Reads the request and never replies.
     Hangs,
 }
 
@@ -58,9 +58,11 @@ impl FakeCollector {
                 number += 1;
                 let _ = noted.send(request);
                 match answer {
-                    Answer::Says(bytes) => stream.write_all(bytes.as_bytes()).await.unwrap_or_default(),
-                    // Kept open beside the others.
-                    Answer::Hangs => drop(tokio::spawn(async move {
+                    CollectorReply::Says(bytes) => {
+                        stream.write_all(bytes.as_bytes()).await.unwrap_or_default()
+                    }
+                    // Keep the connection open.
+                    CollectorReply::Hangs => drop(tokio::spawn(async move {
                         let _ = stream.read(&mut [0]).await;
                     })),
                 }
@@ -95,26 +97,26 @@ async fn read(stream: &mut TcpStream) -> Option<Received> {
     }
 }
 
-pub fn settings(endpoint: &str) -> Settings {
-    Settings {
+pub fn settings(endpoint: &str) -> TelemetrySettings {
+    TelemetrySettings {
         endpoint: endpoint.to_owned(),
         headers: Headers::default(),
         interval: Duration::from_millis(20),
         traces: Export::On,
         metrics: Export::Off,
-        callers: Callers::Hashed,
+        callers: CallerNames::Hashed,
         isolation: Vec::new(),
     }
 }
 
-/// With roots that sign for nobody; none of this speaks TLS.
+/// Trusts no certificates; these tests use no TLS.
 pub fn egress() -> Egress {
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
     Egress::new(Arc::new(OneName), &roots, EgressLimits::default(), Listeners::of_this_process()).unwrap()
 }
 
-/// Knows `collector.test`, which is here.
+/// Resolves `collector.test` to loopback.
 struct OneName;
 
 impl Resolve for OneName {
@@ -128,7 +130,7 @@ impl Resolve for OneName {
     }
 }
 
-/// A call of `weather` with everything a record can hold that must not be sent.
+/// A call of `weather` with all data that a record can hold but that must not be sent.
 pub fn record() -> CallRecord {
     let client = Client {
         transport: "http",
@@ -174,7 +176,7 @@ pub fn finish(telemetry: &Telemetry, calls: usize) {
     }
 }
 
-/// How many calls, seven spans each, are in the body.
+/// The number of calls in the body, with seven spans each.
 pub fn calls_in(body: &Value) -> usize {
     body.pointer("/resourceSpans/0/scopeSpans/0/spans")
         .and_then(Value::as_array)
@@ -182,7 +184,7 @@ pub fn calls_in(body: &Value) -> usize {
 }
 
 pub const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-/// Far beyond what any of this takes.
+/// Much longer than any test takes.
 pub const HANG: Duration = Duration::from_mins(1);
 
 const STAGES: [(Stage, Duration); 6] = [
@@ -191,6 +193,6 @@ const STAGES: [(Stage, Duration); 6] = [
     (Stage::Check, Duration::from_micros(50)),
     (Stage::Decide, Duration::from_micros(150)),
     (Stage::Execute, Duration::from_micros(1_800)),
-    // Longer than the whole leaves room for.
+    // Longer than the time that is left of the call.
     (Stage::Filter, Duration::from_micros(300)),
 ];

@@ -10,7 +10,7 @@ use toolgate_config::{Config, Overrides};
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Decider,
 };
-use toolgate_store::State;
+use toolgate_store::StateDb;
 
 use crate::{
     Ending, Failure,
@@ -56,7 +56,7 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
 }
 
 /// The database alone: answering needs neither tools nor sandbox.
-pub fn state(config: &Config) -> Result<Arc<State>, Failure> {
+pub fn state(config: &Config) -> Result<Arc<StateDb>, Failure> {
     toolgate::open_state(config).map_err(|error| Failure::new(visible(&error.to_string())))
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toolgate::{Config, Problem, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
-use toolgate_policy::State;
+use toolgate_policy::LifecycleState;
 use toolgate_server::{Identity, Role};
 
 use crate::{
@@ -118,7 +118,7 @@ fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
         let why = match &tool.candidate {
             Err(problem) => problem.clone(),
             Ok(_) if !tool.is_exposed => "`exposure` keeps it back".to_owned(),
-            Ok(candidate) if candidate.lifecycle.state != State::Active => {
+            Ok(candidate) if candidate.lifecycle.state != LifecycleState::Active => {
                 format!("{}: {}", candidate.lifecycle.state.name(), candidate.lifecycle.because)
             }
             Ok(candidate) => {

@@ -14,7 +14,7 @@ use crate::{
 pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
     let ConfigCommand::Show { origin, format } = &args.command;
-    let shown = |entry: &toolgate_config::Entry| {
+    let shown = |entry: &toolgate_config::ConfigEntry| {
         if entry.is_secret { json!("***") } else { entry.value.clone() }
     };
     match format {

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use toolgate_config::{Config, Overrides};
 use toolgate_server::UNATTENDED_HEADER;
-use toolgate_store::{NewToken, Role};
+use toolgate_store::{NewToken, TokenRole};
 
 use self::{
     client::ClientFile,
@@ -183,7 +183,7 @@ impl<'a> Link<'a> {
             subject: local.subject.clone(),
             permissions: local.permissions.clone(),
             name: self.token_name(),
-            role: Role::Caller,
+            role: TokenRole::Caller,
             expires: None,
         };
         let state = approvals::state(self.config)?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate_policy::{Change, Direction, EffectivePolicy, Origin, Version, compare};
+use toolgate_policy::{ChangeDirection, EffectivePolicy, PolicyChange, SettingOrigin, ToolVersion, compare};
 
 use super::resolve::Resolved;
 use crate::{
@@ -37,7 +37,7 @@ pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
 struct Difference {
     name: String,
     kind: Kind,
-    changes: Vec<Change>,
+    changes: Vec<PolicyChange>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,9 +54,9 @@ impl Difference {
             Kind::Added => true,
             Kind::Removed => false,
             Kind::Changed => self.changes.iter().any(|change| match change.direction {
-                Direction::Widened => true,
-                Direction::Narrowed => false,
-                Direction::Changed => !OF_NO_REACH.contains(&change.setting),
+                ChangeDirection::Widened => true,
+                ChangeDirection::Narrowed => false,
+                ChangeDirection::Changed => !OF_NO_REACH.contains(&change.setting),
             }),
         }
     }
@@ -98,24 +98,24 @@ fn changed(
     let after = Resolved::new(new, after_rules, terminal)?;
     let mut changes = compare(version(&before), version(&after));
     for change in changes.iter_mut().filter(|change| is_derived(change, &after.policy)) {
-        change.direction = Direction::Changed;
+        change.direction = ChangeDirection::Changed;
     }
     changes.sort_by_key(|change| match change.direction {
-        Direction::Widened => 0,
-        Direction::Changed => 1,
-        Direction::Narrowed => 2,
+        ChangeDirection::Widened => 0,
+        ChangeDirection::Changed => 1,
+        ChangeDirection::Narrowed => 2,
     });
     Ok(Difference { name: new.check.name.clone(), kind: Kind::Changed, changes })
 }
 
 /// A tool that can leak nothing may read anything: where nobody set this label it follows from the other settings,
 /// and what makes the tool narrower would seem to make it wider.
-fn is_derived(change: &Change, after: &EffectivePolicy) -> bool {
-    change.setting == DERIVED && after.labels.accepts_untrusted.origin == Origin::Builtin
+fn is_derived(change: &PolicyChange, after: &EffectivePolicy) -> bool {
+    change.setting == DERIVED && after.labels.accepts_untrusted.origin == SettingOrigin::Builtin
 }
 
-fn version<'v>(resolved: &'v Resolved<'v>) -> Version<'v> {
-    Version { spec: resolved.spec, policy: &resolved.policy, risk: &resolved.risk }
+fn version<'v>(resolved: &'v Resolved<'v>) -> ToolVersion<'v> {
+    ToolVersion { spec: resolved.spec, policy: &resolved.policy, risk: &resolved.risk }
 }
 
 fn whole(document: &Document, kind: Kind) -> Difference {
@@ -141,9 +141,9 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
         is_silent = false;
         for change in &difference.changes {
             let style = match change.direction {
-                Direction::Widened => error,
-                Direction::Narrowed => good,
-                Direction::Changed => palette.warning,
+                ChangeDirection::Widened => error,
+                ChangeDirection::Narrowed => good,
+                ChangeDirection::Changed => palette.warning,
             };
             let direction = change.direction.name();
             write!(terminal, "  {style}{direction:<8}{style:#}  ")?;

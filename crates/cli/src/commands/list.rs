@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use toolgate::{HostLayers, Loaded, Origin, Problem, Surveyed};
-use toolgate_policy::State;
+use toolgate_policy::LifecycleState;
 
 use crate::{
     Ending, Failure,
@@ -87,7 +87,7 @@ fn row(tool: &Surveyed, loaded: &Loaded) -> (&'static str, &'static str, String,
         Err(problem) => ("REFUSED", "-", "-".to_owned(), problem.clone()),
         Ok(candidate) => {
             let lifecycle = &candidate.lifecycle;
-            let is_held_back = loaded.has_broken_policies && lifecycle.state == State::Active;
+            let is_held_back = loaded.has_broken_policies && lifecycle.state == LifecycleState::Active;
             let state = match tool.is_exposed {
                 false => "NOT_EXPOSED",
                 true if is_held_back => "NOT_SERVED",

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 use toolgate::{Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate};
 use toolgate_gate::{Candidate, Trial};
-use toolgate_policy::{RiskLevel, State};
+use toolgate_policy::{LifecycleState, RiskLevel};
 use toolgate_spec::model::ToolId;
 
 use crate::{
@@ -125,7 +125,7 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
     let tools: Vec<&Surveyed> = loaded.tools.iter().map(AsRef::as_ref).collect();
     if names.is_empty() {
         let is_waiting = |tool: &&Surveyed| match &tool.candidate {
-            Ok(candidate) => candidate.lifecycle.state != State::Active && !candidate.is_withdrawn,
+            Ok(candidate) => candidate.lifecycle.state != LifecycleState::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
         return Ok(tools.into_iter().filter(is_waiting).collect());

@@ -129,7 +129,7 @@ fn greet(
         name: name.clone(),
         subject: config.auth.local.subject.clone(),
         permissions: config.auth.local.permissions.clone(),
-        role: toolgate_store::Role::Caller,
+        role: toolgate_store::TokenRole::Caller,
         expires: Some(SystemTime::now() + SESSION_TOKEN),
     };
     let text = tokens::create(toolgate.state(), new, |entry| note(toolgate, entry))?;

@@ -4,7 +4,7 @@ use std::{io::Write, time::SystemTime};
 
 use serde_json::{Value, json};
 use toolgate_config::Overrides;
-use toolgate_store::{NewToken, Role, State, Token};
+use toolgate_store::{NewToken, StateDb, StoredToken, TokenRole};
 
 use crate::{
     Ending, Failure,
@@ -36,7 +36,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 name: name.clone(),
                 subject: subject.clone().unwrap_or_else(|| name.clone()),
                 permissions: permissions.clone(),
-                role: if *admin { Role::Admin } else { Role::Caller },
+                role: if *admin { TokenRole::Admin } else { TokenRole::Caller },
                 expires,
             };
             let text = tokens::create(&state, new, |entry| gateway::note(&config, entry))?;
@@ -64,7 +64,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     }
 }
 
-fn list(state: &State, format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(state: &StateDb, format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let tokens = state.list_tokens().map_err(|error| Failure::new(visible(&error.to_string())))?;
     if format == OutputFormat::Json {
         let tokens: Vec<Value> = tokens.iter().map(to_json).collect();
@@ -95,7 +95,7 @@ fn list(state: &State, format: OutputFormat, terminal: &mut Terminal) -> Result<
     Ok(Ending::Clean)
 }
 
-fn state_of(token: &Token) -> &'static str {
+fn state_of(token: &StoredToken) -> &'static str {
     match (token.revoked, token.expires) {
         (Some(_), _) => "revoked",
         (None, Some(at)) if at <= SystemTime::now() => "expired",
@@ -103,7 +103,7 @@ fn state_of(token: &Token) -> &'static str {
     }
 }
 
-fn to_json(token: &Token) -> Value {
+fn to_json(token: &StoredToken) -> Value {
     json!({
         "name": token.name,
         "subject": token.subject,

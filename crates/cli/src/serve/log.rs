@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::json;
-use toolgate_config::model::{Log as Settings, LogFormat, LogLevel};
+use toolgate_config::model::{LogFormat, LogLevel, LogSettings as Settings};
 use toolgate_gate::text_for_journal;
 use toolgate_secrets::Detector;
 

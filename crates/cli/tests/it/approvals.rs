@@ -9,19 +9,19 @@ use std::{
 
 use serde_json::Value;
 use toolgate_gate::{ApprovalStore as _, Binding, Hidden, NewApproval, Remembers};
-use toolgate_store::{Limits, State};
+use toolgate_store::{ApprovalLimits, StateDb};
 
 use crate::place::Place;
 
 /// The queue of a place, as a gateway with room for many questions has it.
-fn queue(place: &Place) -> State {
+fn queue(place: &Place) -> StateDb {
     assert!(place.ok(&["approvals", "list"]).contains("nothing waits"));
-    let limits = Limits { max_pending: 1_000, max_pending_per_caller: 1_000 };
-    State::open(&place.path().join(".toolgate/state.db"), limits).unwrap()
+    let limits = ApprovalLimits { max_pending: 1_000, max_pending_per_caller: 1_000 };
+    StateDb::open(&place.path().join(".toolgate/state.db"), limits).unwrap()
 }
 
 /// The later it is asked, the later it expires.
-fn ask(state: &State, number: u64) {
+fn ask(state: &StateDb, number: u64) {
     state.open(question(number), SystemTime::now()).unwrap();
 }
 

@@ -128,7 +128,7 @@ fn publish_asks_when_a_version_weakens_approval() {
     place.ok(&["test"]);
     let said = place.fails(&["publish", "reads"], 1);
     assert!(said.contains("relaxed    reads: approval.level always -> auto"), "{said}");
-    assert!(said.contains("calls that asked a person until now run without a question"), "{said}");
+    assert!(said.contains("calls that required approval run without it"), "{said}");
     assert!(said.contains("not published  reads"), "{said}");
     place.ok(&["publish", "--yes", "reads"]);
     // A stricter version needs no answer.
@@ -208,7 +208,7 @@ fn diff_compares_overrides_and_profiles() {
     ];
     let said = place.fails(&overridden, 1);
     assert!(said.contains("approval.level               ask -> auto  (user)"), "{said}");
-    assert!(said.contains("run without a question"), "{said}");
+    assert!(said.contains("calls that required approval run without it"), "{said}");
     let said = place.fails(&["diff", tool, tool, "--profiles", "loose", "--before-profiles", "strict"], 1);
     assert!(said.contains("files.read                   false -> true  (profile:team)"), "{said}");
     assert!(said.contains("approval.askFrom             L1 -> gateway"), "{said}");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_policy::PassOutcome;
 use toolgate_spec::model::ToolId;
-use toolgate_store::{Limits, State};
+use toolgate_store::{ApprovalLimits, StateDb};
 
 use crate::{
     place::{Place, Serving, token, until},
@@ -140,8 +140,8 @@ fn files_below(folder: &Path) -> Vec<(PathBuf, String)> {
 
 /// As a test run leaves it that fails, of the very document and policy of the last one.
 fn fail(place: &Place, name: &str) {
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&place.path().join(".toolgate/state.db"), limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&place.path().join(".toolgate/state.db"), limits).unwrap();
     let failed = |latest: Option<StoredPass>| {
         let mut pass = latest.unwrap();
         pass.record.outcome = PassOutcome::Failed { error: "execute.tool_failed: no such host".to_owned() };

@@ -1,4 +1,4 @@
-//! Who is let in, and as whom.
+//! Authentication settings.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,16 +10,16 @@ use crate::quantity::duration_of;
 #[serde(deny_unknown_fields)]
 pub struct Auth {
     pub tokens: bool,
-    /// Danger: whoever reaches the port is let in. INVARIANT: absent unless the server listens on loopback.
-    pub anonymous: Option<Anonymous>,
-    /// INVARIANT: no two have one name.
+    /// Danger: accepts callers without a token. INVARIANT: absent unless the server listens on loopback.
+    pub anonymous: Option<AnonymousAccess>,
+    /// INVARIANT: issuer names are unique.
     pub jwt: Vec<JwtIssuer>,
     pub local: LocalCaller,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Anonymous {
+pub struct AnonymousAccess {
     pub permissions: Vec<String>,
 }
 
@@ -28,14 +28,14 @@ pub struct Anonymous {
 pub struct JwtIssuer {
     pub issuer: String,
     pub audience: String,
-    /// INVARIANT: not empty; all of them symmetric if the key is a secret, none of them otherwise.
-    pub algorithms: Vec<Algorithm>,
+    /// INVARIANT: not empty; all symmetric if the key is a shared secret, otherwise none.
+    pub algorithms: Vec<IssuerAlgorithm>,
     pub key: JwtKey,
     #[serde(deserialize_with = "duration_of")]
     pub clock_skew: Duration,
     pub subject_claim: String,
     pub permissions_claim: String,
-    /// Whoever holds it is an admin; nobody is where it is absent.
+    /// The permission that makes its holder an admin; `None`: this issuer has no admins.
     pub admin_permission: Option<String>,
     pub required_scopes: Vec<String>,
     #[serde(deserialize_with = "duration_of")]
@@ -43,12 +43,12 @@ pub struct JwtIssuer {
 }
 
 impl JwtIssuer {
-    /// With the defaults of the configuration file. They take RS256; a secret needs an HS algorithm in `algorithms`.
+    /// Uses the defaults of the configuration file, RS256 among them. A shared secret needs an HS algorithm in `algorithms`.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>, key: JwtKey) -> Self {
         Self {
             issuer: issuer.into(),
             audience: audience.into(),
-            algorithms: vec![Algorithm::Rs256],
+            algorithms: vec![IssuerAlgorithm::Rs256],
             key,
             clock_skew: Duration::from_mins(1),
             subject_claim: "sub".to_owned(),
@@ -71,7 +71,7 @@ pub enum JwtKey {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
-pub enum Algorithm {
+pub enum IssuerAlgorithm {
     #[serde(rename = "HS256")]
     Hs256,
     #[serde(rename = "HS384")]
@@ -98,7 +98,7 @@ pub enum Algorithm {
     EdDsa,
 }
 
-/// The caller where there is nobody to authenticate.
+/// The caller where no authentication takes place: stdio and `toolgate call`.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LocalCaller {

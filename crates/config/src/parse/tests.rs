@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     config_path,
-    key::{Key, Kind},
-    model::{AskFrom, Isolation, JwtKey, LogLevel},
-    shape::Shape,
+    key::{ConfigKey, ConfigValueKind},
+    model::{AskFrom, JwtKey, LogLevel, WorkerIsolation},
+    shape::TextShape,
     testing::{parse, show},
 };
 
@@ -25,7 +25,7 @@ fn no_env(_: &str) -> Option<String> {
 }
 
 #[test]
-fn silence_takes_the_defaults() {
+fn empty_file_has_the_defaults() {
     let config = parse("version: 1").unwrap();
     assert_eq!(config.workspace, Path::new("/srv/gate"));
     assert_eq!(config.state, Path::new("/srv/gate/.toolgate"));
@@ -34,26 +34,26 @@ fn silence_takes_the_defaults() {
     assert_eq!((config.server.max_request, config.limits.arguments), (1 << 20, 256 << 10));
     assert_eq!(config.approvals.timeout, Duration::from_mins(2));
     assert_eq!(config.approvals.ask_from, AskFrom::L4);
-    assert_eq!(config.worker.isolation, Isolation::PerCaller);
+    assert_eq!(config.worker.isolation, WorkerIsolation::PerCaller);
     assert!(config.auth.tokens && config.auth.anonymous.is_none() && config.auth.jwt.is_empty());
     assert!(!config.audit.debug);
 }
 
 #[test]
-fn one_address_gets_a_quarter_of_the_connections_unless_somebody_says_otherwise() {
-    for (said, expect) in [
+fn one_address_gets_a_quarter_of_the_connections_by_default() {
+    for (server, expect) in [
         ("{}", 128),
         ("{max_connections: 4000}", 1000),
         ("{max_connections: 10}", 64),
         ("{max_connections: 4000, max_connections_per_address: 7}", 7),
     ] {
-        let config = parse(&format!("version: 1\nserver: {said}")).unwrap();
-        assert_eq!(config.server.connections_per_address(), expect, "{said}");
+        let config = parse(&format!("version: 1\nserver: {server}")).unwrap();
+        assert_eq!(config.server.connections_per_address(), expect, "{server}");
     }
 }
 
 #[test]
-fn everything_can_be_said() {
+fn values_of_every_kind_are_parsed() {
     let config = parse(
         "version: 1\nserver: {public_url: 'https://a.example/gate/', max_request: 64KiB}\nauth:\n  jwt:\n    - issuer: https://login.example.com/\n      audience: toolgate\n      algorithms: [ES256]\n      key: {pem_file: keys/login.pem}\n      clock_skew: 250ms\nmetrics: {otlp: {endpoint: 'http://127.0.0.1:4318'}}\n",
     )
@@ -67,7 +67,7 @@ fn everything_can_be_said() {
 }
 
 #[test]
-fn unknown_keys_are_refused_with_the_place_and_a_suggestion() {
+fn unknown_keys_are_rejected_with_position_and_suggestion() {
     check(
         "version: 1\nserver:\n  lisen: 127.0.0.1:1\n",
         "line 3, column 3: server.lisen: unknown key `lisen`; did you mean `listen`?",
@@ -82,29 +82,29 @@ fn unknown_keys_are_refused_with_the_place_and_a_suggestion() {
     );
     check(
         "version: 1\nlog: {colour: red}\n",
-        "line 2, column 7: log.colour: unknown key `colour`; remove it; the keys here are `level`, `format`",
+        "line 2, column 7: log.colour: unknown key `colour`; remove it; this section has: `level`, `format`",
     );
 }
 
 #[test]
-fn all_faults_are_gathered() {
+fn all_faults_are_reported_together() {
     check(
         "server:\n  listen: here\n  page_size: 0\n  request_timeout: 30\ntools: tools\napprovals: {ask_from: allways}\nworker: 4\n",
-        "line 1, column 1: `version` is missing; begin the file with `version: 1`\n\
+        "line 1, column 1: `version` is missing; start the file with `version: 1`\n\
          line 2, column 11: server.listen: `here` is not an IP address and a port; write `127.0.0.1:8282` for this machine only, `0.0.0.0:8282` for every interface\n\
-         line 3, column 14: server.page_size: `0` is not within its bounds; write a value from 1 to 1000\n\
-         line 4, column 20: server.request_timeout: `30` stands where a duration is expected; write a number and its unit: `250ms`, `120s`, `5m`, `8h`\n\
-         line 5, column 8: tools: `tools` stands where a list of texts is expected; write a list: `[one, two]`, numbers in quotes\n\
-         line 6, column 23: approvals.ask_from: `allways` is not one of the choices; did you mean `always`?\n\
-         line 7, column 9: worker: `4` stands where a section is expected; write its keys below it, indented: `count`, `isolation`, `recycle_after`, `queue`, `required`",
+         line 3, column 14: server.page_size: `0` is out of range; write a value from 1 to 1000\n\
+         line 4, column 20: server.request_timeout: expected a duration, got `30`; write a number and its unit: `250ms`, `120s`, `5m`, `8h`\n\
+         line 5, column 8: tools: expected a list of texts, got `tools`; write a list: `[one, two]`; put numbers in quotes\n\
+         line 6, column 23: approvals.ask_from: unknown value `allways`; did you mean `always`?\n\
+         line 7, column 9: worker: expected a section, got `4`; write its keys below it, indented: `count`, `isolation`, `recycle_after`, `queue`, `required`",
     );
 }
 
 #[test]
-fn a_text_that_is_no_configuration_is_refused_whole() {
-    check("", "the file is empty; `toolgate init` writes one to start from");
-    check("# nothing\n", "line 2, column 1: `version` is missing; begin the file with `version: 1`");
-    check("- version: 1\n", "the file is not a list of keys; begin it with `version: 1`");
+fn text_that_is_not_a_configuration_is_one_error() {
+    check("", "the file is empty; run `toolgate init` to create one");
+    check("# nothing\n", "line 2, column 1: `version` is missing; start the file with `version: 1`");
+    check("- version: 1\n", "the file is not a mapping of keys; start it with `version: 1`");
     check(
         "version: 1\nversion: 1\n",
         "line 2, column 1: duplicate key `version` in one mapping; remove one of the two; readers disagree on which one counts",
@@ -118,30 +118,30 @@ fn a_text_that_is_no_configuration_is_refused_whole() {
         "line 2, column 9: tag `!x` is not supported; remove the tag; types are those of JSON, and quotes make a string",
     );
     let huge = format!("version: 1\n#{}", "x".repeat(1 << 20));
-    check(&huge, "the file has 1048588 bytes; at most 1048576 are read; make it shorter");
+    check(&huge, "the file has 1048588 bytes, the limit is 1048576; shorten it");
 }
 
 #[test]
-fn nothing_is_taken_for_a_default_by_mistake() {
+fn empty_and_wrong_values_do_not_become_defaults() {
     check(
         "version: 1\nserver:\n  listen:\n",
-        "line 3, column 3: server.listen: no value stands here; write a value, or remove the key to take its default",
+        "line 3, column 3: server.listen: the key has no value; write a value, or remove the key to use its default",
     );
     check(
         "version: 1\ntools:\n",
-        "line 2, column 1: tools: no value stands here; write `[]` for none, or remove the key to take its default",
+        "line 2, column 1: tools: the key has no value; write `[]` for none, or remove the key to use its default",
     );
     check(
         "version: 2\n",
-        "line 1, column 10: version: version 2 is not known; write `version: 1`, or use the Toolgate that wrote this file",
+        "line 1, column 10: version: unknown version 2; write `version: 1`, or use the Toolgate release that wrote this file",
     );
     check(
         "version: 1\nauth: {tokens: no}\n",
-        "line 2, column 16: auth.tokens: `no` stands where `true` or `false` is expected; write `true` or `false`, without quotes",
+        "line 2, column 16: auth.tokens: expected `true` or `false`, got `no`; write `true` or `false`, without quotes",
     );
     check(
         "version: 1\ntools: [a, 1]\n",
-        "line 2, column 12: tools.1: `1` stands where a text is expected; put it into quotes",
+        "line 2, column 12: tools.1: expected a text, got `1`; put it in quotes",
     );
     check(
         "version: 1\naudit: {on_failure: 1e400}\n",
@@ -150,9 +150,9 @@ fn nothing_is_taken_for_a_default_by_mistake() {
 }
 
 #[test]
-fn secrets_in_the_wrong_place_are_not_repeated() {
+fn secrets_in_wrong_places_are_not_repeated() {
     let secret = "hunter2";
-    for place in [
+    for wrong in [
         format!("key: {secret}"),
         format!("key: {{secret_env: {secret}}}"),
         format!("key: {{secret: {secret}}}"),
@@ -161,24 +161,24 @@ fn secrets_in_the_wrong_place_are_not_repeated() {
         format!("key: {{secret_env: [{secret}]}}"),
     ] {
         let errors =
-            parse(&format!("version: 1\nauth: {{jwt: [{{issuer: i, audience: a, {place}}}]}}")).unwrap_err();
+            parse(&format!("version: 1\nauth: {{jwt: [{{issuer: i, audience: a, {wrong}}}]}}")).unwrap_err();
         assert!(!format!("{errors:?}").contains("hunter2"), "{errors:?}");
     }
 }
 
 #[test]
-fn a_flood_of_faults_is_summed_up() {
+fn number_of_reported_errors_is_limited() {
     let text: String =
         (0..5_000).flat_map(|n| ["key".to_owned(), n.to_string(), ": 1\n".to_owned()]).collect();
     let errors = parse(&format!("version: 1\n{text}")).unwrap_err();
     assert_eq!(errors.len(), 101);
-    assert_eq!(errors.last().unwrap().problem, "4900 more faults are left out");
+    assert_eq!(errors.last().unwrap().problem, "4900 more errors are not shown");
     let many = format!("version: 1\ntools: [{}]", "a,".repeat(5_000));
     assert!(show(&parse(&many).unwrap_err()).contains("the list has 5000 entries"));
 }
 
 #[test]
-fn environment_wins_over_the_file_and_the_command_line_over_both() {
+fn command_line_wins_over_environment_and_environment_over_file() {
     let env: BTreeMap<_, _> = [("TOOLGATE_LISTEN", "127.0.0.1:2"), ("TOOLGATE_LOG", "debug")].into();
     let env = |name: &str| env.get(name).map(|value| (*value).to_owned());
     let overrides = Overrides { listen: Some("127.0.0.1:3".into()), ..Overrides::default() };
@@ -197,24 +197,24 @@ fn environment_wins_over_the_file_and_the_command_line_over_both() {
 }
 
 #[test]
-fn a_bad_override_is_told_by_its_own_name() {
+fn error_names_the_override_that_caused_it() {
     let env = |name: &str| (name == "TOOLGATE_LOG").then(|| "loud".to_owned());
     let overrides = Overrides { listen: Some("everywhere".into()), ..Overrides::default() };
     let errors = Config::parse("version: 1\nlog: {}\n", Path::new("/"), &env, &overrides).unwrap_err();
     assert_eq!(
         show(&errors),
         "option --listen: server.listen: `everywhere` is not an IP address and a port; write `127.0.0.1:8282` for this machine only, `0.0.0.0:8282` for every interface\n\
-         environment TOOLGATE_LOG: log.level: `loud` is not one of the choices; write one of `error`, `warn`, `info`, `debug`",
+         environment TOOLGATE_LOG: log.level: unknown value `loud`; write one of `error`, `warn`, `info`, `debug`",
     );
     let empty = |_: &str| Some(String::new());
     assert!(Config::parse("version: 1", Path::new("/"), &empty, &Overrides::default()).is_ok());
 }
 
 #[test]
-fn an_override_cannot_hide_a_section_that_is_none() {
+fn override_does_not_hide_a_value_that_is_not_a_section() {
     let overrides = Overrides { log: Some("debug".into()), ..Overrides::default() };
     let errors = Config::parse("version: 1\nlog: loud\n", Path::new("/"), &no_env, &overrides).unwrap_err();
-    assert!(show(&errors).starts_with("line 2, column 6: log: a text stands where a section"), "{errors:?}");
+    assert!(show(&errors).starts_with("line 2, column 6: log: expected a section, got a text"), "{errors:?}");
 }
 
 #[test]
@@ -238,16 +238,18 @@ fn entries_name_every_key_once() {
     assert_eq!(secrets, ["auth.jwt.0.key.jwks_url"]);
 }
 
-fn paths_among(keys: &[Key]) -> usize {
-    let count = |key: &Key| match &key.kind {
-        Kind::Text(Shape::Path) | Kind::Texts(Shape::Path) => 1,
-        Kind::Section(keys) | Kind::OneOf(keys) | Kind::Sections(keys) => paths_among(keys),
+fn paths_among(keys: &[ConfigKey]) -> usize {
+    let count = |key: &ConfigKey| match &key.kind {
+        ConfigValueKind::Text(TextShape::Path) | ConfigValueKind::Texts(TextShape::Path) => 1,
+        ConfigValueKind::Section(keys) | ConfigValueKind::OneOf(keys) | ConfigValueKind::Sections(keys) => {
+            paths_among(keys)
+        }
         _ => 0,
     };
     keys.iter().map(count).sum()
 }
 
-/// Every key of the table that is a path, set to one that begins with `rel`.
+/// Sets every path key of the table to a path that starts with `rel`.
 #[test]
 fn every_path_is_resolved_and_guarded() {
     let config = parse(
@@ -266,9 +268,9 @@ fn every_path_is_resolved_and_guarded() {
     assert!(!guarded.contains(&config.workspace));
 }
 
-/// A tool that could read them would call other tools with the client's token.
+/// Client files hold tokens. A tool that read them could call other tools as the client.
 #[test]
-fn what_clients_are_told_is_guarded() {
+fn client_files_are_guarded() {
     let config = parse("version: 1\nworkspace: w\n").unwrap();
     let draft = crate::guarded_in(Path::new("/srv/gate/w"), &no_env);
     for file in [
@@ -286,7 +288,7 @@ fn what_clients_are_told_is_guarded() {
 }
 
 #[test]
-fn what_clients_will_be_told_is_guarded_behind_a_link() {
+fn client_files_are_guarded_behind_a_symlink() {
     let folder = tempfile::tempdir().unwrap();
     let real = folder.path().canonicalize().unwrap().join("real");
     let link = folder.path().join("link");
@@ -296,7 +298,7 @@ fn what_clients_will_be_told_is_guarded_behind_a_link() {
 }
 
 #[test]
-fn a_file_is_loaded_with_its_folder_as_the_base() {
+fn relative_paths_start_at_the_directory_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toolgate.yaml");
     std::fs::write(&file, "version: 1\ntools: [a, /b]\n").unwrap();
@@ -306,24 +308,24 @@ fn a_file_is_loaded_with_its_folder_as_the_base() {
 }
 
 #[test]
-fn what_cannot_be_loaded_says_why() {
+fn load_error_gives_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let load = |path: &Path| show(&Config::load(path, &no_env, &Overrides::default()).unwrap_err());
     assert!(
         load(&folder.path().join("none.yaml"))
-            .ends_with("`toolgate init` writes one; `--config` names another")
+            .ends_with("run `toolgate init` to create one, or name another with `--config`")
     );
-    assert!(load(folder.path()).contains("it is not a file"));
+    assert!(load(folder.path()).contains("not a regular file"));
     let binary = folder.path().join("binary.yaml");
     std::fs::write(&binary, b"version: \xff").unwrap();
     assert!(load(&binary).ends_with("make it a readable file of UTF-8 text"));
     let huge = folder.path().join("huge.yaml");
     std::fs::write(&huge, vec![b'#'; 3 << 20]).unwrap();
-    assert!(load(&huge).contains("at most 1048576 are read"));
+    assert!(load(&huge).contains("the limit is 1048576"));
 }
 
 #[test]
-fn the_file_is_named_by_the_option_or_the_environment() {
+fn option_or_environment_names_the_file() {
     let env = |name: &str| (name == "TOOLGATE_CONFIG").then(|| "/etc/gate.yaml".to_owned());
     assert_eq!(config_path(Some(Path::new("mine.yaml")), &env), Path::new("mine.yaml"));
     assert_eq!(config_path(None, &env), Path::new("/etc/gate.yaml"));
@@ -332,12 +334,12 @@ fn the_file_is_named_by_the_option_or_the_environment() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "\\PC{0,200}") {
+    fn parser_does_not_panic_on_arbitrary_text(text in "\\PC{0,200}") {
         let _ = parse(&text);
     }
 
     #[test]
-    fn nothing_that_looks_like_yaml_makes_it_panic(text in "((version|server|auth|jwt|listen|tools|key|<<|&a|\\*a|1|null|x)[:,]?[ \n]{0,3}[-\\[\\]{}'\"#!]?){0,30}") {
+    fn parser_does_not_panic_on_yaml_fragments(text in "((version|server|auth|jwt|listen|tools|key|<<|&a|\\*a|1|null|x)[:,]?[ \n]{0,3}[-\\[\\]{}'\"#!]?){0,30}") {
         for error in parse(&text).err().unwrap_or_default() {
             prop_assert!(!error.problem.is_empty() && !error.remedy.is_empty());
             prop_assert!(!error.to_string().contains('\n'));
@@ -345,7 +347,7 @@ proptest! {
     }
 
     #[test]
-    fn no_line_of_the_first_file_makes_it_panic(cut in 0_usize..20_000, put in "\\PC{0,12}") {
+    fn parser_does_not_panic_on_edited_default_file(cut in 0_usize..20_000, put in "\\PC{0,12}") {
         let text = Config::default_text().replace("\n#", "\n").replace("  #", "  ");
         let cut = text.char_indices().map(|(at, _)| at).nth(cut % text.len()).unwrap_or_default();
         let (before, after) = text.split_at(cut);

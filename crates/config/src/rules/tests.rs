@@ -12,7 +12,7 @@ fn issuer(rest: &str) -> String {
 }
 
 #[test]
-fn anybody_is_let_in_on_this_machine_only() {
+fn anonymous_callers_are_accepted_on_loopback_only() {
     for listen in ["127.0.0.1:1", "127.8.8.8:1", "'[::1]:1'", "localhost:1", "'[::ffff:127.0.0.1]:1'"] {
         check(&format!("server: {{listen: {listen}}}\nauth: {{anonymous: {{}}}}"), &[]);
     }
@@ -20,34 +20,33 @@ fn anybody_is_let_in_on_this_machine_only() {
         check(
             &format!("server: {{listen: '{listen}'}}\nauth: {{anonymous: {{}}}}"),
             &[&format!(
-                "auth.anonymous: anybody would be let in on `{listen}`, which is not a loopback address"
+                "auth.anonymous: callers without a token would be accepted on `{listen}`, which is not a loopback address"
             )],
         );
     }
     check("server: {listen: '0.0.0.0:1'}\nauth: {anonymous: null}", &[]);
     check(
         "server: {public_url: 'https://a.example'}\nauth: {anonymous: {permissions: []}}",
-        &["auth.anonymous: anybody would be let in at `a.example`, which public_url says others can call"],
+        &["auth.anonymous: callers without a token would be accepted on the public host `a.example`"],
     );
 }
 
 #[test]
-fn an_override_cannot_open_the_door_to_anybody() {
+fn override_cannot_open_anonymous_access_to_other_hosts() {
     use crate::{Config, Overrides};
     let overrides = Overrides { listen: Some("0.0.0.0:1".into()), ..Overrides::default() };
     let text = "version: 1\nauth: {anonymous: {}}";
     let errors = Config::parse(text, std::path::Path::new("/"), &|_| None, &overrides).unwrap_err();
-    assert!(
-        show(&errors)
-            .starts_with("line 2, column 19: auth.anonymous: anybody would be let in on `0.0.0.0:1`")
-    );
+    assert!(show(&errors).starts_with(
+        "line 2, column 19: auth.anonymous: callers without a token would be accepted on `0.0.0.0:1`"
+    ));
 }
 
 #[test]
-fn keys_and_algorithms_are_of_one_family() {
-    const MIXED: &str = "auth.jwt.0.algorithms: algorithms with a shared secret (HS…) stand together with such that have a public key";
-    const CONFUSED: &str =
-        "auth.jwt.0.algorithms: HS algorithms with a public key would let anybody who knows that key sign";
+fn secret_and_public_key_algorithms_do_not_mix() {
+    const MIXED: &str =
+        "auth.jwt.0.algorithms: HS algorithms (shared secret) cannot be combined with public-key algorithms";
+    const CONFUSED: &str = "auth.jwt.0.algorithms: HS algorithms with a public key would let everyone who knows that key sign tokens";
     check(&issuer("algorithms: [HS256, HS512], key: {secret_env: S}"), &[]);
     check(&issuer("algorithms: [RS256, ES256, EdDSA], key: {jwks_url: 'https://a.example'}"), &[]);
     check(&issuer("algorithms: [RS256, HS256], key: {pem_file: k}"), &[MIXED]);
@@ -57,105 +56,104 @@ fn keys_and_algorithms_are_of_one_family() {
     check(&issuer("algorithms: [HS512], key: {jwks_url: 'https://a.example'}"), &[CONFUSED]);
     check(
         &issuer("key: {secret_env: S}"),
-        &["auth.jwt.0.algorithms: a shared secret cannot check these algorithms"],
+        &["auth.jwt.0.algorithms: a shared secret cannot verify these algorithms"],
     );
 }
 
 #[test]
-fn unsigned_tokens_are_refused_by_name() {
+fn algorithm_none_is_rejected() {
     for none in ["none", "None", "NONE"] {
         check(
             &issuer(&format!("algorithms: [{none}], key: {{pem_file: k}}")),
-            &["auth.jwt.0.algorithms.0: `none` would accept tokens that nobody signed"],
+            &["auth.jwt.0.algorithms.0: `none` would accept unsigned tokens"],
         );
     }
 }
 
 #[test]
-fn an_issuer_has_one_entry() {
+fn duplicate_issuer_is_rejected() {
     let one = "{issuer: i, audience: a, key: {jwks_file: k}}";
     let other = "{issuer: i, audience: b, algorithms: [HS256], key: {secret_env: S}}";
-    check(
-        &format!("auth: {{jwt: [{one}, {other}]}}"),
-        &["auth.jwt.1.issuer: issuer `i` stands here a second time"],
-    );
+    check(&format!("auth: {{jwt: [{one}, {other}]}}"), &["auth.jwt.1.issuer: duplicate issuer `i`"]);
     check(&format!("auth: {{jwt: [{one}, {}]}}", one.replace("issuer: i", "issuer: i/")), &[]);
 }
 
 #[test]
-fn a_value_that_is_at_fault_accuses_no_other() {
+fn faulty_value_causes_no_further_errors() {
     check(
         "server: {listen: here}\nauth: {anonymous: {}}",
         &["server.listen: `here` is not an IP address and a port"],
     );
     check(
         &issuer("algorithms: [HS255], key: {secret_env: S}"),
-        &["auth.jwt.0.algorithms.0: `HS255` is not one of the choices"],
+        &["auth.jwt.0.algorithms.0: unknown value `HS255`"],
     );
     check(
         "auth: {jwt: [1, {issuer: i, audience: a, algorithms: [HS256], key: {pem_file: k}}]}",
         &[
-            "auth.jwt.0: a number stands where a section is expected",
-            "auth.jwt.1.algorithms: HS algorithms with a public key would let anybody who knows that key sign",
+            "auth.jwt.0: expected a section, got a number",
+            "auth.jwt.1.algorithms: HS algorithms with a public key would let everyone who knows that key sign tokens",
         ],
     );
 }
 
 #[test]
-fn urls_are_https_or_on_this_machine() {
+fn urls_are_https_or_loopback() {
     check("server: {public_url: 'http://localhost:8282'}", &[]);
     check(
         "server: {public_url: 'http://a.example'}",
-        &["server.public_url: `http://a.example` is not https, and not on this machine"],
+        &["server.public_url: `http://a.example` is neither https nor a loopback address"],
     );
     check(
         &issuer("key: {jwks_url: 'http://10.0.0.1/keys'}"),
-        &["auth.jwt.0.key.jwks_url: `http://10.0.0.1/keys` is not https, and not on this machine"],
+        &["auth.jwt.0.key.jwks_url: `http://10.0.0.1/keys` is neither https nor a loopback address"],
     );
     check("metrics: {otlp: {endpoint: 'http://collector:4318'}}", &[]);
     check("metrics: {otlp: {endpoint: 'http://127.0.0.1:4318', headers_env: H}}", &[]);
     check(
         "metrics: {otlp: {endpoint: 'http://collector:4318', headers_env: H}}",
-        &["metrics.otlp.endpoint: the headers would be sent in clear"],
+        &["metrics.otlp.endpoint: the headers would be sent unencrypted"],
     );
 }
 
 #[test]
-fn waiting_for_a_person_ends_before_the_request_does() {
+fn approval_timeout_is_at_most_the_request_timeout() {
     check("server: {request_timeout: 120s}", &[]);
     check(
         "server: {request_timeout: 119s}",
         &[
-            "approvals.timeout: longer than `server.request_timeout`, which is 119s: the call would be cut off while a person is asked",
+            "approvals.timeout: longer than `server.request_timeout` (119s): the request would time out while a person is asked",
         ],
     );
     check(
         "approvals: {expires: 60s}",
-        &["approvals.timeout: longer than `approvals.expires`, which is 60s: the answer would come too late"],
+        &[
+            "approvals.timeout: longer than `approvals.expires` (60s): the answer would arrive after the approval expires",
+        ],
     );
 }
 
 #[test]
-fn a_default_that_does_not_fit_is_told_as_one() {
+fn error_says_that_the_value_is_a_default() {
     let errors = parse("version: 1\nserver: {request_timeout: 10s}").unwrap_err();
-    let expect = "default of approvals.timeout: longer than `server.request_timeout`, which is 10s: \
-                  the call would be cut off while a person is asked; write at most 10s, or raise `server.request_timeout`";
+    let expect = "default of approvals.timeout: longer than `server.request_timeout` (10s): \
+                  the request would time out while a person is asked; write at most 10s, or raise `server.request_timeout`";
     assert_eq!(show(&errors), expect);
 }
 
 #[test]
-fn two_doors_have_two_addresses() {
-    check("admin: {listen: '127.0.0.1:8282'}", &["admin.listen: the server listens there already"]);
-    check("admin: {listen: 'localhost:8282'}", &["admin.listen: the server listens there already"]);
+fn listeners_need_different_addresses() {
+    check("admin: {listen: '127.0.0.1:8282'}", &["admin.listen: same address as `server.listen`"]);
+    check("admin: {listen: 'localhost:8282'}", &["admin.listen: same address as `server.listen`"]);
     check("server: {listen: '127.0.0.1:0'}\nadmin: {listen: '127.0.0.1:0'}", &[]);
 }
 
 #[test]
-fn the_workspace_is_not_in_the_state_folder() {
+fn workspace_inside_the_state_directory_is_rejected() {
     for (workspace, state) in [(".", "."), ("a/b", "a"), ("a", "/srv/gate"), ("./a", "a/.")] {
         check(
             &format!("workspace: {workspace}\nstate: {state}"),
-            &["state: the workspace lies in the state folder, beside journal and keys"],
+            &["state: the workspace is inside the state directory, next to journal and keys"],
         );
     }
     check("workspace: a\nstate: ab", &[]);

@@ -6,41 +6,41 @@ use toolgate_spec::{CompiledSchema, Format, value_from_text};
 use super::*;
 use crate::{
     Config,
-    shape::Shape,
+    shape::TextShape,
     testing::{compare, parse, show},
 };
 
 #[test]
-fn the_schema_is_up_to_date() {
+fn committed_schema_is_up_to_date() {
     compare("schemas/config.json", |_| serde_json::to_string_pretty(&schema()).unwrap() + "\n");
 }
 
 #[test]
-fn schema_and_reader_take_the_same_documents() {
+fn schema_and_parser_accept_the_same_documents() {
     for text in GOOD {
         let document = format!("version: 1\n{text}");
         assert!(parse(&document).is_ok(), "{document}\n{}", show(&parse(&document).unwrap_err()));
-        assert!(accepted(&document), "the schema refuses\n{document}");
+        assert!(accepted(&document), "the schema rejects\n{document}");
     }
     assert!(accepted(&Config::default_text()));
 }
 
 #[test]
-fn schema_and_reader_refuse_the_same_documents() {
+fn schema_and_parser_reject_the_same_documents() {
     for text in BAD {
         let document = format!("version: 1\n{text}");
         assert!(parse(&document).is_err(), "{document}");
-        assert!(!accepted(&document), "the schema takes\n{document}");
+        assert!(!accepted(&document), "the schema accepts\n{document}");
     }
     for document in ["{}", "version: 2", "version: \"1\"", "[1]", "version: null"] {
         assert!(parse(document).is_err() && !accepted(document), "{document}");
     }
 }
 
-/// Each key of the table, with each of a set of values: what is read is in the schema.
+/// Tries each key of the table with each of a set of values.
 #[test]
-fn the_schema_takes_whatever_the_reader_takes() {
-    let mut taken = 0;
+fn schema_accepts_whatever_the_parser_accepts() {
+    let mut parsed = 0;
     for key in leaves(ROOT, "") {
         for value in VALUES {
             let (section, name) = key.rsplit_once('.').unwrap_or(("", &key));
@@ -51,26 +51,28 @@ fn the_schema_takes_whatever_the_reader_takes() {
                 .fold(format!("{name}: {value}"), |inside, part| format!("{part}: {{{inside}}}"));
             let document = format!("{{version: 1, {document}}}");
             if parse(&document).is_ok() {
-                taken += 1;
-                assert!(accepted(&document), "the schema refuses {document}");
+                parsed += 1;
+                assert!(accepted(&document), "the schema rejects {document}");
             }
         }
     }
-    assert!(taken > 100, "{taken}");
+    assert!(parsed > 100, "{parsed}");
 }
 
 #[test]
-fn every_choice_has_its_place_in_the_model() {
-    fn check(keys: &[Key], wrap: &dyn Fn(String) -> String) {
+fn every_choice_has_a_variant_in_the_model() {
+    fn check(keys: &[ConfigKey], wrap: &dyn Fn(String) -> String) {
         for key in keys {
             match &key.kind {
-                Kind::Choice(words) => {
+                ConfigValueKind::Choice(words) => {
                     for word in *words {
                         let document = wrap(format!("{}: {word}", key.name));
                         assert!(parse(&document).is_ok(), "{document}");
                     }
                 }
-                Kind::Section(keys) => check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name))),
+                ConfigValueKind::Section(keys) => {
+                    check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name)))
+                }
                 _ => {}
             }
         }
@@ -86,7 +88,7 @@ fn every_choice_has_its_place_in_the_model() {
 
 proptest! {
     #[test]
-    fn patterns_let_pass_what_shapes_let_pass(
+    fn patterns_accept_what_shapes_accept(
         text in "(https?://)?[a-z0-9:/?.@*~$\\[\\]A-Z_-]{1,20}|\\PC{1,10}",
     ) {
         for shape in SHAPES {
@@ -103,9 +105,9 @@ fn accepted(document: &str) -> bool {
     SCHEMA.accepts(&value_from_text(document, Format::Yaml).unwrap())
 }
 
-fn leaves(keys: &[Key], prefix: &str) -> Vec<String> {
-    let leaf = |key: &Key| match &key.kind {
-        Kind::Section(keys) => leaves(keys, &format!("{prefix}{}.", key.name)),
+fn leaves(keys: &[ConfigKey], prefix: &str) -> Vec<String> {
+    let leaf = |key: &ConfigKey| match &key.kind {
+        ConfigValueKind::Section(keys) => leaves(keys, &format!("{prefix}{}.", key.name)),
         _ => vec![format!("{prefix}{}", key.name)],
     };
     keys.iter().flat_map(leaf).collect()
@@ -115,19 +117,19 @@ fn issuer(rest: &str) -> String {
     format!("{{version: 1, auth: {{jwt: [{{issuer: i, audience: a, {rest}}}]}}}}")
 }
 
-const SHAPES: [Shape; 12] = [
-    Shape::Path,
-    Shape::Address,
-    Shape::PublicUrl,
-    Shape::Host,
-    Shape::Origin,
-    Shape::KeySetUrl,
-    Shape::Endpoint,
-    Shape::Permission,
-    Shape::Scope,
-    Shape::EnvName,
-    Shape::Name,
-    Shape::Words,
+const SHAPES: [TextShape; 12] = [
+    TextShape::Path,
+    TextShape::Address,
+    TextShape::PublicUrl,
+    TextShape::Host,
+    TextShape::Origin,
+    TextShape::KeySetUrl,
+    TextShape::Endpoint,
+    TextShape::Permission,
+    TextShape::Scope,
+    TextShape::EnvName,
+    TextShape::Name,
+    TextShape::Words,
 ];
 
 const VALUES: &[&str] = &[

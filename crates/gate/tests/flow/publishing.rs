@@ -7,12 +7,12 @@ use toolgate_gate::{
     Candidate, Clock, LiveSet, Observed, Outcome, Reason, StoredPass, TestEffects, Trial, Unfit, tightened,
     wider_than_used,
 };
-use toolgate_policy::{PolicySet, State};
+use toolgate_policy::{LifecycleState, PolicySet};
 use toolgate_spec::Code;
 
 use crate::fakes::{Does, World, checked, document};
 
-fn state(world: &World, document: &Value) -> State {
+fn state(world: &World, document: &Value) -> LifecycleState {
     world.workshop.assess(&checked(document)).unwrap().lifecycle.state
 }
 
@@ -33,12 +33,12 @@ async fn tried(world: &World, candidate: &Candidate) -> Trial {
 async fn a_tool_is_live_after_its_pass_and_its_publication_and_not_before() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
     assert_eq!(publish(&world, &document).unwrap_err(), "it has not passed its test run");
     assert!(pass(&world, &document).await);
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
     publish(&world, &document).unwrap();
-    assert_eq!(state(&world, &document), State::Active);
+    assert_eq!(state(&world, &document), LifecycleState::Active);
     let record = world.journal.last();
     assert_eq!(record["purpose"], "local-pass");
     assert_eq!(record["decisions"][0]["source"], "local_pass");
@@ -51,17 +51,17 @@ async fn an_edit_or_another_policy_makes_it_a_draft_again() {
     let original = document("say", &json!({}));
     assert!(pass(&world, &original).await);
     publish(&world, &original).unwrap();
-    assert_eq!(state(&world, &document("say", &json!({ "code": "return 1" }))), State::Draft);
+    assert_eq!(state(&world, &document("say", &json!({ "code": "return 1" }))), LifecycleState::Draft);
     assert_eq!(
         state(&world, &document("say", &json!({ "humanInTheLoop": { "mode": "DISABLED" } }))),
-        State::Draft
+        LifecycleState::Draft
     );
-    assert_eq!(state(&world, &original), State::Active);
+    assert_eq!(state(&world, &original), LifecycleState::Active);
     let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
     assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
     let profiles = PolicySet::SHIPPED_PROFILES;
     world.workshop.policies = Arc::new(PolicySet::new(&baseline, profiles).unwrap());
-    assert_eq!(state(&world, &original), State::Draft);
+    assert_eq!(state(&world, &original), LifecycleState::Draft);
 }
 
 /// The list of helpers is a record and no part of the document's digest; that the code runs with other ones counts all the same.
@@ -75,10 +75,10 @@ async fn another_version_of_a_helper_makes_it_a_draft_again() {
     let (first, second) = (with("tool-safety-helpers/v1#encoding"), with("tool-safety-helpers/v2#encoding"));
     assert!(pass(&world, &first).await);
     publish(&world, &first).unwrap();
-    assert_eq!(state(&world, &first), State::Active);
+    assert_eq!(state(&world, &first), LifecycleState::Active);
     assert_eq!(world.tool(&first).digest(), world.tool(&second).digest(), "the reviewed text is the same");
-    assert_eq!(state(&world, &second), State::Draft);
-    assert_eq!(state(&world, &first), State::Active, "what has passed still has");
+    assert_eq!(state(&world, &second), LifecycleState::Draft);
+    assert_eq!(state(&world, &first), LifecycleState::Active, "what has passed still has");
 }
 
 #[tokio::test]
@@ -91,14 +91,14 @@ async fn a_failed_run_takes_the_publication_back() {
     let workshop =
         toolgate_gate::Workshop { passes: Arc::clone(&world.workshop.passes), ..failing.workshop.clone() };
     let candidate = workshop.assess(&checked(&document)).unwrap();
-    assert_eq!(candidate.lifecycle.state, State::Active);
+    assert_eq!(candidate.lifecycle.state, LifecycleState::Active);
     let trial = workshop.local_pass(&failing.gate, &candidate, failing.clock.now()).await.unwrap();
     assert!(matches!(trial.outcome, Outcome::Failed(_)));
     assert!(trial.report.is_some(), "its author sees what happened");
     let lifecycle = workshop.assess(&checked(&document)).unwrap().lifecycle;
     assert_eq!(
         (lifecycle.state, lifecycle.error.as_deref()),
-        (State::TestFailed, Some("execute.tool_failed: Error: no"))
+        (LifecycleState::TestFailed, Some("execute.tool_failed: Error: no"))
     );
 }
 
@@ -122,9 +122,9 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
     assert!(pass(&world, &document).await);
     publish(&world, &document).unwrap();
     assert!(pass(&world, &document).await);
-    assert_eq!(state(&world, &document), State::Active, "a test run alone takes nothing back");
+    assert_eq!(state(&world, &document), LifecycleState::Active, "a test run alone takes nothing back");
     assert!(Box::pin(taken_back_during(&world, &document, pass(&world, &document))).await);
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
 /// Whoever publishes what they test does not overrule somebody who takes it back meanwhile.
@@ -141,16 +141,16 @@ async fn what_is_taken_back_while_somebody_publishes_it_stays_so() {
         let trial = Box::pin(taken_back_during(&world, &document, tried(&world, &candidate))).await;
         assert!(trial.has_passed());
         assert_eq!(trial.publishable(&candidate).unwrap_err(), TAKEN_BACK);
-        assert_eq!(state(&world, &document), State::Draft);
+        assert_eq!(state(&world, &document), LifecycleState::Draft);
         let again = tried(&world, &candidate).await.publishable(&candidate).unwrap();
         world.workshop.publish(&again, &|| Ok(())).unwrap();
-        assert_eq!(state(&world, &document), State::Active, "a person can publish it again");
+        assert_eq!(state(&world, &document), LifecycleState::Active, "a person can publish it again");
     }
     // Behind the test run, while a person is asked.
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
     world.workshop.unpublish(id, "say", world.clock.now()).unwrap();
     assert_eq!(world.workshop.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
 #[tokio::test]
@@ -162,7 +162,10 @@ async fn a_pass_that_another_run_has_replaced_publishes_nothing() {
     assert!(pass(&world, &edited).await);
     let refused = world.workshop.publish(&passed, &|| Ok(())).unwrap_err();
     assert_eq!(refused, "another test run of it has ended meanwhile, with another result");
-    assert_eq!((state(&world, &first), state(&world, &edited)), (State::Draft, State::Draft));
+    assert_eq!(
+        (state(&world, &first), state(&world, &edited)),
+        (LifecycleState::Draft, LifecycleState::Draft)
+    );
 }
 
 /// Two gateways on one state, started together, whose tools are published by the programs they are in.
@@ -177,7 +180,7 @@ async fn two_who_publish_the_same_at_once_both_can() {
         let other = tried(&world, &candidate).await.publishable(&candidate).unwrap();
         world.workshop.publish(&one, &|| Ok(())).unwrap();
         world.workshop.publish(&other, &|| Ok(())).unwrap();
-        assert_eq!(state(&world, document), State::Active);
+        assert_eq!(state(&world, document), LifecycleState::Active);
     }
 }
 
@@ -189,7 +192,7 @@ async fn a_tool_is_published_only_with_its_record() {
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
     let refused = world.workshop.publish(&passed, &|| Err("the disk is full".to_owned()));
     assert_eq!(refused.unwrap_err(), "the disk is full");
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
 async fn pass_and_publish(world: &World, document: &Value) -> bool {
@@ -213,9 +216,9 @@ async fn a_tool_is_published_by_passing_only_with_its_record() {
         let refused = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
         assert_eq!(refused.unwrap_err(), "the disk is full");
         assert_eq!(world.workshop.passes.latest(id).unwrap(), before, "nothing has happened");
-        assert_eq!(state(&world, document), State::Draft);
+        assert_eq!(state(&world, document), LifecycleState::Draft);
         assert!(pass_and_publish(&world, document).await);
-        assert_eq!(state(&world, document), State::Active, "nobody had taken it back");
+        assert_eq!(state(&world, document), LifecycleState::Active, "nobody had taken it back");
         let asked_again = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
         assert!(asked_again.unwrap().has_passed(), "what is published already needs no second record");
     }
@@ -227,11 +230,11 @@ async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back
     let world = World::new(Does::EchoesArguments, &[]);
     assert!(pass_and_publish(&world, &first).await);
     assert!(pass_and_publish(&world, &edited).await);
-    assert_eq!(state(&world, &edited), State::Active);
+    assert_eq!(state(&world, &edited), LifecycleState::Active);
     assert!(Box::pin(taken_back_during(&world, &first, pass_and_publish(&world, &first))).await);
-    assert_eq!(state(&world, &first), State::Draft);
+    assert_eq!(state(&world, &first), LifecycleState::Draft);
     assert!(pass_and_publish(&world, &edited).await);
-    assert_eq!(state(&world, &edited), State::Draft, "and no later pass brings it back");
+    assert_eq!(state(&world, &edited), LifecycleState::Draft, "and no later pass brings it back");
 }
 
 /// A host that is down says nothing about what an operator wants.
@@ -248,20 +251,24 @@ async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_a
     };
     for _ in 0..2 {
         assert!(!pass_and_publish(&failing, &document).await);
-        assert_eq!(state(&working, &document), State::TestFailed);
+        assert_eq!(state(&working, &document), LifecycleState::TestFailed);
         assert!(pass_and_publish(&working, &document).await);
-        assert_eq!(state(&working, &document), State::Active);
+        assert_eq!(state(&working, &document), LifecycleState::Active);
     }
     let id = working.tool(&document).spec().id.clone();
     assert!(!pass_and_publish(&failing, &document).await);
     working.workshop.unpublish(id.as_str(), "say", working.clock.now()).unwrap();
     assert!(!pass_and_publish(&failing, &document).await);
     assert!(pass_and_publish(&working, &document).await);
-    assert_eq!(state(&working, &document), State::Draft, "it was taken back, whatever runs said meanwhile");
+    assert_eq!(
+        state(&working, &document),
+        LifecycleState::Draft,
+        "it was taken back, whatever runs said meanwhile"
+    );
     publish(&working, &document).unwrap();
     assert!(!pass_and_publish(&failing, &document).await);
     assert!(pass_and_publish(&working, &document).await);
-    assert_eq!(state(&working, &document), State::Active, "a person has published it again");
+    assert_eq!(state(&working, &document), LifecycleState::Active, "a person has published it again");
 }
 
 #[tokio::test]
@@ -269,11 +276,11 @@ async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
     assert!(Box::pin(taken_back_during(&world, &document, pass_and_publish(&world, &document))).await);
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
     assert!(pass_and_publish(&world, &document).await);
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
     publish(&world, &document).unwrap();
-    assert_eq!(state(&world, &document), State::Active, "a person can publish it again");
+    assert_eq!(state(&world, &document), LifecycleState::Active, "a person can publish it again");
 }
 
 #[tokio::test]
@@ -406,7 +413,7 @@ async fn a_poisoned_document_is_not_published_unless_it_is_accepted() {
     assert!(pass(&world, &document).await);
     let refused = publish(&world, &document).unwrap_err();
     assert!(refused.contains("LINT_POISON_INSTRUCTION") && refused.contains("/description"), "{refused}");
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
 
     let candidate = world.workshop.assess(&checked(&document)).unwrap();
     let codes: Vec<Code> =
@@ -415,10 +422,10 @@ async fn a_poisoned_document_is_not_published_unless_it_is_accepted() {
     assert!(candidate.accepting(&[Code::LintSecretText]).refusal().is_some());
     let accepted = candidate.accepting(&codes);
     world.workshop.publish(&accepted, &|| Ok(())).unwrap();
-    assert_eq!(state(&world, &document), State::Active);
+    assert_eq!(state(&world, &document), LifecycleState::Active);
     // A further test run keeps what was accepted; an edit does not.
     assert!(pass(&world, &document).await);
-    assert_eq!(state(&world, &document), State::Active);
+    assert_eq!(state(&world, &document), LifecycleState::Active);
     let edited = self::document("say", &json!({ "description": format!("{POISON} Also.") }));
     assert!(pass(&world, &edited).await);
     assert!(publish(&world, &edited).is_err());
@@ -434,7 +441,7 @@ async fn a_poisoned_document_that_was_published_before_is_not_served() {
     let published = |latest: Option<StoredPass>| Ok(StoredPass { is_published: true, ..latest.unwrap() });
     world.workshop.passes.revise(id.as_str(), &published).unwrap();
     let lifecycle = world.workshop.assess(&checked(&document)).unwrap().lifecycle;
-    assert_eq!(lifecycle.state, State::Draft);
+    assert_eq!(lifecycle.state, LifecycleState::Draft);
     assert!(lifecycle.because.contains("accept"), "{}", lifecycle.because);
 }
 
@@ -442,7 +449,7 @@ async fn a_poisoned_document_that_was_published_before_is_not_served() {
 async fn a_poisoned_document_is_not_published_by_passing_its_test() {
     let world = World::new(Does::EchoesArguments, &[]);
     assert!(pass_and_publish(&world, &poisoned()).await);
-    assert_eq!(state(&world, &poisoned()), State::Draft);
+    assert_eq!(state(&world, &poisoned()), LifecycleState::Draft);
 }
 
 #[tokio::test]
@@ -485,11 +492,11 @@ async fn release_pass_publishes_without_a_run_unless_the_tool_was_unpublished() 
     let candidate = || world.workshop.assess(&checked(&document)).unwrap();
     let accept = || world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Ok(()));
     accept().unwrap();
-    assert_eq!(state(&world, &document), State::Active);
+    assert_eq!(state(&world, &document), LifecycleState::Active);
     assert!(world.journal.records().is_empty(), "nothing ran");
     world.workshop.unpublish(candidate().tool.spec().id.as_str(), "say", world.clock.now()).unwrap();
     accept().unwrap();
-    assert_eq!(state(&world, &document), State::Draft);
+    assert_eq!(state(&world, &document), LifecycleState::Draft);
     let refused =
         world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
     assert!(refused.is_ok(), "nothing is published, so nothing is written down");
@@ -509,10 +516,10 @@ async fn new_id_does_not_undo_unpublishing() {
         let candidate = || world.workshop.assess(&checked(&other)).unwrap();
         assert!(candidate().is_withdrawn);
         assert!(pass_and_publish(&world, &other).await);
-        assert_eq!(state(&world, &other), State::Draft);
+        assert_eq!(state(&world, &other), LifecycleState::Draft);
         assert!(candidate().is_withdrawn);
         publish(&world, &other).unwrap();
-        assert_eq!(state(&world, &other), State::Active, "an operator can publish it by its name");
+        assert_eq!(state(&world, &other), LifecycleState::Active, "an operator can publish it by its name");
         assert!(!candidate().is_withdrawn);
         assert!(world.workshop.assess(&checked(&first)).unwrap().is_withdrawn);
         let unrelated = document("sing", &json!({ "toolId": "another-id" }));

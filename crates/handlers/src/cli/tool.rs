@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate_egress::EgressRules;
 use toolgate_gate::{Refusal, StopFlag};
-use toolgate_policy::{EffectivePolicy, Origin};
+use toolgate_policy::{EffectivePolicy, SettingOrigin};
 use toolgate_sandbox::Children;
 use toolgate_spec::{
     ArgPart,
@@ -351,12 +351,12 @@ fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
         return Ok(());
     }
     let (level, sandbox) = (&policy.approval.level, &policy.execution.sandbox);
-    if level.value == ApprovalLevel::Auto && level.origin != Origin::User {
+    if level.value == ApprovalLevel::Auto && level.origin != SettingOrigin::User {
         return Err(format!(
             "`{command}` runs what the agent writes, and nobody would be asked; set `approval.level` to `ask` or `always`, or let the operator's overrides say `auto`"
         ));
     }
-    if sandbox.value != SandboxKind::Container && sandbox.origin != Origin::User {
+    if sandbox.value != SandboxKind::Container && sandbox.origin != SettingOrigin::User {
         return Err(format!(
             "`{command}` runs what the agent writes, and not in a container; set `execution.sandbox` to `container`, or let the operator's overrides say otherwise"
         ));

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use toolgate_gate::Hidden;
-use toolgate_store::Limits;
+use toolgate_store::ApprovalLimits;
 
 use super::*;
 
@@ -16,8 +16,8 @@ struct World {
 /// One question that waits, and a journal that takes what it is given or nothing.
 fn world(journal_works: bool) -> World {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_pending: 10, max_pending_per_caller: 10 };
-    let state = Arc::new(State::open(&folder.path().join("state.db"), limits).unwrap());
+    let limits = ApprovalLimits { max_pending: 10, max_pending_per_caller: 10 };
+    let state = Arc::new(StateDb::open(&folder.path().join("state.db"), limits).unwrap());
     let written = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&written);
     let note = move |entry: &Value| {

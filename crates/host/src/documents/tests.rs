@@ -18,7 +18,7 @@ impl Workspace {
         for number in 0..count {
             workspace.write(&format!("t{number:03}.json"), &format!("t{number:03}"));
         }
-        workspace.update(&Changes::Everything);
+        workspace.update(&FileChanges::Everything);
         assert_eq!(workspace.documents.parsed, count);
         workspace
     }
@@ -31,14 +31,14 @@ impl Workspace {
         fs::write(self.path(file), document(name)).unwrap();
     }
 
-    fn update(&mut self, changes: &Changes) {
+    fn update(&mut self, changes: &FileChanges) {
         self.documents.update(&[self.dir.path().join("tools")], changes);
     }
 
     /// Updates after changes of these files, and returns the names of all tools and how many files were parsed.
     fn after(&mut self, changed: &[&str]) -> (Vec<String>, usize) {
         let changed = changed.iter().map(|file| self.path(file)).collect();
-        self.update(&Changes::Paths(changed));
+        self.update(&FileChanges::Paths(changed));
         let names = self.documents.tools().map(|tool| tool.check.name.clone()).collect();
         (names, self.documents.parsed)
     }
@@ -64,7 +64,7 @@ fn unchanged_bytes_are_not_parsed() {
     let mut workspace = Workspace::with(100);
     workspace.write("t007.json", "t007");
     assert_eq!(workspace.after(&["t007.json"]).1, 0);
-    workspace.update(&Changes::Everything);
+    workspace.update(&FileChanges::Everything);
     assert_eq!(workspace.documents.parsed, 0);
 }
 
@@ -80,7 +80,7 @@ fn changed_bytes_with_the_same_metadata_are_parsed() {
         .unwrap()
         .set_modified(modified)
         .unwrap();
-    workspace.update(&Changes::Everything);
+    workspace.update(&FileChanges::Everything);
     assert_eq!(workspace.documents.tools().next().unwrap().check.name, "t0OO");
 }
 
@@ -125,7 +125,7 @@ fn files_with_other_names_are_read_in_every_update() {
     fs::write(&outside, document("one")).unwrap();
     symlink(&outside, workspace.path("s.json")).unwrap();
     fs::hard_link(workspace.path("t001.json"), workspace.dir.path().join("t001.json")).unwrap();
-    workspace.update(&Changes::Everything);
+    workspace.update(&FileChanges::Everything);
     fs::write(&outside, document("two")).unwrap();
     fs::write(workspace.dir.path().join("t001.json"), document("three")).unwrap();
     assert_eq!(workspace.after(&[]), (["two", "t000", "three"].map(str::to_owned).to_vec(), 2));
@@ -139,7 +139,7 @@ fn root_that_is_replaced_is_read_whole() {
     fs::create_dir(&new).unwrap();
     symlink(&new, workspace.dir.path().join("tools")).unwrap();
     fs::write(new.join("n.json"), document("n")).unwrap();
-    workspace.update(&Changes::default());
+    workspace.update(&FileChanges::default());
     assert_eq!(workspace.documents.tools().map(|tool| tool.check.name.as_str()).collect::<Vec<_>>(), ["n"]);
 }
 

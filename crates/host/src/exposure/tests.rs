@@ -1,5 +1,5 @@
 use serde_json::json;
-use toolgate_config::model::Preset;
+use toolgate_config::model::CatalogPreset;
 use toolgate_spec::{Format, check_text};
 
 use super::*;
@@ -12,16 +12,16 @@ fn tool(name: &str, category: &str, tag: &str) -> ToolSpec {
     check_text(&document.to_string(), Format::Json).tools.remove(0).spec.unwrap()
 }
 
-fn of(names: &[&str], tags: &[&str], categories: &[&str]) -> Selection {
+fn of(names: &[&str], tags: &[&str], categories: &[&str]) -> CatalogSelection {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
-    Selection { names: owned(names), tags: owned(tags), categories: owned(categories) }
+    CatalogSelection { names: owned(names), tags: owned(tags), categories: owned(categories) }
 }
 
 #[track_caller]
-fn check(include: Selection, exclude: Selection, expect: &[&str]) {
+fn check(include: CatalogSelection, exclude: CatalogSelection, expect: &[&str]) {
     let tools =
         [tool("a", "text", "x"), tool("b", "text", "y"), tool("c", "data", "x"), tool("d", "data", "y")];
-    let catalog = Catalog { preset: Preset::None, include, exclude };
+    let catalog = Catalog { preset: CatalogPreset::None, include, exclude };
     let chosen: Vec<&str> = choose(&catalog, &["d", "a", "unknown"], &tools.iter())
         .iter()
         .map(|tool| tool.name.as_str())
@@ -88,7 +88,7 @@ fn catalog_takes_ids() {
     let mut tools = [tool("a", "text", "x"), tool("b", "text", "y")];
     tools[1].id = toolgate_spec::model::ToolId::given(uuid).unwrap();
     let choose = |include, exclude| {
-        let catalog = Catalog { preset: Preset::None, include, exclude };
+        let catalog = Catalog { preset: CatalogPreset::None, include, exclude };
         choose(&catalog, &["a"], &tools.iter()).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(choose(of(&[uuid], &[], &[]), of(&[], &[], &[])), ["a", "b"]);

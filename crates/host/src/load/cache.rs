@@ -15,7 +15,7 @@ use toolgate_gate::{Candidate, LiveTool, Unfit, Workshop};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_policy::CedarPolicies;
 use toolgate_spec::{ToolCheck, is_deceptive, model::ToolId};
-use toolgate_store::{Changes, PassChanges};
+use toolgate_store::{FileChanges, PassChanges};
 
 use super::{
     InCode, LoadWork, Loaded, Origin, Problem, Surveyed, Unusable, collisions, is_javascript, place,
@@ -123,7 +123,7 @@ impl LoadCache {
         config: &Config,
         workshop: &Arc<Workshop>,
         in_code: &InCode,
-        changes: &Changes,
+        changes: &FileChanges,
         passes: Option<&PassChanges>,
     ) -> Loaded {
         self.documents.update(&config.tools, changes);

@@ -2,7 +2,7 @@
 
 use toolgate_config::{
     Config,
-    model::{Anonymous, Approvals, Auth, LocalCaller},
+    model::{AnonymousAccess, Approvals, Auth, LocalCaller},
 };
 
 /// The new configuration with callers, approvals and limits that are at most as wide as those in force.
@@ -23,7 +23,7 @@ fn callers(in_force: &Auth, new: &Auth) -> Auth {
     Auth {
         tokens: in_force.tokens && new.tokens,
         anonymous: anonymous
-            .map(|(one, other)| Anonymous { permissions: both(&one.permissions, &other.permissions) }),
+            .map(|(one, other)| AnonymousAccess { permissions: both(&one.permissions, &other.permissions) }),
         jwt: new.jwt.iter().filter(|issuer| in_force.jwt.contains(issuer)).cloned().collect(),
         local: LocalCaller {
             subject: in_force.local.subject.clone(),

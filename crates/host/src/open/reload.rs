@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::json;
 use toolgate_config::{Config, Overrides, model::Approvals};
 use toolgate_gate::{LiveTool, Workshop, text_for_journal};
-use toolgate_store::Changes;
+use toolgate_store::FileChanges;
 
 use super::{OpenError, Toolgate, approval_settings, argument_limits, narrowed::narrowed, workshop};
 use crate::{
@@ -58,7 +58,7 @@ impl Toolgate {
         overrides: &Overrides,
         beside: &mut impl Beside,
     ) -> Result<Reloaded, Vec<Problem>> {
-        self.reload_changed(overrides, beside, Changes::Everything).await
+        self.reload_changed(overrides, beside, FileChanges::Everything).await
     }
 
     /// As `reload_with`, if it is known which files changed since the last reload. Other documents are not read.
@@ -66,7 +66,7 @@ impl Toolgate {
         &self,
         overrides: &Overrides,
         beside: &mut impl Beside,
-        changes: Changes,
+        changes: FileChanges,
     ) -> Result<Reloaded, Vec<Problem>> {
         let _alone = self.changing.lock().await;
         self.take_over(overrides, beside, changes).map_err(|problems| self.note_rejection(problems))
@@ -90,7 +90,7 @@ impl Toolgate {
         &self,
         overrides: &Overrides,
         beside: &mut impl Beside,
-        mut changes: Changes,
+        mut changes: FileChanges,
     ) -> Result<Reloaded, Vec<Problem>> {
         let (config, awaits_restart) = loop {
             let read = self.read_config(overrides).inspect_err(|_| {
@@ -102,7 +102,7 @@ impl Toolgate {
                 break read;
             }
             // The new watch knows nothing of changes before it.
-            changes = Changes::Everything;
+            changes = FileChanges::Everything;
         };
         // What the configuration names anew is guarded anew.
         let own = own_variables(config.own_variables());
@@ -190,7 +190,7 @@ impl Toolgate {
 
     /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
     /// policies.
-    fn drop_changed(&self, config: &Config, workshop: &Arc<Workshop>, changes: &Changes) {
+    fn drop_changed(&self, config: &Config, workshop: &Arc<Workshop>, changes: &FileChanges) {
         let loaded = self.load(config, workshop, changes);
         let staying = self.staying(&loaded, config, workshop);
         self.gate.retain(|tool| staying.includes(tool));
@@ -459,14 +459,14 @@ mod tests {
     }
 
     /// Parsed documents and judged tools of a reload after these changes.
-    async fn work(toolgate: &Toolgate, changes: Changes) -> (usize, usize) {
+    async fn work(toolgate: &Toolgate, changes: FileChanges) -> (usize, usize) {
         let reloaded =
             toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await.unwrap();
         (reloaded.loaded.work.parsed, reloaded.loaded.work.judged)
     }
 
-    fn files(folder: &Path, numbers: impl IntoIterator<Item = usize>) -> Changes {
-        Changes::Paths(numbers.into_iter().map(|number| path_of(folder, number)).collect())
+    fn files(folder: &Path, numbers: impl IntoIterator<Item = usize>) -> FileChanges {
+        FileChanges::Paths(numbers.into_iter().map(|number| path_of(folder, number)).collect())
     }
 
     #[tokio::test]
@@ -480,8 +480,8 @@ mod tests {
             for (at, (one, other)) in before.tools.iter().zip(&after.tools).enumerate() {
                 assert_eq!(Arc::ptr_eq(one, other), at != 3, "only the edited tool is another one");
             }
-            assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
-            assert_eq!(work(&toolgate, Changes::Everything).await, (0, 0), "no bytes differ");
+            assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0));
+            assert_eq!(work(&toolgate, FileChanges::Everything).await, (0, 0), "no bytes differ");
             toolgate.close().unwrap();
         }
     }
@@ -497,12 +497,12 @@ mod tests {
             .unpublish(&id, &candidate.tool.spec().name, std::time::SystemTime::now())
             .unwrap();
         assert_eq!(toolgate.changed_passes().unwrap(), [id]);
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 1));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
         assert!(toolgate.loaded().tools[7].candidate.as_ref().unwrap().is_withdrawn);
         assert!(toolgate.changed_passes().unwrap().is_empty());
         // A new id does not undo it: the name is withdrawn.
         toolgate.workshop().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 1));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
         assert!(toolgate.loaded().tools[9].candidate.as_ref().unwrap().is_withdrawn);
         toolgate.close().unwrap();
     }
@@ -517,19 +517,19 @@ mod tests {
         let with =
             |more: &str| fs::write(&file, format!("version: 1\ncatalog: {{preset: none}}\n{more}")).unwrap();
         with("limits: {depth: 7}\n");
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0), "limits of calls concern no tool");
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0), "limits of calls concern no tool");
         with("policy: {overrides: overrides.yaml}\n");
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 80), "another file is guarded");
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 80), "another file is guarded");
         let tool = || toolgate.loaded().tools[5].candidate.as_ref().unwrap().tool.clone();
         let before = tool();
         fs::write(&overrides, "tools: {tool 5: {capability: {approval: {level: ask}}}}\n").unwrap();
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 80));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 80));
         assert!(!before.is_same_as(&tool()), "the override is in force");
         with("exposure: {excluded: [tool 6]}\npolicy: {overrides: overrides.yaml}\n");
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0));
         assert!(!toolgate.loaded().tools[6].is_exposed);
         toolgate.forget_judgements();
-        assert_eq!(work(&toolgate, Changes::Everything).await, (0, 80));
+        assert_eq!(work(&toolgate, FileChanges::Everything).await, (0, 80));
         toolgate.close().unwrap();
     }
 
@@ -545,11 +545,11 @@ mod tests {
         std::os::unix::fs::symlink("one", &link).unwrap();
         let config = "version: 1\ncatalog: {preset: none}\npolicy: {overrides: current/overrides.yaml}\n";
         fs::write(folder.path().join("toolgate.yaml"), config).unwrap();
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 10));
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 0));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 10));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0));
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink("two", &link).unwrap();
-        assert_eq!(work(&toolgate, Changes::default()).await, (0, 10));
+        assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 10));
         toolgate.close().unwrap();
     }
 

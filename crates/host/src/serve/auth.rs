@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
-use toolgate_config::model::{Algorithm as Configured, JwtIssuer, JwtKey};
+use toolgate_config::model::{IssuerAlgorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, EgressRules, Redirects, Request, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Fetch, IssuerSettings, KeySettings,
     Local, PemKey, Prepared, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
 };
-use toolgate_store::State;
+use toolgate_store::StateDb;
 
 use super::ServeError;
 use crate::{Config, Toolgate};
@@ -163,7 +163,7 @@ const fn translated(algorithm: Configured) -> Algorithm {
 }
 
 /// The tokens that the state keeps.
-struct StoredTokens(Arc<State>);
+struct StoredTokens(Arc<StateDb>);
 
 impl TokenVerifier for StoredTokens {
     fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String> {
@@ -173,8 +173,8 @@ impl TokenVerifier for StoredTokens {
             subject: token.subject,
             permissions: token.permissions.into_iter().collect(),
             role: match token.role {
-                toolgate_store::Role::Caller => Role::Caller,
-                toolgate_store::Role::Admin => Role::Admin,
+                toolgate_store::TokenRole::Caller => Role::Caller,
+                toolgate_store::TokenRole::Admin => Role::Admin,
             },
             // The store has looked already; it is asked anew for every request.
             expires: None,

@@ -19,20 +19,20 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::LiveTool;
-use toolgate_store::Watch;
+use toolgate_store::FileWatch;
 
 use super::{
     auth::Callers,
     log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
-use crate::{Beside, Changes, Config, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
+use crate::{Beside, Config, FileChanges, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
 
 /// The files that are watched, which the configuration itself can change.
 pub struct Watching {
     paths: Vec<PathBuf>,
     changed: watch::Receiver<u64>,
-    watch: Option<Watch>,
+    watch: Option<FileWatch>,
 }
 
 impl Watching {
@@ -43,15 +43,15 @@ impl Watching {
 
     fn of(paths: Vec<PathBuf>, log: &ServeLog) -> Self {
         let (ticks, changed) = watch::channel(0);
-        let watch = Watch::start(paths.clone(), ticks)
+        let watch = FileWatch::start(paths.clone(), ticks)
             .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
             .ok();
         Self { paths, changed, watch }
     }
 
     /// The files that changed since the last call. Without a watch nothing is known of them.
-    fn take_changes(&self) -> Changes {
-        self.watch.as_ref().map_or(Changes::Everything, Watch::take_changes)
+    fn take_changes(&self) -> FileChanges {
+        self.watch.as_ref().map_or(FileChanges::Everything, FileWatch::take_changes)
     }
 
     /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
@@ -164,7 +164,7 @@ pub async fn keep_fresh(
         trials = None;
         // Before anything is read: a change in the meantime is in the next batch.
         let changes = watching.take_changes();
-        let changes = if is_everything { Changes::Everything } else { changes };
+        let changes = if is_everything { FileChanges::Everything } else { changes };
         let mut doors =
             Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log: &log };
         reload(&toolgate, &mut doors, (&overrides, changes), &log).await;
@@ -341,7 +341,7 @@ const MOST_GONE: usize = 20;
 async fn reload(
     toolgate: &Toolgate,
     doors: &mut Doors<'_>,
-    (overrides, changes): (&Overrides, Changes),
+    (overrides, changes): (&Overrides, FileChanges),
     log: &ServeLog,
 ) {
     let was_open = toolgate.config().auth.anonymous.is_some();

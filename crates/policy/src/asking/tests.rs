@@ -51,7 +51,7 @@ fn stated_questions_ask_at_any_threshold() {
     check(&level, AskThreshold::Never, &["capability approval.level tool"]);
 }
 
-/// The question comes from the classification, and the answer names it.
+/// The classification causes the question, and the answer names it.
 #[test]
 fn disabled_does_not_switch_off_the_question_of_a_classification() {
     let writes = testing::js("humanInTheLoop: {mode: DISABLED}, x-toolgate-classification: write");

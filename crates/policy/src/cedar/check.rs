@@ -1,5 +1,5 @@
-//! Can this rule ever match? What Cedar's validator lets pass though nobody can have meant it: arguments that no tool
-//! has or that Cedar cannot express, words that are none of the allowed ones, tools that do not exist.
+//! Finds policies that can never match, which Cedar's validator accepts: arguments that no tool has or that Cedar cannot
+//! express, values outside an enum, unknown tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use toolgate_spec::model::{Classification, NetworkMode};
 
 use super::{
     error::{CedarError, suggestion},
-    kind::{Kind, Record},
+    kind::{CedarRecord, CedarType},
     principal::unknown_principals,
     schema::{CALL, TOOL},
-    source::{File, Role, Rule},
-    walk::{Mentions, Path, Sign, Use, mentions},
+    source::{CedarRule, File, PolicyRole},
+    walk::{AttributePath, Mentions, Sign, Use, mentions},
 };
 
 /// The arguments of every known tool, by the tool's name.
-pub(super) type Inputs = BTreeMap<String, Record>;
+pub(super) type Inputs = BTreeMap<String, CedarRecord>;
 
-/// What a rule is about, and what is wrong with it.
-pub(super) fn check(file: &File<'_>, rule: &Rule, inputs: &Inputs) -> Checked {
+/// Determines which tools a policy is about, and its errors.
+pub(super) fn check(file: &File<'_>, rule: &CedarRule, inputs: &Inputs) -> CheckedPolicy {
     let mentions = mentions(&rule.syntax);
     let tools = tools_of(&rule.syntax, inputs);
-    let mut check = Check { file, rule, errors: Vec::new(), tools: &tools };
+    let mut check = PolicyCheck { file, rule, errors: Vec::new(), tools: &tools };
     check.scope(inputs, &mentions);
     if !inputs.is_empty() {
         for path in &mentions.paths {
@@ -33,14 +33,10 @@ pub(super) fn check(file: &File<'_>, rule: &Rule, inputs: &Inputs) -> Checked {
         }
     }
     if mentions.has_unknown_form {
-        check.errors.push(check.file.error_at(
-            rule,
-            "",
-            "the policy has a form of expression that is not known here",
-        ));
+        check.errors.push(check.file.error_at(rule, "", "the policy has an unsupported form of expression"));
     }
     let errors = check.errors;
-    Checked {
+    CheckedPolicy {
         tools: tools.into_keys().map(str::to_owned).collect(),
         watched: watched(&mentions),
         errors,
@@ -48,23 +44,23 @@ pub(super) fn check(file: &File<'_>, rule: &Rule, inputs: &Inputs) -> Checked {
     }
 }
 
-pub(super) struct Checked {
-    /// The tools whose calls the rule may have something to say about.
+pub(super) struct CheckedPolicy {
+    /// The tools whose calls the policy may affect.
     pub tools: BTreeSet<String>,
-    pub watched: Watched,
+    pub watched: UsedArguments,
     pub errors: Vec<CedarError>,
-    /// Flaws that a set is used with all the same.
+    /// Problems that do not prevent loading.
     pub warnings: Vec<CedarError>,
 }
 
-/// The arguments that policies look at.
+/// The arguments that policies use.
 #[derive(Clone, Debug)]
-pub(super) enum Watched {
+pub(super) enum UsedArguments {
     These(BTreeSet<String>),
     All,
 }
 
-impl Watched {
+impl UsedArguments {
     pub fn includes(&self, name: &str) -> bool {
         match self {
             Self::These(names) => names.contains(name),
@@ -80,22 +76,22 @@ impl Watched {
     }
 }
 
-fn watched(mentions: &Mentions) -> Watched {
+fn watched(mentions: &Mentions) -> UsedArguments {
     let mut names = BTreeSet::new();
     for path in mentions.paths.iter().filter(|path| path.root == Var::Context) {
         match (path.names.as_slice(), path.how) {
             ([_], Use::Asked(_)) => {}
             ([_, argument, ..], _) => drop(names.insert(argument.clone())),
-            _ => return Watched::All,
+            _ => return UsedArguments::All,
         }
     }
-    if mentions.has_unknown_form { Watched::All } else { Watched::These(names) }
+    if mentions.has_unknown_form { UsedArguments::All } else { UsedArguments::These(names) }
 }
 
-type Tools<'i> = BTreeMap<&'i str, &'i Record>;
+type ToolInputs<'i> = BTreeMap<&'i str, &'i CedarRecord>;
 
-/// Those that the scope does not rule out.
-fn tools_of<'i>(policy: &Template, inputs: &'i Inputs) -> Tools<'i> {
+/// The tools that the scope does not exclude.
+fn tools_of<'i>(policy: &Template, inputs: &'i Inputs) -> ToolInputs<'i> {
     let is_named = |uid: &EntityUID, name: &str| uid.eid == CALL || uid.eid == name;
     inputs
         .iter()
@@ -112,14 +108,14 @@ fn tools_of<'i>(policy: &Template, inputs: &'i Inputs) -> Tools<'i> {
         .collect()
 }
 
-struct Check<'c> {
+struct PolicyCheck<'c> {
     file: &'c File<'c>,
-    rule: &'c Rule,
-    tools: &'c Tools<'c>,
+    rule: &'c CedarRule,
+    tools: &'c ToolInputs<'c>,
     errors: Vec<CedarError>,
 }
 
-impl Check<'_> {
+impl PolicyCheck<'_> {
     fn report(&mut self, word: &str, message: String, help: Option<String>) {
         let error = self.file.error_at(self.rule, word, message).with_help(help);
         if !self.errors.contains(&error) {
@@ -134,7 +130,7 @@ impl Check<'_> {
         };
         if in_scope.into_iter().chain(&mentions.actions).any(|uid| uid.eid == CALL) {
             let help = "write `action in Action::\"call\"` for all tools, `resource == Tool::\"call\"` for one of that name";
-            let message = "`Action::\"call\"` is the group of all calls, and no call equals it".to_owned();
+            let message = "`Action::\"call\"` is the group of all calls; no call equals it".to_owned();
             self.report(CALL, message, Some(help.to_owned()));
         }
         let mut are_known = true;
@@ -142,7 +138,7 @@ impl Check<'_> {
             let name: &str = literal.id().as_ref();
             if literal.type_name().to_string() == TOOL && !inputs.contains_key(name) {
                 let help = suggestion(name, inputs.keys().map(String::as_str));
-                self.report(name, format!("there is no tool `{name}`"), help);
+                self.report(name, format!("unknown tool `{name}`"), help);
                 are_known = false;
             }
         }
@@ -153,12 +149,12 @@ impl Check<'_> {
             ActionConstraint::Any => false,
         };
         if are_known && names_a_tool && named && self.tools.is_empty() {
-            let help = "a tool is called by its own action; leave one of the two out".to_owned();
+            let help = "each tool has its own action; remove one of the two".to_owned();
             self.report("resource", "action and resource name different tools".to_owned(), Some(help));
         }
     }
 
-    fn path(&mut self, path: &Path) {
+    fn path(&mut self, path: &AttributePath) {
         let Some(names) = path.arguments() else { return };
         if let Some(name) = names.last() {
             self.argument(names, name, path.how);
@@ -168,21 +164,21 @@ impl Check<'_> {
             .flatten();
         if let Some((tool, _)) = hidden {
             let whole: String = path.names.iter().flat_map(|name| [".", name]).collect();
-            let message = format!("`context{whole}` of tool `{tool}` has members that a policy cannot see");
-            let help = "compare the members that matter, one by one".to_owned();
+            let message = format!("`context{whole}` of tool `{tool}` has members that policies cannot see");
+            let help = "compare the relevant members one by one".to_owned();
             self.report(names.last().map_or("context", String::as_str), message, Some(help));
         }
     }
 
     fn argument(&mut self, names: &[String], last: &str, how: Use) {
-        let found: Vec<(&str, Found<'_>)> =
+        let found: Vec<(&str, FoundArgument<'_>)> =
             self.tools.iter().map(|(tool, input)| (*tool, find(input, names))).collect();
-        let is_typed = found.iter().any(|(_, found)| matches!(found, Found::Typed(_)));
+        let is_typed = found.iter().any(|(_, found)| matches!(found, FoundArgument::Typed(_)));
         let is_unknown =
-            !found.is_empty() && found.iter().all(|(_, found)| matches!(found, Found::Missing(_)));
+            !found.is_empty() && found.iter().all(|(_, found)| matches!(found, FoundArgument::Missing(_)));
         let unseen = found.iter().find_map(|(tool, found)| match found {
-            Found::Unseen(why) => Some((*tool, *why)),
-            Found::Missing(record) if record.is_open && is_typed => Some((*tool, UNDECLARED)),
+            FoundArgument::Unseen(why) => Some((*tool, *why)),
+            FoundArgument::Missing(record) if record.is_open && is_typed => Some((*tool, UNDECLARED)),
             _ => None,
         });
         let written = names.join(".");
@@ -191,12 +187,12 @@ impl Check<'_> {
                 let message =
                     format!("argument `{written}` of tool `{tool}` cannot be used in a policy: {why}");
                 let help =
-                    "give it a plain type in the tool's input schema, or leave this tool out of the rule";
+                    "give it a plain type in the tool's input schema, or exclude this tool from the policy";
                 self.report(last, message, Some(help.to_owned()));
             }
             None if is_unknown => {
                 let near = found.iter().flat_map(|(_, found)| match found {
-                    Found::Missing(record) => record.members.keys().map(String::as_str).collect(),
+                    FoundArgument::Missing(record) => record.members.keys().map(String::as_str).collect(),
                     _ => Vec::new(),
                 });
                 let help = suggestion(last, near);
@@ -210,17 +206,17 @@ impl Check<'_> {
         }
     }
 
-    /// For what cannot be seen, `has` is false. Would the rule then let through what it would stop if it saw? What is
-    /// read needs no answer: Cedar demands a `has` before it.
+    /// For an invisible member, `has` is false. Returns true if the policy would then permit what it would otherwise forbid.
+    /// Reads need no check, because Cedar requires a `has` before them.
     fn is_lenient(&self, how: Use) -> bool {
         let Use::Asked(sign) = how else { return false };
         match self.rule.role {
-            Role::Permit => sign != Sign::For,
-            Role::Forbid | Role::Approval(_) => sign != Sign::Against,
+            PolicyRole::Permit => sign != Sign::For,
+            PolicyRole::Forbid | PolicyRole::Approval(_) => sign != Sign::Against,
         }
     }
 
-    fn word(&mut self, path: &Path, word: &str) {
+    fn word(&mut self, path: &AttributePath, word: &str) {
         let allowed = match (&path.root, path.names.as_slice()) {
             (Var::Resource, [name]) if name == "classification" => {
                 Classification::ALL.iter().map(|class| class.name().to_owned()).collect()
@@ -242,17 +238,17 @@ impl Check<'_> {
         }
     }
 
-    /// What the argument may be in some tool, if that is limited in all of them.
+    /// The allowed values of the argument in all tools together, if every tool limits them.
     fn allowed(&self, names: &[String]) -> Option<BTreeSet<String>> {
         let mut all = BTreeSet::new();
         for input in self.tools.values() {
             match find(input, names) {
-                Found::Typed(Kind::Text(Some(texts))) => all.extend(texts.iter().cloned()),
-                Found::Typed(Kind::Many(item)) => match &**item {
-                    Kind::Text(Some(texts)) => all.extend(texts.iter().cloned()),
+                FoundArgument::Typed(CedarType::Text(Some(texts))) => all.extend(texts.iter().cloned()),
+                FoundArgument::Typed(CedarType::Many(item)) => match &**item {
+                    CedarType::Text(Some(texts)) => all.extend(texts.iter().cloned()),
                     _ => return None,
                 },
-                Found::Typed(_) => return None,
+                FoundArgument::Typed(_) => return None,
                 _ => {}
             }
         }
@@ -260,8 +256,8 @@ impl Check<'_> {
     }
 }
 
-impl Path {
-    /// The names behind `context.input`.
+impl AttributePath {
+    /// The names after `context.input`.
     fn arguments(&self) -> Option<&[String]> {
         match (&self.root, self.names.as_slice()) {
             (Var::Context, [first, names @ ..]) if first == "input" => Some(names),
@@ -271,16 +267,16 @@ impl Path {
     }
 }
 
-enum Found<'i> {
-    Typed(&'i Kind),
+enum FoundArgument<'i> {
+    Typed(&'i CedarType),
     Unseen(&'static str),
-    /// Not in this record.
-    Missing(&'i Record),
-    /// All arguments are meant.
-    Input(&'i Record),
+    /// This record does not have the name.
+    Missing(&'i CedarRecord),
+    /// The path means all arguments.
+    Input(&'i CedarRecord),
 }
 
-impl Found<'_> {
+impl FoundArgument<'_> {
     fn hides_something(&self) -> bool {
         match self {
             Self::Typed(kind) => !kind.is_whole(),
@@ -290,17 +286,17 @@ impl Found<'_> {
     }
 }
 
-fn find<'i>(input: &'i Record, names: &[String]) -> Found<'i> {
-    let Some((first, rest)) = names.split_first() else { return Found::Input(input) };
+fn find<'i>(input: &'i CedarRecord, names: &[String]) -> FoundArgument<'i> {
+    let Some((first, rest)) = names.split_first() else { return FoundArgument::Input(input) };
     if let Some(why) = input.unseen.get(first) {
-        return Found::Unseen(why);
+        return FoundArgument::Unseen(why);
     }
     match input.members.get(first).map(|member| &member.kind) {
-        Some(kind) if rest.is_empty() => Found::Typed(kind),
-        Some(Kind::Record(record)) => find(record, rest),
-        // Cedar says that this has no members.
-        Some(kind) => Found::Typed(kind),
-        None => Found::Missing(input),
+        Some(kind) if rest.is_empty() => FoundArgument::Typed(kind),
+        Some(CedarType::Record(record)) => find(record, rest),
+        // Cedar itself reports that this type has no members.
+        Some(kind) => FoundArgument::Typed(kind),
+        None => FoundArgument::Missing(input),
     }
 }
 

@@ -1,14 +1,14 @@
-//! What is wrong with a policy, where, and what to do about it.
+//! Errors in policies, each with position and help.
 
 use std::{error::Error, fmt};
 
 use miette::Diagnostic;
 use toolgate_spec::{LineIndex, Position, edit_distance};
 
-/// One mistake in one file. A set with a mistake is not used.
+/// One error in one file. Policies with an error are not used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CedarError {
-    /// The file; or what else is at fault, such as a tool.
+    /// The file, or another cause such as a tool.
     pub file: String,
     pub position: Option<Position>,
     pub message: String,
@@ -16,7 +16,7 @@ pub struct CedarError {
 }
 
 impl CedarError {
-    /// A mistake that no file is to blame for.
+    /// An error that no file causes.
     pub(super) fn outside(what: impl Into<String>, message: impl Into<String>) -> Self {
         Self { file: what.into(), position: None, message: visible(&message.into()), help: None }
     }
@@ -31,7 +31,7 @@ impl CedarError {
         self
     }
 
-    /// Cedar's own words. `fallback` is where the policy begins.
+    /// Converts an error of Cedar. `fallback` is the start of the policy.
     pub(super) fn from_cedar(
         file: &str,
         lines: &LineIndex<'_>,
@@ -63,7 +63,7 @@ impl fmt::Display for CedarError {
 
 impl Error for CedarError {}
 
-/// "did you mean", where something known is near enough to be meant.
+/// "did you mean …?", if a known name is similar.
 pub(super) fn suggestion<'known>(word: &str, known: impl Iterator<Item = &'known str>) -> Option<String> {
     if word.len() > LONGEST_GUESSED {
         return None;
@@ -76,7 +76,7 @@ pub(super) fn suggestion<'known>(word: &str, known: impl Iterator<Item = &'known
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
 }
 
-/// In one line, and without the number that Cedar gave to the policy.
+/// One line, without Cedar's internal policy number.
 fn plain(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
@@ -85,7 +85,7 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// What a person sees is what is there: characters that steer a terminal or turn text around are shown by number.
+/// Escapes control and bidirectional characters, so people see the actual text.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -102,5 +102,4 @@ fn visible(text: &str) -> String {
 
 const LONGEST_GUESSED: usize = 64;
 
-const COMPARE_DECIMALS: &str =
-    "compare with `.lessThan(decimal(\"1.0\"))`, `.greaterThan(…)` and their likes";
+const COMPARE_DECIMALS: &str = "compare with `.lessThan(decimal(\"1.0\"))`, `.greaterThan(…)` and similar";

@@ -1,46 +1,46 @@
-//! Of which Cedar type is an argument? Read from the tool's own JSON Schema. What Cedar cannot express is left out, with
-//! the reason, so that a policy that names it can be told.
+//! Maps the JSON Schema of an argument to a Cedar type. Arguments that Cedar cannot express are left out, with the reason for
+//! the error message of a policy that uses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-/// The type of a value that fits its schema. Made so that every such value can be converted, or is refused by name.
+/// The Cedar type of a value that matches its schema. Every such value can be converted or is rejected by name.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// With the only texts that fit, where the schema lists them.
+pub(super) enum CedarType {
+    /// A text, with its allowed values if the schema lists them.
     Text(Option<BTreeSet<String>>),
     Whole,
     Fraction,
     Flag,
-    Many(Box<Kind>),
-    Record(Record),
+    Many(Box<CedarType>),
+    Record(CedarRecord),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Record {
-    pub members: BTreeMap<String, Member>,
-    /// Declared, but not to be expressed, and why.
+pub(super) struct CedarRecord {
+    pub members: BTreeMap<String, CedarMember>,
+    /// Declared members that Cedar cannot express, with the reason.
     pub unseen: BTreeMap<String, &'static str>,
-    /// May a value have members that are not declared?
+    /// True if a value may have undeclared members.
     pub is_open: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Member {
-    pub kind: Kind,
+pub(super) struct CedarMember {
+    pub kind: CedarType,
     pub presence: Presence,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Presence {
     Always,
-    /// Optional, or null: Cedar has no null, so a null counts as absent.
+    /// Optional or nullable. Cedar has no null, so null counts as absent.
     Maybe,
 }
 
-impl Kind {
-    /// As Cedar's JSON schema format writes it.
+impl CedarType {
+    /// In Cedar's JSON schema format.
     pub fn to_schema(&self) -> Map<String, Value> {
         let mut schema = Map::new();
         let name = match self {
@@ -61,7 +61,7 @@ impl Kind {
         schema
     }
 
-    /// Does a policy see all there is? Only then may it compare the value as a whole.
+    /// True if a policy sees the complete value. Only then may it compare the value as a whole.
     pub fn is_whole(&self) -> bool {
         match self {
             Self::Text(_) | Self::Whole | Self::Fraction | Self::Flag => true,
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-impl Record {
+impl CedarRecord {
     /// The arguments of a tool, from its input schema.
     pub fn of_input(schema: &Value) -> Self {
         match schema {
@@ -101,9 +101,9 @@ impl Record {
     }
 }
 
-/// A kind, and whether null fits too.
+/// A type, and whether null is allowed too.
 struct Read {
-    kind: Kind,
+    kind: CedarType,
     takes_null: bool,
 }
 
@@ -139,13 +139,13 @@ fn read_typed(schema: &Map<String, Value>, kind: &Value, depth: usize) -> Result
     let takes_null = names.contains(&"null");
     let others: BTreeSet<&str> = names.into_iter().filter(|name| *name != "null").collect();
     let kind = match others.into_iter().collect::<Vec<_>>().as_slice() {
-        ["string"] => Kind::Text(allowed_texts(schema)),
-        ["integer"] => Kind::Whole,
-        ["number"] | ["integer", "number"] => Kind::Fraction,
-        ["boolean"] => Kind::Flag,
+        ["string"] => CedarType::Text(allowed_texts(schema)),
+        ["integer"] => CedarType::Whole,
+        ["number"] | ["integer", "number"] => CedarType::Fraction,
+        ["boolean"] => CedarType::Flag,
         ["array"] => of_array(schema, depth)?,
         ["object"] => of_map(schema, depth)?,
-        [] => return Err("only null fits it"),
+        [] => return Err("it allows only null"),
         _ => return Err(SEVERAL),
     };
     Ok(Read { kind, takes_null })
@@ -160,33 +160,33 @@ fn allowed_texts(schema: &Map<String, Value>) -> Option<BTreeSet<String>> {
     Some(texts.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-fn of_array(schema: &Map<String, Value>, depth: usize) -> Result<Kind, &'static str> {
+fn of_array(schema: &Map<String, Value>, depth: usize) -> Result<CedarType, &'static str> {
     if schema.contains_key("prefixItems") || schema.get("items").is_some_and(Value::is_array) {
-        return Err("its items have a type for each place, and a Cedar set has no places");
+        return Err("its items have a type per position, and a Cedar set has no positions");
     }
-    let items = schema.get("items").ok_or("its schema does not say what its items are")?;
+    let items = schema.get("items").ok_or("its schema does not define its items")?;
     let item = read(items, depth + 1).map_err(|_| "its items have no single type that Cedar can express")?;
     if item.takes_null {
         return Err("its items may be null, and Cedar has no null");
     }
-    Ok(Kind::Many(Box::new(item.kind)))
+    Ok(CedarType::Many(Box::new(item.kind)))
 }
 
-fn of_map(schema: &Map<String, Value>, depth: usize) -> Result<Kind, &'static str> {
+fn of_map(schema: &Map<String, Value>, depth: usize) -> Result<CedarType, &'static str> {
     let has_members =
         schema.get("properties").and_then(Value::as_object).is_some_and(|members| !members.is_empty());
     if has_members || schema.get("additionalProperties") == Some(&Value::Bool(false)) {
-        Ok(Kind::Record(of_object(schema, depth)))
+        Ok(CedarType::Record(of_object(schema, depth)))
     } else {
         Err("it is an object without declared members")
     }
 }
 
-fn of_object(schema: &Map<String, Value>, depth: usize) -> Record {
-    let mut record = Record {
+fn of_object(schema: &Map<String, Value>, depth: usize) -> CedarRecord {
+    let mut record = CedarRecord {
         is_open: schema.get("additionalProperties") != Some(&Value::Bool(false))
             || schema.contains_key("patternProperties"),
-        ..Record::default()
+        ..CedarRecord::default()
     };
     let required: BTreeSet<&str> = schema
         .get("required")
@@ -198,7 +198,7 @@ fn of_object(schema: &Map<String, Value>, depth: usize) -> Record {
             Ok(Read { kind, takes_null }) => {
                 let is_sure = required.contains(name.as_str()) && !takes_null;
                 let presence = if is_sure { Presence::Always } else { Presence::Maybe };
-                record.members.insert(name.clone(), Member { kind, presence });
+                record.members.insert(name.clone(), CedarMember { kind, presence });
             }
             Err(why) => drop(record.unseen.insert(name.clone(), why)),
         }
@@ -206,37 +206,37 @@ fn of_object(schema: &Map<String, Value>, depth: usize) -> Record {
     record
 }
 
-/// A list of values, each of which may be meant.
+/// The type of an `enum`, whose values may have any type.
 fn of_values(values: &[Value]) -> Result<Read, &'static str> {
     let takes_null = values.iter().any(Value::is_null);
     let rest: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
     let all = |fits: fn(&Value) -> bool| rest.iter().all(|value| fits(value));
     let kind = if rest.is_empty() {
-        return Err("only null fits it");
+        return Err("it allows only null");
     } else if all(Value::is_string) {
-        Kind::Text(Some(rest.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect()))
+        CedarType::Text(Some(rest.iter().filter_map(|value| value.as_str()).map(str::to_owned).collect()))
     } else if all(Value::is_boolean) {
-        Kind::Flag
+        CedarType::Flag
     } else if all(Value::is_i64) {
-        Kind::Whole
+        CedarType::Whole
     } else if all(Value::is_number) {
-        Kind::Fraction
+        CedarType::Fraction
     } else {
         return Err(SEVERAL);
     };
     Ok(Read { kind, takes_null })
 }
 
-/// A value fits all of them, so the first that has a type tells it; the others may know members that this one does not.
+/// `allOf`: a value matches all schemas, so the first one with a type defines it. The others may declare further members.
 fn of_all(schemas: &[Value], depth: usize) -> Result<Read, &'static str> {
     let mut found = schemas.iter().find_map(|schema| read(schema, depth + 1).ok()).ok_or(ANYTHING)?;
-    if let Kind::Record(record) = &mut found.kind {
+    if let CedarType::Record(record) = &mut found.kind {
         record.is_open |= schemas.len() > 1;
     }
     Ok(found)
 }
 
-/// Of several forms, one that is not null; or all of the same type.
+/// `anyOf` and `oneOf`: one choice that is not null, or several of the same type.
 fn of_choices(choices: &[Value], depth: usize) -> Result<Read, &'static str> {
     let is_null = |schema: &&Value| {
         schema.get("type") == Some(&json!("null")) || schema.get("const") == Some(&Value::Null)
@@ -252,25 +252,25 @@ fn of_choices(choices: &[Value], depth: usize) -> Result<Read, &'static str> {
             }
         });
     }
-    let found = found.ok_or("only null fits it")?;
+    let found = found.ok_or("it allows only null")?;
     Ok(Read { takes_null: found.takes_null || takes_null, ..found })
 }
 
-fn joined(one: Kind, other: Kind) -> Result<Kind, &'static str> {
+fn joined(one: CedarType, other: CedarType) -> Result<CedarType, &'static str> {
     match (one, other) {
-        (Kind::Text(Some(mut one)), Kind::Text(Some(other))) => {
+        (CedarType::Text(Some(mut one)), CedarType::Text(Some(other))) => {
             one.extend(other);
-            Ok(Kind::Text(Some(one)))
+            Ok(CedarType::Text(Some(one)))
         }
-        (Kind::Text(_), Kind::Text(_)) => Ok(Kind::Text(None)),
+        (CedarType::Text(_), CedarType::Text(_)) => Ok(CedarType::Text(None)),
         (one, other) if one == other => Ok(one),
         _ => Err(SEVERAL),
     }
 }
 
-const ANYTHING: &str = "its schema gives it no type";
+const ANYTHING: &str = "its schema does not define its type";
 
 const SEVERAL: &str = "its values may have several types";
 
-/// Levels of schemas; as many as a projection lets through.
+/// The depth of schemas; the same as in projections.
 const MAX_DEPTH: usize = 32;

@@ -1,8 +1,8 @@
-//! Could any call of a tool be permitted? The rules, with every question about the call's arguments answered in favour of
-//! the caller: a permit as if they fitted, a forbid as if they did not.
+//! Decides whether any call of a tool could be permitted. Replaces every condition on arguments by the value that favours
+//! the caller: true in a `permit`, false in a `forbid`.
 //!
-//! INVARIANT: where a call is not forbidden, its permit in this form holds and none of its forbids in this form does, or
-//! evaluating one of them fails. Hence: only what is neither allowed nor fails here is refused whatever the arguments are.
+//! INVARIANT: if a call is permitted, its reduced permit holds and none of its reduced forbids does, or evaluation fails.
+//! Therefore a tool that is neither allowed nor fails here is forbidden for all arguments.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use cedar_policy::{
     pst::{self, BinaryOp, Clause, Effect, Expr, Literal, StaticPolicy, UnaryOp, Var},
 };
 
-/// The rule as it stands before the arguments are known.
+/// The policy reduced to the conditions that do not depend on arguments.
 pub(super) fn without_arguments(rule: &pst::Template) -> Result<Policy, String> {
     let wanted = match rule.effect {
-        Effect::Permit => Answer::Yes,
-        Effect::Forbid => Answer::No,
+        Effect::Permit => ArgumentAssumption::Yes,
+        Effect::Forbid => ArgumentAssumption::No,
     };
     let clauses: Vec<Clause> = rule
         .clauses()
@@ -30,14 +30,14 @@ pub(super) fn without_arguments(rule: &pst::Template) -> Result<Policy, String> 
     Policy::from_pst(rule.into()).map_err(|error| error.to_string())
 }
 
-/// What a condition is taken to be where it depends on the arguments.
+/// The value that a condition on arguments is replaced by.
 #[derive(Clone, Copy)]
-enum Answer {
+enum ArgumentAssumption {
     Yes,
     No,
 }
 
-impl Answer {
+impl ArgumentAssumption {
     const fn opposite(self) -> Self {
         match self {
             Self::Yes => Self::No,
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-fn favour(condition: &Arc<Expr>, wanted: Answer) -> Arc<Expr> {
+fn favour(condition: &Arc<Expr>, wanted: ArgumentAssumption) -> Arc<Expr> {
     if !mentions_context(condition) {
         return Arc::clone(condition);
     }
@@ -62,13 +62,13 @@ fn favour(condition: &Arc<Expr>, wanted: Answer) -> Arc<Expr> {
             if !mentions_context(cond) {
                 return Arc::new(Expr::IfThenElse { cond: Arc::clone(cond), then_expr, else_expr });
             }
-            // Either branch may be taken: yes if one can be, no only if both are.
+            // Either branch may be taken: true if one can be, false only if both are.
             match wanted {
-                Answer::Yes => binary(BinaryOp::Or, then_expr, else_expr),
-                Answer::No => binary(BinaryOp::And, then_expr, else_expr),
+                ArgumentAssumption::Yes => binary(BinaryOp::Or, then_expr, else_expr),
+                ArgumentAssumption::No => binary(BinaryOp::And, then_expr, else_expr),
             }
         }
-        _ => Arc::new(Expr::Literal(Literal::Bool(matches!(wanted, Answer::Yes)))),
+        _ => Arc::new(Expr::Literal(Literal::Bool(matches!(wanted, ArgumentAssumption::Yes)))),
     }
 }
 

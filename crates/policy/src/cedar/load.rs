@@ -1,4 +1,4 @@
-//! Is this set of rules sound? Read, held against the tools, and made ready for calls.
+//! Loads a set of policies: parses them, checks them against the tools, and prepares them for calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -10,12 +10,12 @@ use cedar_policy::{Authorizer, PolicySet, ValidationError, ValidationMode, Valid
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    CedarError, CedarPolicies, CedarTool, Prepared, Rules,
-    check::{Checked, Inputs, Watched, check},
-    kind::Record,
+    CedarError, CedarPolicies, CedarRules, CedarTool, PreparedTool,
+    check::{CheckedPolicy, Inputs, UsedArguments, check},
+    kind::CedarRecord,
     listing,
     schema::{self, Types},
-    source::{self, File, Role, Rule},
+    source::{self, CedarRule, File, PolicyRole},
 };
 
 pub(super) fn load(
@@ -38,7 +38,7 @@ pub(super) fn load(
     let validator = Validator::new(schema);
     let (mut checked, mut warnings) = (Vec::new(), Vec::new());
     for file in &files {
-        let of_rules: Vec<Checked> = file.rules.iter().map(|rule| check(file, rule, &inputs)).collect();
+        let of_rules: Vec<CheckedPolicy> = file.rules.iter().map(|rule| check(file, rule, &inputs)).collect();
         validate(file, &of_rules, &validator, &inputs, &mut errors);
         for (rule, mut result) in file.rules.iter().zip(of_rules) {
             errors.append(&mut result.errors);
@@ -59,22 +59,22 @@ pub(super) fn load(
 fn inputs(tools: &[CedarTool<'_>], errors: &mut Vec<CedarError>) -> Inputs {
     let mut inputs = Inputs::new();
     for tool in tools {
-        let input = Record::of_input(tool.input_schema);
+        let input = CedarRecord::of_input(tool.input_schema);
         if inputs.insert(tool.name.to_owned(), input).is_some() {
-            let message = "another tool has the same name, so no rule could tell them apart";
+            let message = "another tool has the same name, so policies cannot distinguish them";
             errors.push(CedarError::outside(format!("tool `{}`", tool.name), message));
         }
     }
     inputs
 }
 
-/// The journal names the rule that decided; it must be one.
+/// Ids must be unique, because the journal names the deciding policy by id.
 fn same_ids(files: &[File<'_>], errors: &mut Vec<CedarError>) {
     let mut seen = BTreeSet::new();
     for file in files {
         for rule in &file.rules {
             if !seen.insert(&rule.id) {
-                let message = format!("another policy is called `{}`, too", rule.id);
+                let message = format!("duplicate policy id `{}`", rule.id);
                 let error = CedarError::at(file.name, &file.lines, rule.start, message);
                 errors.push(error.with_help(Some("give each its own `@id`".into())));
             }
@@ -84,7 +84,7 @@ fn same_ids(files: &[File<'_>], errors: &mut Vec<CedarError>) {
 
 fn validate(
     file: &File<'_>,
-    checked: &[Checked],
+    checked: &[CheckedPolicy],
     validator: &Validator,
     inputs: &Inputs,
     errors: &mut Vec<CedarError>,
@@ -97,7 +97,7 @@ fn validate(
     for error in result.validation_errors() {
         let (start, is_explained) = placed(rule_of(error.policy_id()));
         mistaken.insert(error.policy_id());
-        // Said already, and in words that know what an argument is.
+        // Already reported, with a better message.
         if !(is_explained && matches!(error, ValidationError::UnsafeAttributeAccess(_))) {
             found.push(CedarError::from_cedar(file.name, &file.lines, start, error));
         }
@@ -108,7 +108,7 @@ fn validate(
             ValidationWarning::ImpossiblePolicy(_) | ValidationWarning::InvalidActionApplication(_) => {
                 // Without tools there is nothing that a rule about arguments could match; and once is enough.
                 let counts = !is_explained && !inputs.is_empty() && mistaken.insert(warning.policy_id());
-                counts.then_some("a policy that never applies is a mistake; mend or remove it")
+                counts.then_some("a policy that never applies is an error; correct or remove it")
             }
             ValidationWarning::BidiCharsInString(_) | ValidationWarning::BidiCharsInIdentifier(_) => {
                 Some("remove them; they make a policy look like another")
@@ -120,7 +120,7 @@ fn validate(
             found.push(error.with_help(Some(help.to_owned())));
         }
     }
-    // Cedar says it once for every tool.
+    // Cedar repeats it for every tool.
     for error in found {
         if !errors.contains(&error) {
             errors.push(error);
@@ -128,18 +128,18 @@ fn validate(
     }
 }
 
-/// Where the rule begins, and whether something is known to be wrong with it.
-fn placed(rule: Option<(&Rule, &Checked)>) -> (usize, bool) {
+/// Where the policy starts, and whether an error in it was already reported.
+fn placed(rule: Option<(&CedarRule, &CheckedPolicy)>) -> (usize, bool) {
     rule.map_or((0, false), |(rule, checked)| (rule.start, !checked.errors.is_empty()))
 }
 
 fn prepare(
     tools: &[CedarTool<'_>],
     mut inputs: Inputs,
-    checked: &[(&Rule, Checked)],
+    checked: &[(&CedarRule, CheckedPolicy)],
     types: &Types,
-) -> Result<BTreeMap<String, Prepared>, String> {
-    let mut shared: HashMap<Vec<usize>, Arc<Rules>> = HashMap::new();
+) -> Result<BTreeMap<String, PreparedTool>, String> {
+    let mut shared: HashMap<Vec<usize>, Arc<CedarRules>> = HashMap::new();
     let mut prepared = BTreeMap::new();
     for tool in tools {
         let about: Vec<usize> = checked
@@ -149,14 +149,14 @@ fn prepare(
             .map(|(index, _)| index)
             .collect();
         let of_tool = || about.iter().filter_map(|index| checked.get(*index));
-        let mut watched = Watched::These(BTreeSet::new());
+        let mut watched = UsedArguments::These(BTreeSet::new());
         of_tool().for_each(|(_, checked)| watched.join(&checked.watched));
         let rules = match shared.get(&about) {
             Some(rules) => Arc::clone(rules),
             None => Arc::new(rules(of_tool().map(|(rule, _)| *rule))?),
         };
         shared.insert(about.clone(), Arc::clone(&rules));
-        let entry = Prepared {
+        let entry = PreparedTool {
             action: types.action(tool.name),
             resource: types.tool(tool.name),
             entities: types.tool_entities(tool)?,
@@ -169,8 +169,8 @@ fn prepare(
     Ok(prepared)
 }
 
-fn rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Result<Rules, String> {
-    let mut sets = Rules {
+fn rules<'r>(rules: impl Iterator<Item = &'r CedarRule>) -> Result<CedarRules, String> {
+    let mut sets = CedarRules {
         firm: PolicySet::new(),
         approvals: PolicySet::new(),
         reasons: BTreeMap::new(),
@@ -178,12 +178,12 @@ fn rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Result<Rules, String> {
     };
     for rule in rules {
         let set = match &rule.role {
-            Role::Permit | Role::Forbid => {
+            PolicyRole::Permit | PolicyRole::Forbid => {
                 let listed = listing::without_arguments(&rule.syntax)?;
                 sets.listing.add(listed).map_err(|error| error.to_string())?;
                 &mut sets.firm
             }
-            Role::Approval(why) => {
+            PolicyRole::Approval(why) => {
                 sets.reasons.insert(rule.id.clone(), why.clone());
                 &mut sets.approvals
             }
@@ -198,7 +198,7 @@ fn digest(sources: &[(String, String)]) -> String {
     sources.sort();
     let mut hash = Sha256::new();
     for part in sources.into_iter().flat_map(|(name, text)| [name, text]) {
-        // The length first, so that nothing can move from one part into the next.
+        // Hash the length first, so text cannot move between parts.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

@@ -1,18 +1,18 @@
-//! Names of callers in policies. A name that no authentication gives makes a rule that never matches.
+//! Checks the names of callers in policies. A policy with a name that no authentication method produces never matches.
 
 use cedar_policy::pst::Var;
 
 use super::{
     error::CedarError,
     schema::CALLER,
-    source::{File, Rule},
+    source::{CedarRule, File},
     walk::Mentions,
 };
 
-/// Warns about `Caller::"alice"` and `principal.subject == "alice"`: every caller has a prefix that says where the name comes from.
+/// Warns about `Caller::"alice"` and `principal.subject == "alice"`: real names have a prefix for their source.
 ///
-/// These are warnings because a program that embeds the gateway names its callers itself.
-pub(super) fn unknown_principals(file: &File<'_>, rule: &Rule, mentions: &Mentions) -> Vec<CedarError> {
+/// These are warnings, because a program that embeds the gateway may choose other names.
+pub(super) fn unknown_principals(file: &File<'_>, rule: &CedarRule, mentions: &Mentions) -> Vec<CedarError> {
     let literals = rule.policy.entity_literals();
     let callers = literals.iter().filter(|literal| literal.type_name().to_string() == CALLER);
     let named = callers.map(|literal| AsRef::<str>::as_ref(literal.id()).to_owned());

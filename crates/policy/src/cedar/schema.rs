@@ -1,21 +1,21 @@
-//! What may a policy speak of? The Cedar schema of all known tools, and the entities of one call.
+//! The Cedar schema of all known tools, and the entities of one call.
 
 use std::collections::{HashMap, HashSet};
 
 use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{CedarTool, check::Inputs, kind::Record};
+use super::{CedarTool, check::Inputs, kind::CedarRecord};
 use crate::caller::Caller;
 
-/// The schema: one action a tool, all of them in the group `call`, each with its own `context.input`.
+/// The schema: one action per tool, all in the group `call`, each with its own `context.input`.
 pub(super) fn schema(inputs: &Inputs) -> Result<Schema, String> {
     let mut actions = Map::new();
     for (name, input) in inputs {
         actions.insert(name.clone(), action(input, &json!([{ "id": CALL }])));
     }
-    // The group can be asked about, too: without any tool, rules about all tools still have something to hold for. And a
-    // tool of that name has no other action.
+    // The group is a valid action too: policies about all tools must validate even without any tool. A tool named `call`
+    // uses this action.
     let of_group = inputs.get(CALL).cloned().unwrap_or_default();
     actions.insert(CALL.to_owned(), action(&of_group, &json!([])));
     let text = || json!({ "type": "String" });
@@ -41,7 +41,7 @@ pub(super) fn schema(inputs: &Inputs) -> Result<Schema, String> {
     Schema::from_json_value(document).map_err(|error| error.to_string())
 }
 
-fn action(input: &Record, member_of: &Value) -> Value {
+fn action(input: &CedarRecord, member_of: &Value) -> Value {
     json!({
         "memberOf": member_of,
         "appliesTo": {
@@ -52,7 +52,7 @@ fn action(input: &Record, member_of: &Value) -> Value {
     })
 }
 
-/// Names of the things that policies speak of. Made once, for a name has to be parsed.
+/// Names of Cedar types. Parsed once.
 #[derive(Debug)]
 pub(super) struct Types {
     action: EntityTypeName,
@@ -91,7 +91,7 @@ impl Types {
         Entity::new(self.caller(caller), attributes, groups).map_err(|error| error.to_string())
     }
 
-    /// What stays the same from call to call: the tool, its action, and the group of all actions.
+    /// Entities that are the same for all calls: the tool, its action, and the group of all actions.
     pub fn tool_entities(&self, tool: &CedarTool<'_>) -> Result<Entities, String> {
         let group = self.action(CALL);
         let mut entities = vec![self.tool_entity(tool)?, Entity::new_no_attrs(group.clone(), HashSet::new())];

@@ -1,15 +1,15 @@
-//! A file of policies, read: which rules it has, what each is for, and where it stands.
+//! Parses a file of policies.
 
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, pst};
 use toolgate_spec::{LineIndex, Position};
 
 use super::error::CedarError;
 
-/// Reads one file; every mistake that can be told without knowing the tools.
+/// Parses one file and reports all errors that do not depend on tools.
 pub(super) fn read<'s>(name: &'s str, text: &'s str) -> Result<File<'s>, Vec<CedarError>> {
     let lines = LineIndex::new(text);
     if let Some(offset) = too_complex(text) {
-        let message = "the policy is too large to be judged";
+        let message = "the policy is too complex";
         return Err(vec![
             CedarError::at(name, &lines, offset, message)
                 .with_help(Some("split it into several, or compare with a set: `[…].contains(…)`".into())),
@@ -40,52 +40,52 @@ pub(super) struct File<'s> {
     pub name: &'s str,
     text: &'s str,
     pub lines: LineIndex<'s>,
-    /// With the ids that Cedar gave them.
+    /// With the ids assigned by Cedar.
     pub set: PolicySet,
     /// In the order of the file.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<CedarRule>,
 }
 
 /// One policy of a file.
-pub(super) struct Rule {
-    /// What people call it: its `@id`, or file, line and column.
+pub(super) struct CedarRule {
+    /// The id for people: its `@id`, or file, line and column.
     pub id: String,
-    /// What Cedar called it.
+    /// The id assigned by Cedar.
     pub given: PolicyId,
-    /// Under the name that people know.
+    /// The policy under the id for people.
     pub policy: Policy,
     pub syntax: pst::Template,
-    pub role: Role,
+    pub role: PolicyRole,
     pub start: usize,
     written: String,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Role {
+pub(super) enum PolicyRole {
     Permit,
     Forbid,
-    /// Forbids unless a person approves; with what the person is told.
+    /// Forbids unless a person approves; with the text for that person.
     Approval(String),
 }
 
 impl File<'_> {
-    fn rule(&self, policy: &Policy, written: String, start: usize) -> Result<Rule, CedarError> {
+    fn rule(&self, policy: &Policy, written: String, start: usize) -> Result<CedarRule, CedarError> {
         let error = |message: &str, help: &str| {
             CedarError::at(self.name, &self.lines, start, message).with_help(Some(help.to_owned()))
         };
         let role = match (policy.effect(), policy.annotation("approval")) {
-            (Effect::Permit, None) => Role::Permit,
-            (Effect::Forbid, None) => Role::Forbid,
+            (Effect::Permit, None) => PolicyRole::Permit,
+            (Effect::Forbid, None) => PolicyRole::Forbid,
             (Effect::Forbid, Some(why)) if why.trim().is_empty() => {
                 return Err(error(
-                    "`@approval` does not say why",
-                    "write `@approval(\"why a person must look\")`",
+                    "`@approval` has no text",
+                    "write `@approval(\"why a person must decide\")`",
                 ));
             }
-            (Effect::Forbid, Some(why)) => Role::Approval(why.trim().to_owned()),
+            (Effect::Forbid, Some(why)) => PolicyRole::Approval(why.trim().to_owned()),
             (Effect::Permit, Some(_)) => {
                 let help = "put it on a `forbid`, which then means: forbidden unless a person approves";
-                return Err(error("`@approval` on a `permit` means nothing", help));
+                return Err(error("`@approval` has no meaning on a `permit`", help));
             }
         };
         let id = match policy.annotation("id") {
@@ -99,7 +99,7 @@ impl File<'_> {
             }
         };
         let syntax = policy.to_pst().map_err(|found| error(&found.to_string(), "write it in another way"))?;
-        Ok(Rule {
+        Ok(CedarRule {
             given: policy.id().clone(),
             policy: policy.new_id(PolicyId::new(&id)),
             syntax: syntax.body().clone().with_id(pst::PolicyID(id.as_str().into())),
@@ -112,13 +112,13 @@ impl File<'_> {
 
     fn refused(&self, template: &cedar_policy::Template) -> CedarError {
         let start = offset_of(self.text, &template.to_cedar(), 0);
-        let message = "a template has slots that nothing here fills";
-        let help = "write out the principal and the resource instead of `?principal` and `?resource`";
+        let message = "templates are not supported";
+        let help = "write the principal and the resource instead of `?principal` and `?resource`";
         CedarError::at(self.name, &self.lines, start, message).with_help(Some(help.to_owned()))
     }
 
     /// An error in a rule, at the first mention of `word`.
-    pub fn error_at(&self, rule: &Rule, word: &str, message: impl Into<String>) -> CedarError {
+    pub fn error_at(&self, rule: &CedarRule, word: &str, message: impl Into<String>) -> CedarError {
         let body = body_of(&rule.written);
         let word = rule.written.get(body..).and_then(|body| word_in(body, word)).unwrap_or_default();
         let offset = rule.start + body + word;
@@ -126,7 +126,7 @@ impl File<'_> {
     }
 }
 
-/// Cedar numbers the policies of a file in their order.
+/// Cedar numbers the policies of a file in order.
 fn number(policy: &Policy) -> usize {
     let id: &str = policy.id().as_ref();
     id.trim_start_matches("policy").parse().unwrap_or(usize::MAX)
@@ -152,7 +152,7 @@ fn body_of(written: &str) -> usize {
     0
 }
 
-/// The word, and not a longer one that it is a part of.
+/// Finds the whole word, not a part of a longer one.
 fn word_in(text: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).map(|(at, _)| at).find(|at| {
@@ -162,8 +162,8 @@ fn word_in(text: &str, word: &str) -> Option<usize> {
     })
 }
 
-/// Where a policy begins that has more operators, or nests deeper, than any person writes. Cedar, and the walks over its
-/// syntax here, go as deep as an expression is nested; a stack that overflows would take the gateway down.
+/// Finds a policy with more operators or deeper nesting than people write. Cedar and the walks here recurse; a stack
+/// overflow would crash the gateway.
 fn too_complex(text: &str) -> Option<usize> {
     let (mut start, mut operators, mut depth) = (0, 0, 0_usize);
     let mut chars = text.char_indices();
@@ -177,7 +177,7 @@ fn too_complex(text: &str) -> Option<usize> {
             '&' | '|' | '+' | '-' | '*' | '.' | '!' => operators += 1,
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            // One `if` nests in the `else` of another without any bracket.
+            // An `if` in the `else` of another nests without brackets.
             'e' if rest.starts_with("else") => depth += 1,
             _ => {}
         }
@@ -198,8 +198,8 @@ fn skip_string(chars: &mut impl Iterator<Item = (usize, char)>) {
     }
 }
 
-/// In one policy.
+/// The limit for one policy.
 const MOST_OPERATORS: usize = 300;
 
-/// Brackets within brackets.
+/// The limit for nested brackets.
 const DEEPEST: usize = 50;

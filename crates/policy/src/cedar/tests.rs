@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::{PolicySet as Profiles, rate, resolve, testing};
 
-/// A few tools of every sort. `write_file` is `write`, `wipe_disk` destructive, all others read.
-fn tools() -> Vec<Known> {
+/// A few tools of every kind. `write_file` is `write`, `wipe_disk` destructive, all others read.
+fn tools() -> Vec<SampleTool> {
     vec![
         known(
             "read_file",
@@ -22,7 +22,7 @@ fn tools() -> Vec<Known> {
                 "mode": {"enum": ["text", "binary"]},
             }}),
         ),
-        Known {
+        SampleTool {
             level: RiskLevel::L4,
             ..known(
                 "write_file",
@@ -56,7 +56,7 @@ fn tools() -> Vec<Known> {
     ]
 }
 
-struct Known {
+struct SampleTool {
     name: String,
     spec: ToolSpec,
     schema: Value,
@@ -64,7 +64,7 @@ struct Known {
     policy: EffectivePolicy,
 }
 
-impl Known {
+impl SampleTool {
     fn tool(&self) -> CedarTool<'_> {
         CedarTool {
             name: &self.name,
@@ -78,18 +78,18 @@ impl Known {
 
 /// The schema comes separately, as from `toolgate_spec::project::input_schema`: the document need not use each argument.
 #[track_caller]
-fn known(name: &str, more: &str, schema: &Value) -> Known {
+fn known(name: &str, more: &str, schema: &Value) -> SampleTool {
     let document =
         testing::manifest("cli: {command: date}", more).replacen("name: t", &format!("name: {name}"), 1);
     let spec = testing::spec(&document);
     let set = Profiles::shipped().unwrap();
     let policy = resolve(&spec, &set, None).unwrap();
     let level = rate(&policy, &spec, &set).level;
-    Known { name: name.to_owned(), schema: schema.clone(), spec, level, policy }
+    SampleTool { name: name.to_owned(), schema: schema.clone(), spec, level, policy }
 }
 
-fn load_for(tools: &[Known], text: &str) -> Result<CedarPolicies, Vec<CedarError>> {
-    CedarPolicies::new(&[("rules.cedar".to_owned(), text.to_owned())], tools.iter().map(Known::tool))
+fn load_for(tools: &[SampleTool], text: &str) -> Result<CedarPolicies, Vec<CedarError>> {
+    CedarPolicies::new(&[("rules.cedar".to_owned(), text.to_owned())], tools.iter().map(SampleTool::tool))
 }
 
 #[track_caller]

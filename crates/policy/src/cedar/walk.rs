@@ -1,10 +1,10 @@
-//! Of what does a policy speak? Every attribute that it reads or asks for, and every text that it compares one with.
+//! Collects the attributes that a policy reads or tests, and the texts that it compares them with.
 
 use std::sync::Arc;
 
 use cedar_policy::pst::{BinaryOp, Clause, EntityUID, Expr, Literal, Template, UnaryOp, Var};
 
-/// All that the conditions of a policy mention, in order.
+/// Everything that the conditions of a policy mention, in order.
 pub(super) fn mentions(policy: &Template) -> Mentions {
     let mut found = Mentions::default();
     for clause in policy.clauses() {
@@ -18,18 +18,18 @@ pub(super) fn mentions(policy: &Template) -> Mentions {
 
 #[derive(Default)]
 pub(super) struct Mentions {
-    pub paths: Vec<Path>,
+    pub paths: Vec<AttributePath>,
     /// A path, and a text that its value is compared with.
-    pub compared: Vec<(Path, String)>,
+    pub compared: Vec<(AttributePath, String)>,
     /// Compared with `==` or `!=`.
     pub actions: Vec<EntityUID>,
-    /// Some form of expression that this walk does not know; what it mentions cannot be told.
+    /// The policy has an unknown form of expression, so the list may be incomplete.
     pub has_unknown_form: bool,
 }
 
-/// `context.input.path`: a variable and the attributes behind it.
+/// `context.input.path`: a variable and its attributes.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Path {
+pub(super) struct AttributePath {
     pub root: Var,
     pub names: Vec<String>,
     pub how: Use,
@@ -39,16 +39,16 @@ pub(super) struct Path {
 pub(super) enum Use {
     /// `has`
     Asked(Sign),
-    /// Its value counts.
+    /// Its value is used.
     Read,
 }
 
-/// Does it speak for the rule's applying, or against it, if an expression holds?
+/// Whether a true expression makes the policy apply or not apply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sign {
     For,
     Against,
-    /// It depends on the rest.
+    /// Depends on the rest of the condition.
     Either,
 }
 
@@ -132,10 +132,10 @@ fn texts(expr: &Expr) -> Vec<String> {
     }
 }
 
-/// The whole chain of attributes, if there is nothing else in it.
-fn path_of(expr: &Expr) -> Option<Path> {
+/// The chain of attributes, if the expression is nothing else.
+fn path_of(expr: &Expr) -> Option<AttributePath> {
     match expr {
-        Expr::Var(root) => Some(Path { root: root.clone(), names: Vec::new(), how: Use::Read }),
+        Expr::Var(root) => Some(AttributePath { root: root.clone(), names: Vec::new(), how: Use::Read }),
         Expr::GetAttr { expr, attr } => {
             let mut path = path_of(expr).filter(|path| path.how == Use::Read)?;
             path.names.push(attr.to_string());

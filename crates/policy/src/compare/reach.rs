@@ -14,18 +14,18 @@ use super::SettingValues;
 use crate::asking::AskByRisk;
 
 /// A setting's value as something that can be wider or narrower.
-pub(super) enum Reach {
+pub(super) enum SettingReach {
     /// Greater is wider.
     Rank(u64),
     Network(Extent),
-    /// More is wider: what is allowed.
+    /// A longer list is wider: allowed entries.
     Texts(Vec<String>),
     Paths(Vec<PathPattern>),
-    /// More is narrower: what is forbidden or watched.
+    /// A longer list is narrower: denied or watched entries.
     Denials(Vec<String>),
 }
 
-impl Reach {
+impl SettingReach {
     /// `None` for a setting without a direction, and for a value that is missing or unknown.
     pub fn of(setting: &str, values: &SettingValues) -> Option<Self> {
         let value = values.get(setting)?;
@@ -68,14 +68,14 @@ impl Reach {
             | "execution.maxStatements"
             | "execution.memoryBytes" => Self::Rank(value.as_u64()?),
             "execution.env" => Self::Rank(EnvironmentMode::from_name(value.as_str()?)? as u64),
-            // An output that is trusted more, or guarded less, flows further.
+            // Output with more trust or fewer guards may flow further.
             "labels.outputTrust" => Self::Rank(TrustLevel::from_name(value.as_str()?)? as u64),
             "labels.outputDataClass" => stricter(DataClass::from_name(value.as_str()?)? as u64),
             _ => return None,
         })
     }
 
-    /// Does this reach an address that `other` keeps out of reach, although neither includes the other?
+    /// True if this reaches an address that `other` does not, although neither includes the other.
     pub fn adds_an_address_to(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Network(after), Self::Network(before)) => names_a_new_address(before, after),
@@ -83,7 +83,7 @@ impl Reach {
         }
     }
 
-    /// Is everything within `other` within this too?
+    /// True if this includes everything in `other`.
     pub fn includes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Rank(wide), Self::Rank(narrow)) => wide >= narrow,
@@ -99,8 +99,8 @@ impl Reach {
 }
 
 /// A rank whose greater values are narrower.
-const fn stricter(rank: u64) -> Reach {
-    Reach::Rank(u64::MAX - rank)
+const fn stricter(rank: u64) -> SettingReach {
+    SettingReach::Rank(u64::MAX - rank)
 }
 
 fn texts(list: &Value) -> Option<Vec<String>> {
@@ -108,7 +108,7 @@ fn texts(list: &Value) -> Option<Vec<String>> {
     Some(list.as_array()?.iter().map(text).collect())
 }
 
-/// By what can be reached: an allow list with `*` is `strict`, an empty one is `blocked`.
+/// Compares reachable hosts: an allow list with `*` equals `strict`, an empty one equals `blocked`.
 fn network_includes(wide: &Extent, narrow: &Extent) -> bool {
     match (wide, narrow) {
         (_, Extent::Nothing) | (Extent::Everything, _) | (Extent::Public, Extent::Public) => true,
@@ -152,12 +152,12 @@ impl Extent {
     }
 }
 
-/// A list contains an address or `localhost` only if it names it: `*` and `10.*` mean public names.
+/// A list contains an address or `localhost` only if it names it: `*` and `10.*` match public names only.
 fn host_includes(wide: &HostPattern, narrow: &HostPattern) -> bool {
     (names_an_address(wide) || !names_an_address(narrow)) && wide.includes(narrow)
 }
 
-/// Does `after` name an address that `before` does not reach? Then it is wider, whatever else it gives up.
+/// True if `after` names an address that `before` does not reach. It is then wider, even if it drops other hosts.
 fn names_a_new_address(before: &Extent, after: &Extent) -> bool {
     let Extent::Hosts { hosts, .. } = after else { return false };
     let is_reached = |host: &HostPattern| match before {
@@ -175,7 +175,7 @@ fn names_an_address(host: &HostPattern) -> bool {
     }
 }
 
-/// Exact for a path without wildcards; of two patterns only the same counts, for the rest is not worth guessing.
+/// Exact for a path without wildcards. Two patterns are compared for equality only.
 fn path_includes(wide: &PathPattern, narrow: &PathPattern) -> bool {
     let text = narrow.text();
     if wide.text().trim_end_matches('/') == text.trim_end_matches('/') {
@@ -184,7 +184,7 @@ fn path_includes(wide: &PathPattern, narrow: &PathPattern) -> bool {
     if text.contains('*') {
         return false;
     }
-    // Stand-ins that no real path contains, so that `$HOME` and `/home/x` are never taken for each other.
+    // Placeholders that no real path contains, so `$HOME` and `/home/x` never match each other.
     let roots = PathRoots { workspace: "/\u{1}workspace", home: "/\u{1}home" };
     let path = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => format!("{}{rest}", roots.workspace),

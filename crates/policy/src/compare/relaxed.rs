@@ -1,8 +1,8 @@
-//! Which settings did the operator's overrides, or the profile of the document, relax?
+//! Finds settings that the overrides or the document's profile relaxed.
 
 use toolgate_spec::model::ToolSpec;
 
-use super::{Change, Direction, SettingValues, policy_changes};
+use super::{ChangeDirection, PolicyChange, SettingValues, policy_changes};
 use crate::{EffectivePolicy, PolicySet, UserOverrides, resolve};
 
 /// A setting that allows more than it would without one layer of the policy.
@@ -10,11 +10,11 @@ use crate::{EffectivePolicy, PolicySet, UserOverrides, resolve};
 pub struct Relaxation {
     /// `overrides`, or `profile NAME`.
     pub by: String,
-    pub change: Change,
+    pub change: PolicyChange,
 }
 
-/// Compares the policy with the one that holds without the overrides, and with the one that holds without the profile. A
-/// comparison is left out if the document cannot be resolved without that layer.
+/// Compares the policy with the one without overrides, and with the one without the profile. Omits a comparison if the
+/// document cannot be resolved without that layer.
 pub fn relaxations(
     spec: &ToolSpec,
     set: &PolicySet,
@@ -40,7 +40,7 @@ pub fn relaxations(
 fn widened(by: &str, without: &EffectivePolicy, policy: &EffectivePolicy) -> Vec<Relaxation> {
     policy_changes(&SettingValues::of(without), policy)
         .into_iter()
-        .filter(|change| change.direction == Direction::Widened)
+        .filter(|change| change.direction == ChangeDirection::Widened)
         .map(|change| Relaxation { by: by.to_owned(), change })
         .collect()
 }

@@ -20,8 +20,8 @@ fn check(before: &str, after: &str, expect: &[&str]) {
     assert_eq!(shown, expect);
 }
 
-fn side((spec, policy, risk): &(ToolSpec, EffectivePolicy, Risk)) -> Version<'_> {
-    Version { spec, policy, risk }
+fn side((spec, policy, risk): &(ToolSpec, EffectivePolicy, Risk)) -> ToolVersion<'_> {
+    ToolVersion { spec, policy, risk }
 }
 
 fn overrides(text: &str) -> String {
@@ -46,9 +46,9 @@ fn hosts_are_compared_by_what_they_cover() {
     );
 }
 
-/// `*` stands for public hosts: an address of this machine or network lies outside it.
+/// `*` matches public hosts only: it excludes addresses of this machine or network.
 #[test]
-fn a_private_host_is_not_within_every_public_host() {
+fn wildcard_host_does_not_include_private_hosts() {
     let listed = |hosts: &str| overrides(&format!("networkMode: allowlist, hostsAllow: [{hosts}]"));
     for host in ["127.0.0.1", "localhost", "10.1.2.3", "'::1'", "192.168.0.7", "169.254.169.254"] {
         let plain = host.trim_matches('\'');
@@ -78,9 +78,9 @@ fn a_private_host_is_not_within_every_public_host() {
     );
 }
 
-/// Each of these takes away the question that a silent document leaves to the gateway.
+/// Each of these removes the approval that the gateway requires from a document without settings.
 #[test]
-fn a_lost_question_is_wider() {
+fn removed_approval_is_wider() {
     let command = |more: &str| testing::manifest("cli: {command: date}", more);
     let set = PolicySet::shipped().unwrap();
     let digest =
@@ -154,7 +154,7 @@ fn modes_are_compared_by_reach() {
             "risk narrowed: L4 -> L3",
         ],
     );
-    // A private address is outside of what `strict` reaches.
+    // `strict` does not reach private addresses.
     check(
         &overrides("networkMode: allowlist, hostsAllow: [10.0.0.1]"),
         &overrides("networkMode: strict"),
@@ -163,7 +163,7 @@ fn modes_are_compared_by_reach() {
 }
 
 #[test]
-fn paths_and_prohibitions() {
+fn paths_and_denials_are_compared() {
     let tool = |paths: &str, blocked: &str| {
         testing::manifest(
             "cli: {command: cat}",
@@ -181,7 +181,7 @@ fn paths_and_prohibitions() {
 }
 
 #[test]
-fn the_document_itself() {
+fn document_changes_are_reported() {
     check(
         testing::PLAIN,
         "{name: t, code: return 2, codeType: Javascript, description: other, params: [{name: x, type: STRING, required: false}], humanInTheLoop: {mode: REQUIRED}}",
@@ -203,7 +203,7 @@ fn every_setting_with_a_direction_has_one() {
         .settings()
         .iter()
         .map(|setting| setting.name)
-        .filter(|name| Reach::of(name, &SettingValues::of(&policy)).is_none())
+        .filter(|name| SettingReach::of(name, &SettingValues::of(&policy)).is_none())
         .collect();
     assert_eq!(without, ["profile", "javaInterop", "files.basePath", "data.sensitivity", "audit.logOutput"]);
 }

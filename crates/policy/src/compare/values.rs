@@ -14,7 +14,7 @@ impl SettingValues {
         Self(settings.map(|setting| (setting.name.to_owned(), setting.value)).collect())
     }
 
-    /// Reads what `to_text` wrote; `None` for anything else.
+    /// Parses the output of `to_text`; `None` for other text.
     pub fn from_text(text: &str) -> Option<Self> {
         match serde_json::from_str(text) {
             Ok(Value::Object(values)) => Some(Self(values)),
@@ -23,7 +23,7 @@ impl SettingValues {
     }
 
     pub fn to_text(&self) -> String {
-        // A map of plain values always has a JSON text.
+        // A map of plain values can always be written as JSON.
         serde_json::to_string(&self.0).unwrap_or_default()
     }
 

@@ -1,14 +1,14 @@
-//! Every value of every shipped file against the reference's table (`Tool Capability Specification`, 1.0), so that
-//! nobody changes a default by accident.
+//! Compares every value of every shipped file with the table of the reference (`Tool Capability Specification`, 1.0), to
+//! prevent accidental changes.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// One row a field: the pointer, then `read`, `web_fetch`, `write`, `bash`, `send_message`, `policy-approval`, in the
-/// order of `SHIPPED`. `-` is absence.
+/// One row per field: the pointer, then `read`, `web_fetch`, `write`, `bash`, `send_message`, `policy-approval`, in the
+/// order of `SHIPPED`. `-` means absent.
 #[test]
-fn every_value_is_the_references() {
+fn every_value_matches_the_reference() {
     let mut left: Vec<Value> =
         SHIPPED.iter().map(|(_, text)| value_from_text(text, Format::Yaml).unwrap()).collect();
     for row in TABLE.lines().filter(|row| !row.is_empty()) {
@@ -29,9 +29,9 @@ fn every_value_is_the_references() {
     }
 }
 
-/// That each does what its examples say is checked when they are loaded.
+/// Loading checks that each example matches as stated.
 #[test]
-fn every_danger_pattern_has_an_example_that_it_hits_and_one_that_it_misses() {
+fn every_danger_pattern_has_hits_and_misses() {
     let mut patterns = 0;
     for (name, text) in SHIPPED {
         let file = value_from_text(text, Format::Yaml).unwrap();
@@ -48,11 +48,11 @@ fn every_danger_pattern_has_an_example_that_it_hits_and_one_that_it_misses() {
     assert!(patterns > 20, "{patterns}");
 }
 
-/// Removes a field, so that what no row speaks of is left over.
+/// Removes a field, so fields without a row are left over.
 fn take(file: &mut Value, field: &str) -> Option<Value> {
     let (block, key) = field.split_once('.').unwrap();
     let mut value = file.get_mut(block)?.as_object_mut()?.remove(key)?;
-    // A pattern's examples are ours; the pattern is the reference's.
+    // The pattern is from the reference; its examples are not.
     for entry in value.as_array_mut().into_iter().flatten() {
         if let Some(pattern) = entry.get("pattern") {
             *entry = pattern.clone();
@@ -66,8 +66,8 @@ fn listed(name: &str) -> Value {
     json!(list)
 }
 
-/// The reference's blocks and keys, all of them, whether or not a file has them. The labels of `write` and
-/// `send_message` are ours: the reference gives none there.
+/// All blocks and keys of the reference, used or not. The labels of `write` and `send_message` are ours, because the
+/// reference has none.
 const TABLE: &str = r"
 approval.level                          auto       auto       ask        ask        always     -
 approval.dangerPatterns                 @readRe    @fetchRe   @writeRe   @bashRe    -          -

@@ -3,27 +3,27 @@ use crate::testing;
 
 const DOCUMENT: &str = "staticVariables: [{key: '${API_KEY}'}, {greeting: 'hi ${NAME}, ${API_KEY}'}]";
 
-/// What is known of a document: its draft flag, its last test run, its environment.
+/// The inputs of the state: draft flag, last test run, environment.
 #[derive(Clone, Copy)]
-struct Known {
+struct LifecycleInputs {
     draft: Option<bool>,
-    run: Option<Run>,
+    run: Option<PassRun>,
     env: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Clone, Copy)]
-struct Run {
+struct PassRun {
     document: &'static str,
     policy: &'static str,
     error: Option<&'static str>,
 }
 
-const PASSED: Run = Run { document: "d1", policy: "p1", error: None };
-const FAILED: Run = Run { error: Some("boom"), ..PASSED };
+const PASSED: PassRun = PassRun { document: "d1", policy: "p1", error: None };
+const FAILED: PassRun = PassRun { error: Some("boom"), ..PASSED };
 const COMPLETE: &[(&str, &str)] = &[("API_KEY", "k"), ("NAME", "n")];
 
 #[track_caller]
-fn check(known: Known, expect: &str) {
+fn check(known: LifecycleInputs, expect: &str) {
     let mut spec = testing::spec(&testing::js(DOCUMENT));
     spec.draft = known.draft;
     let record = known.run.map(|run| PassRecord {
@@ -39,59 +39,69 @@ fn check(known: Known, expect: &str) {
     let Lifecycle { state, missing, error, because } = state(&spec, current, record.as_ref(), &env);
     let details = error.unwrap_or_else(|| missing.join(" "));
     assert_eq!(format!("{} [{details}] {because}", state.name()), expect);
-    assert_eq!(state.is_exposed(), state == State::Active);
+    assert_eq!(state.is_exposed(), state == LifecycleState::Active);
 }
 
 #[test]
-fn a_new_or_imported_document_is_a_draft() {
-    let new = Known { draft: None, run: None, env: COMPLETE };
+fn new_or_imported_document_is_a_draft() {
+    let new = LifecycleInputs { draft: None, run: None, env: COMPLETE };
     check(new, "DRAFT [] no test run for this document has passed");
-    check(Known { draft: Some(false), ..new }, "DRAFT [] no test run for this document has passed");
-    check(Known { draft: Some(true), ..new }, "DRAFT [] the document says that it is a draft");
+    check(LifecycleInputs { draft: Some(false), ..new }, "DRAFT [] no test run for this document has passed");
+    check(LifecycleInputs { draft: Some(true), ..new }, "DRAFT [] the document says that it is a draft");
 }
 
 #[test]
 fn draft_to_active_and_back() {
-    let passed = Known { draft: Some(false), run: Some(PASSED), env: COMPLETE };
+    let passed = LifecycleInputs { draft: Some(false), run: Some(PASSED), env: COMPLETE };
     check(passed, "ACTIVE [] passed, and nothing is missing");
-    check(Known { draft: None, ..passed }, "ACTIVE [] passed, and nothing is missing");
-    check(Known { draft: Some(true), ..passed }, "DRAFT [] the document says that it is a draft");
+    check(LifecycleInputs { draft: None, ..passed }, "ACTIVE [] passed, and nothing is missing");
+    check(LifecycleInputs { draft: Some(true), ..passed }, "DRAFT [] the document says that it is a draft");
 }
 
 #[test]
-fn an_edit_or_another_policy_needs_another_pass() {
-    let passed = Known { draft: Some(false), run: Some(PASSED), env: COMPLETE };
-    let edited = Run { document: "d0", ..PASSED };
-    check(Known { run: Some(edited), ..passed }, "DRAFT [] no test run for this document has passed");
-    let elsewhere = Run { policy: "p0", ..PASSED };
+fn edit_or_policy_change_requires_a_new_pass() {
+    let passed = LifecycleInputs { draft: Some(false), run: Some(PASSED), env: COMPLETE };
+    let edited = PassRun { document: "d0", ..PASSED };
     check(
-        Known { run: Some(elsewhere), ..passed },
+        LifecycleInputs { run: Some(edited), ..passed },
+        "DRAFT [] no test run for this document has passed",
+    );
+    let elsewhere = PassRun { policy: "p0", ..PASSED };
+    check(
+        LifecycleInputs { run: Some(elsewhere), ..passed },
         "DRAFT [] the policy has changed since the last test run",
     );
 }
 
 #[test]
 fn draft_to_test_failed_and_back() {
-    let failed = Known { draft: Some(true), run: Some(FAILED), env: COMPLETE };
+    let failed = LifecycleInputs { draft: Some(true), run: Some(FAILED), env: COMPLETE };
     check(failed, "TEST_FAILED [boom] the last test run failed");
-    check(Known { draft: Some(false), ..failed }, "TEST_FAILED [boom] the last test run failed");
-    check(Known { draft: Some(false), env: &[], ..failed }, "TEST_FAILED [boom] the last test run failed");
-    let edited = Run { document: "d0", ..FAILED };
-    check(Known { run: Some(edited), ..failed }, "DRAFT [] the document says that it is a draft");
-    let elsewhere = Known { draft: None, run: Some(Run { policy: "p0", ..FAILED }), env: COMPLETE };
+    check(LifecycleInputs { draft: Some(false), ..failed }, "TEST_FAILED [boom] the last test run failed");
+    check(
+        LifecycleInputs { draft: Some(false), env: &[], ..failed },
+        "TEST_FAILED [boom] the last test run failed",
+    );
+    let edited = PassRun { document: "d0", ..FAILED };
+    check(LifecycleInputs { run: Some(edited), ..failed }, "DRAFT [] the document says that it is a draft");
+    let elsewhere =
+        LifecycleInputs { draft: None, run: Some(PassRun { policy: "p0", ..FAILED }), env: COMPLETE };
     check(elsewhere, "DRAFT [] the policy has changed since the last test run");
 }
 
 #[test]
 fn missing_requirements_to_active_draft_and_from_active() {
-    let passed = Known { draft: Some(false), run: Some(PASSED), env: &[] };
+    let passed = LifecycleInputs { draft: Some(false), run: Some(PASSED), env: &[] };
     let because = "environment variables are unset or blank";
     check(passed, &format!("MISSING_REQUIREMENTS [API_KEY NAME] {because}"));
     check(
-        Known { env: &[("API_KEY", ""), ("NAME", " \t\n")], ..passed },
+        LifecycleInputs { env: &[("API_KEY", ""), ("NAME", " \t\n")], ..passed },
         &format!("MISSING_REQUIREMENTS [API_KEY NAME] {because}"),
     );
-    check(Known { env: &[("API_KEY", "k")], ..passed }, &format!("MISSING_REQUIREMENTS [NAME] {because}"));
-    check(Known { env: COMPLETE, ..passed }, "ACTIVE [] passed, and nothing is missing");
-    check(Known { draft: Some(true), ..passed }, "DRAFT [] the document says that it is a draft");
+    check(
+        LifecycleInputs { env: &[("API_KEY", "k")], ..passed },
+        &format!("MISSING_REQUIREMENTS [NAME] {because}"),
+    );
+    check(LifecycleInputs { env: COMPLETE, ..passed }, "ACTIVE [] passed, and nothing is missing");
+    check(LifecycleInputs { draft: Some(true), ..passed }, "DRAFT [] the document says that it is a draft");
 }

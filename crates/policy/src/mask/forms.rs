@@ -1,10 +1,10 @@
-//! What may a secret look like? Every spelling that is looked for, in a text and in the views of it.
+//! The encodings of a secret that are searched for.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use super::{SHORTEST, view};
 
-/// The secret, backwards, in hexadecimal digits and in base64. What escapes do to it is undone in the text instead.
+/// The secret, reversed, in hexadecimal and in base64. Escapes are decoded in the text instead.
 pub(super) fn forms(secret: &str) -> Vec<Vec<u8>> {
     let backwards: String = secret.chars().rev().collect();
     let mut forms = readings(backwards.as_bytes());
@@ -18,7 +18,7 @@ pub(super) fn forms(secret: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// UTF-8, and one byte for each character as `btoa` and `escape` have it.
+/// UTF-8, and one byte per character as in `btoa` and `escape`.
 fn encodings(secret: &str) -> Vec<Vec<u8>> {
     let mut encodings = vec![secret.as_bytes().to_vec()];
     if secret.chars().any(|character| matches!(character, '\u{80}'..='\u{ff}')) {
@@ -34,7 +34,7 @@ fn encodings(secret: &str) -> Vec<Vec<u8>> {
     encodings
 }
 
-/// A secret may hold what reads like an escape. Where that is undone in a text, the secret is looked for as it reads then.
+/// A secret may contain text that looks like an escape. Then also search for it with that escape decoded.
 fn readings(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut readings = vec![secret.to_vec()];
     view::for_each_view(secret, |bytes, _| readings.push(bytes.to_vec()));
@@ -44,7 +44,7 @@ fn readings(secret: &[u8]) -> Vec<Vec<u8>> {
     readings
 }
 
-/// In each of the three alignments and both alphabets, without the characters at either end that depend on the neighbours.
+/// All three alignments and both alphabets, without the end characters that depend on neighbouring bytes.
 fn base64(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for alignment in 0..3 {

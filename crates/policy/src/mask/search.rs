@@ -1,5 +1,5 @@
-//! Finds the secrets in a text. Only whole secrets count: if the beginning of one did, a caller who chose the text could
-//! guess a secret character by character.
+//! Finds whole secrets in a text. Prefixes do not count: otherwise a caller who chooses the text could guess a secret
+//! character by character.
 
 use std::ops::Range;
 
@@ -7,19 +7,19 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::view;
 
-pub(super) struct Search {
+pub(super) struct SecretSearch {
     finder: AhoCorasick,
     longest: usize,
     line_breaks: usize,
 }
 
-impl Search {
+impl SecretSearch {
     /// `None` if the patterns are too large to search for.
     pub(super) fn new(patterns: &[Vec<u8>]) -> Option<Self> {
-        // The DFA takes a kilobyte for each byte of a pattern, so it is for short patterns only.
+        // A DFA needs about a kilobyte per pattern byte, so use it for short patterns only.
         let bytes: usize = patterns.iter().map(Vec::len).sum();
         let kind = (bytes > MOST_BYTES_TO_BE_FAST).then_some(AhoCorasickKind::ContiguousNFA);
-        // Standard matching reports overlapping secrets. Each of them is hidden whole.
+        // Standard matching reports overlapping secrets. Each one is redacted as a whole.
         let finder =
             AhoCorasick::builder().match_kind(MatchKind::Standard).kind(kind).build(patterns).ok()?;
         let longest = patterns.iter().map(Vec::len).max().unwrap_or_default();
@@ -45,14 +45,14 @@ impl Search {
         })
     }
 
-    /// The position up to which a cut text is complete. Behind it a secret may have begun and lack its end.
+    /// The position up to which a truncated text is complete. After it, a secret may start without its end.
     ///
-    /// The position depends on the length of the secrets and on the text's own length and lines. It never depends on the
-    /// characters of a secret.
+    /// The position depends on the length of the secrets and on the length and lines of the text, never on the characters of
+    /// a secret.
     pub(super) fn complete_up_to(&self, text: &str) -> usize {
         let margin = SHORTEST_MARGIN.max(self.longest.saturating_mul(LONGEST_ESCAPE));
         let by_length = text.floor_char_boundary(text.len().saturating_sub(margin));
-        // A secret contains at most `line_breaks` line breaks, so one that lacks its end began after the line break before those.
+        // A secret has at most `line_breaks` line breaks, so an incomplete one starts after the line break before those.
         let mut lines = text.rmatch_indices('\n').map(|(at, _)| at + 1);
         by_length.max(lines.nth(self.line_breaks).unwrap_or_default())
     }
@@ -66,7 +66,7 @@ impl Search {
     }
 }
 
-/// Adds a range that begins or ends no earlier than all that were added, and joins it with those that it overlaps.
+/// Adds a range that starts or ends no earlier than the previous ones, and merges overlaps.
 fn add(apart: &mut Vec<Range<usize>>, mut range: Range<usize>) {
     while let Some(last) = apart.pop_if(|last| last.end > range.start) {
         range = range.start.min(last.start)..range.end.max(last.end);
@@ -74,10 +74,10 @@ fn add(apart: &mut Vec<Range<usize>>, mut range: Range<usize>) {
     apart.push(range);
 }
 
-/// The bytes that are dropped at least at a cut. Secrets of up to 64 bytes need no more.
+/// The minimum number of bytes dropped at a cut. Secrets of up to 64 bytes need no more.
 const SHORTEST_MARGIN: usize = 512;
-/// How many bytes a text needs for a byte of a pattern. The longest patterns are hexadecimal, two digits a byte and never
-/// escaped; a byte that is escaped twice takes eight: `%5Cu0001`.
+/// Bytes of text per pattern byte. The longest patterns are hexadecimal, with two digits per byte and never escaped. A byte
+/// that is escaped twice takes eight: `%5Cu0001`.
 const LONGEST_ESCAPE: usize = 4;
 const MOST_BYTES_TO_BE_FAST: usize = 8 * 1_024;
 
@@ -85,9 +85,9 @@ const MOST_BYTES_TO_BE_FAST: usize = 8 * 1_024;
 mod tests {
     use super::*;
 
-    fn search(patterns: &[&str]) -> Search {
+    fn search(patterns: &[&str]) -> SecretSearch {
         let patterns: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.as_bytes().to_vec()).collect();
-        Search::new(&patterns).unwrap()
+        SecretSearch::new(&patterns).unwrap()
     }
 
     #[test]
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn short_patterns_are_looked_for_in_the_fastest_way() {
+    fn short_patterns_use_a_dfa() {
         assert_eq!(search(&["s3cr3t-value"]).finder.kind(), AhoCorasickKind::DFA);
     }
 
-    /// A caller may choose what is looked for, and so how long it is.
+    /// A caller may choose the pattern and its length.
     #[test]
-    fn a_long_pattern_takes_little_memory() {
+    fn long_pattern_uses_little_memory() {
         let long: String = (0..16 * 1_024_u32).filter_map(|n| char::from_u32(33 + n * n % 90)).collect();
         let search = search(&[&long]);
         assert!(search.finder.memory_usage() < 64 * long.len(), "{}", search.finder.memory_usage());

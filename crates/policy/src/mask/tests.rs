@@ -16,7 +16,7 @@ fn check_hidden(text: &str) {
 }
 
 #[test]
-fn the_usual_disguises_are_seen_through() {
+fn common_encodings_are_redacted() {
     check_hidden(SECRET);
     check_hidden(&format!("Bearer {SECRET}."));
     for before in ["", "a", "ab", "abc"] {
@@ -28,9 +28,9 @@ fn the_usual_disguises_are_seen_through() {
     check_hidden(&SECRET.chars().rev().collect::<String>());
 }
 
-/// Python writes JSON in ASCII, PHP escapes slashes as well, and others write the digits in capitals.
+/// Python writes JSON in ASCII, PHP also escapes slashes, and others write the digits in capitals.
 #[test]
-fn json_in_ascii_and_with_escaped_slashes_is_seen_through() {
+fn ascii_json_with_escaped_slashes_is_redacted() {
     let mask = Mask::new(&["pässwort/😀".to_owned()]);
     for written in [
         "pässwort/😀",
@@ -48,7 +48,7 @@ fn json_in_ascii_and_with_escaped_slashes_is_seen_through() {
     assert_eq!(short.text(r"\u00e4\u00f6\u00fc1"), "***");
 }
 
-/// The end is dropped whatever it says. Its start depends on lines and lengths only.
+/// The end is dropped regardless of its content. The cut depends on lines and lengths only.
 #[test]
 fn end_of_a_cut_text_is_dropped() {
     let mask = Mask::new(&[SECRET.to_owned()]);
@@ -57,7 +57,7 @@ fn end_of_a_cut_text_is_dropped() {
     }
     let long = "x".repeat(1_000);
     assert_eq!(mask.cut_text(&format!("{SECRET} {long}")), format!("*** {}…", "x".repeat(1_000 - 512)));
-    // The secret begins before the place of the cut and ends behind it.
+    // The secret starts before the cut and ends after it.
     let across = format!("{long}{SECRET}{}", "y".repeat(500));
     assert_eq!(mask.cut_text(&across), format!("{long}***…"));
     assert_eq!(Mask::new(&[]).cut_text("no secrets at all"), "no secrets at all…");
@@ -70,9 +70,9 @@ fn keys_are_masked_too_and_other_text_is_left_alone() {
     assert_eq!(mask.text("nothing here"), "nothing here");
 }
 
-/// Each key is masked to the same text; trying every number for each of them takes hours.
+/// All keys become equal; trying every number for each would take hours.
 #[test]
-fn ever_so_many_keys_that_read_alike_are_kept() {
+fn very_many_equal_masked_keys_are_kept() {
     let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (n.to_string(), json!(n))).collect();
     let masked = Mask { finder: Finder::HidesAll, traces: None }.value(Value::Object(many));
     let members = masked.as_object().unwrap();
@@ -80,9 +80,9 @@ fn ever_so_many_keys_that_read_alike_are_kept() {
     assert!(members.contains_key("***") && members.contains_key("*** (50000)"));
 }
 
-/// Whatever the characters are, those of escapes among them.
+/// For any characters, including those of escapes.
 #[test]
-fn a_long_value_is_found() {
+fn long_value_is_redacted() {
     let long: String = (0..16 * 1_024_u32).filter_map(|n| char::from_u32(33 + n * n % 90)).collect();
     let mask = Mask::new(std::slice::from_ref(&long));
     assert_eq!(mask.text(&format!("a {long} b")), "a *** b");
@@ -93,7 +93,7 @@ fn short_values_are_not_masked() {
     assert_eq!(Mask::new(&["abc".to_owned()]).text("abc"), "abc");
 }
 
-/// A caller who writes the mark would learn whether the text before it begins a secret.
+/// If `…` ended a match, a caller who writes it would learn whether the text before it is the start of a secret.
 #[test]
 fn beginning_of_a_secret_before_an_ellipsis_is_not_compared() {
     let mask = Mask::new(&[SECRET.to_owned()]);
@@ -102,7 +102,7 @@ fn beginning_of_a_secret_before_an_ellipsis_is_not_compared() {
 }
 
 #[test]
-fn wherever_an_encoded_secret_is_cut_off_its_beginning_is_not_shown() {
+fn truncated_encoded_secret_is_not_shown() {
     let secret = "Hunter2/'\"\\ ~ä€😀\n%41+end";
     let mask = Mask::new(&[secret.to_owned()]);
     let before = "x".repeat(600);
@@ -131,9 +131,9 @@ fn a_value_of_four_characters_is_found_in_base64_at_every_alignment() {
     }
 }
 
-/// `btoa` and `escape` write one byte for a character where that is enough.
+/// `btoa` and `escape` write one byte per character if that is enough.
 #[test]
-fn characters_of_one_byte_are_seen_through() {
+fn latin1_encodings_are_redacted() {
     let mask = Mask::new(&["pässwort-é".to_owned()]);
     assert_eq!(mask.text("-p%E4sswort-%E9-"), "-***-");
     let mut latin = b"?p\xe4sswort-\xe9?".to_vec();
@@ -143,9 +143,9 @@ fn characters_of_one_byte_are_seen_through() {
     assert_eq!(Mask::new(&["1 € = ä".to_owned()]).text("1%20%u20AC%20%3D%20%E4"), "***");
 }
 
-/// A secret may hold what reads like an escape, and be written by somebody who leaves that alone.
+/// A secret may contain text that looks like an escape, and an encoder may leave it unescaped.
 #[test]
-fn a_secret_that_reads_like_an_escape_is_found() {
+fn secret_that_looks_like_an_escape_is_redacted() {
     for secret in ["50%20off", r"C:\new\temp", "100%", "%41%42%43%44%45", r"a\u0041\x41b"] {
         let mask = Mask::new(&[secret.to_owned()]);
         assert_eq!(mask.text(&format!("<{secret}>")), "<***>");
@@ -157,7 +157,7 @@ fn a_secret_that_reads_like_an_escape_is_found() {
     assert_eq!(mask.text("?k=50%20%27off#"), "?k=***#");
 }
 
-/// Masking takes away no more than it has to.
+/// Redaction removes no more than necessary.
 #[test]
 fn text_around_an_escaped_secret_stays() {
     let mask = Mask::new(&["it's me".to_owned()]);
@@ -167,7 +167,7 @@ fn text_around_an_escaped_secret_stays() {
 
 type Encoder = (&'static str, fn(&str) -> String);
 
-/// What libraries make of a text. The marks that each percent-encoding leaves alone are its standard's.
+/// The output of common libraries. Each percent-encoding keeps the characters of its standard.
 const ENCODERS: [Encoder; 16] = [
     ("encodeURIComponent", |text| percent(text, |mark| b"-_.~!'()*".contains(&mark))),
     ("encodeURI", |text| percent(text, |mark| b"-_.~!'()*;/?:@&=+$,#".contains(&mark))),
@@ -187,7 +187,7 @@ const ENCODERS: [Encoder; 16] = [
     ("a form in a form", |text| form(&form(text))),
 ];
 
-/// Letters and digits stay in each of them, control characters and what is not ASCII in none.
+/// All of them keep letters and digits, and none keeps control or non-ASCII characters.
 fn percent(text: &str, stays: fn(u8) -> bool) -> String {
     text.bytes()
         .map(|byte| match byte {
@@ -202,7 +202,7 @@ fn form(text: &str) -> String {
     percent(text, |mark| b"-_.*".contains(&mark)).replace("%20", "+")
 }
 
-/// Of the escapes, not of what was there before.
+/// Lowers the digits of the escapes only.
 fn small_digits(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -225,10 +225,10 @@ fn only_ascii(text: &str) -> String {
 }
 
 proptest! {
-    /// Nothing of it is left, and nothing else is taken: the brackets occur in no secret and in no form of one.
+    /// Nothing of it is left, and nothing else is removed: the brackets occur in no secret and in no encoding of one.
     #[test]
-    fn whatever_the_secret_no_encoder_gets_it_through(secret in SECRETS) {
-        // Some encoders leave `%41` and `%u0041` alone: what is left of the secret must be long enough to be one.
+    fn secret_is_redacted_in_every_encoding(secret in SECRETS) {
+        // Some encoders keep `%41` and `%u0041`: the rest of the secret must be long enough to be one.
         prop_assume!(secret.chars().count() >= 4 + 5 * secret.matches('%').count());
         let mask = Mask::new(std::slice::from_ref(&secret));
         for (name, encode) in ENCODERS {
@@ -248,7 +248,7 @@ proptest! {
         for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
             let masked = mask.text(&encoded);
             let left: usize = masked.split("***").map(str::len).sum();
-            // What stays are the neighbours, and the bits of the secret that share a character with them.
+            // The neighbours remain, with the bits of the secret that share a character with them.
             prop_assert!(masked.contains("***") && left <= 12, "{secret:?}: {encoded} became {masked}");
         }
     }
@@ -256,10 +256,10 @@ proptest! {
 
 const SECRETS: &str = "[ -~äß€😀\n]{4,32}";
 
-/// Text that a caller may write around guesses.
+/// Text that a caller may write around a guess.
 const AROUND: [&str; 8] = ["…", " … ", "\n", "`", "%", "\\", "\u{fffd}", " and more "];
 
-/// Every way to write a part of a secret that the mask would recognise the whole of.
+/// Every encoding of a part of a secret whose whole the mask recognises.
 fn written(part: &str, by: usize) -> String {
     match ENCODERS.get(by) {
         Some((_, encode)) => encode(part),
@@ -274,8 +274,8 @@ fn written(part: &str, by: usize) -> String {
 }
 
 proptest! {
-    /// A caller's text is compared with whole secrets only. So for any two secrets the answers are equal, unless the text
-    /// contains all of one.
+    /// The text is compared with whole secrets only. The results for any two secrets are therefore equal, unless the text
+    /// contains a whole one.
     #[test]
     fn answer_does_not_depend_on_a_secret_that_the_text_contains_only_in_part(
         secret in "[A-Za-z0-9]{6,40}",
@@ -300,14 +300,14 @@ proptest! {
         prop_assume!(others.text(&text) == text);
         prop_assert_eq!(mask.text(&text), text.clone());
         prop_assert_eq!(mask.value(json!({ &text: [&text] })), json!({ &text: [&text] }));
-        // The gateway may cut the text off at any place.
+        // The gateway may truncate the text anywhere.
         let cut = text.floor_char_boundary(cut.index(text.len() + 1));
         prop_assert_eq!(mask.cut_text(&text[..cut]), others.cut_text(&text[..cut]));
     }
 }
 
 #[test]
-fn what_is_looked_for_as_it_stands_is_hidden_beside_the_secrets() {
+fn verbatim_values_are_redacted_with_the_secrets() {
     let long = "Frau Müller, Straße der Zwölf Bäume 3, Köln";
     let mask = Mask::new(&[SECRET.to_owned()]).and_as_they_stand([long, "Bäume"].into_iter());
     assert_eq!(mask.text(&format!("<{long}> or <{SECRET}>, <Bäume>")), "<***> or <***>, <***>");
@@ -316,7 +316,7 @@ fn what_is_looked_for_as_it_stands_is_hidden_beside_the_secrets() {
     assert_eq!(mask.value(json!({ long: [long, 1] })), json!({ "***": ["***", 1] }));
     let alone = Mask::new(&[]).and_as_they_stand(["5550123"].into_iter());
     assert_eq!(alone.value(json!({ "phone": 5_550_123 })), json!({ "phone": "***" }));
-    // One that holds another is hidden as a whole.
+    // A value that contains another one is redacted as a whole.
     let both =
         Mask::new(&["ann@example.org, Ann Smith".to_owned()]).and_as_they_stand(["example.org"].into_iter());
     assert_eq!(both.text("to ann@example.org, Ann Smith!"), "to ***!");

@@ -1,5 +1,5 @@
-//! How is ever so much looked for? By stretches of it: where one stands in a text, it goes on as far as the two agree.
-//! What is looked for is kept once, and a number for every few bytes of it.
+//! Searches for a large amount of text by short substrings, and extends each match as far as the texts agree.
+//! Stores the values once, plus one index per few bytes.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::SHORTEST;
 
 pub struct Traces {
-    /// All of them, each ended by `END`.
+    /// All values, each terminated by `END`.
     values: Vec<u8>,
-    /// Where those of a length begin that are found as a whole or not at all, in the order of their bytes.
+    /// Start offsets of short values, which match only as a whole; by length, sorted by content.
     whole: BTreeMap<usize, Vec<usize>>,
-    /// Where stretches of the longer ones begin, in the order of their bytes.
+    /// Start offsets of substrings of the longer values, sorted by content.
     stretches: Vec<usize>,
 }
 
 impl Traces {
-    /// Of the values as they stand, and as JSON writes them.
+    /// Indexes the values verbatim and JSON-escaped.
     pub fn of<'v>(values: impl Iterator<Item = &'v str>) -> Self {
         let mut traces = Self { values: Vec::new(), whole: BTreeMap::new(), stretches: Vec::new() };
         for value in values {
@@ -35,7 +35,7 @@ impl Traces {
         traces
     }
 
-    /// A value that holds the end of one counts as two.
+    /// A value that contains the terminator counts as two.
     fn add(&mut self, value: &str) {
         let is_long_enough = |part: &&str| part.chars().take(SHORTEST).count() == SHORTEST;
         for part in value.split(char::from(END)).filter(is_long_enough) {
@@ -52,7 +52,7 @@ impl Traces {
         }
     }
 
-    /// Tells of every place in the text where one of the values, or a part of a long one, stands.
+    /// Reports every range of the text that equals a value or a part of a long one.
     pub fn find(&self, text: &[u8], mut tell: impl FnMut(Range<usize>)) {
         for (length, starts) in &self.whole {
             for (at, here) in text.windows(*length).enumerate() {
@@ -66,7 +66,7 @@ impl Traces {
             let place = self.start_of(here, &self.stretches).map(|start| self.agreement(text, at, start));
             at += 1;
             if let Some(place) = place {
-                // Another value, which has the same stretch, may agree for longer: its next one begins before the end.
+                // Another value with the same substring may match further: its next substring starts before the end.
                 at = at.max(place.end - STRETCH);
                 tell(place);
             }
@@ -78,12 +78,12 @@ impl Traces {
         starts.binary_search_by(order).ok().and_then(|place| starts.get(place)).copied()
     }
 
-    /// How far text and value are the same around a stretch that they have in common.
+    /// How far text and value agree around a common substring.
     fn agreement(&self, text: &[u8], at: usize, start: usize) -> Range<usize> {
         let is_same = |pair: &(&u8, &u8)| pair.0 == pair.1 && *pair.0 != END;
         let (ahead, behind) = (self.values.iter().skip(start), self.values.iter().take(start).rev());
         let ahead = ahead.zip(text.iter().skip(at)).take_while(is_same).count();
-        // What agrees from further back has a stretch that begins there.
+        // A longer match to the left has a substring that starts there.
         let back = behind.zip(text.iter().take(at).rev()).take(STEP).take_while(is_same).count();
         at - back..at + ahead
     }
@@ -98,11 +98,11 @@ fn stretch(values: &[u8], start: usize, length: usize) -> &[u8] {
     values.get(start..start + length).unwrap_or_default()
 }
 
-/// In bytes. Long enough that other words hardly agree by chance, and shorter than most addresses.
+/// Length of a substring in bytes. Long enough to avoid chance matches, and shorter than most e-mail addresses.
 const STRETCH: usize = 12;
-/// A stretch begins at every so many bytes of a value, and one ends with it: a value that stands in a text is covered.
+/// A substring starts at every fourth byte of a value and one ends with it, so the whole value is covered.
 const STEP: usize = 4;
-/// Any part of that many bytes holds a stretch, and of a value that has no more there are no parts.
+/// Any part of more bytes contains a substring. Shorter values match only as a whole.
 const LONGEST_WHOLE: usize = STRETCH + STEP - 1;
 const END: u8 = 0;
 
@@ -133,9 +133,9 @@ mod tests {
         check(&[], "abc", &[]);
     }
 
-    /// Both begin alike, so that the stretches there are those of either.
+    /// Both start with the same text, so they share substrings.
     #[test]
-    fn a_value_is_found_beside_one_that_begins_alike() {
+    fn value_is_found_next_to_one_with_the_same_start() {
         let (ann, bob) = ("the account of our customer Ann", "the account of our customer Bob");
         check(&[ann, bob], &format!("<{ann}> <{bob}> <{ann}>"), &[ann, bob]);
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_does_not_go_on_in_the_next() {
+    fn match_does_not_continue_into_the_next_value() {
         check(&["first of the two", "second of the two"], "first of the two\0second", &["first of the two"]);
         check(
             &["a zero\0in the middle of it"],
@@ -157,15 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_itself_is_found_to_its_end() {
+    fn repetitive_text_is_found_to_its_end() {
         let padded = format!("{}ann", " ".repeat(500));
         check(&[padded.as_str()], &format!("<{}>", " ".repeat(1_234)), &[" "]);
         check(&[padded.as_str()], &format!("<{padded}>"), &[" ", "ann"]);
     }
 
-    /// A caller chooses what is looked for, and so how much it is.
+    /// A caller chooses the values and their size.
     #[test]
-    fn what_is_kept_grows_with_the_values_and_not_faster() {
+    fn memory_grows_linearly_with_the_values() {
         for value in ["x".repeat(100_000), "/abcd".repeat(20_000), "long words and more ".repeat(5_000)] {
             let traces = Traces::of([value.as_str()].into_iter());
             assert!(traces.values.len() <= value.len() + 1, "{}", traces.values.len());

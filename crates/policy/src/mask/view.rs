@@ -1,26 +1,26 @@
-//! What does a text say to whoever undoes its escapes? Its bytes without them, each with its place in the text.
+//! Decodes escapes in a text, and maps decoded ranges back to the original text.
 
 use std::ops::Range;
 
-/// A text as a reader sees it who undoes one kind of escape.
-struct View {
+/// A text with one kind of escape decoded.
+struct DecodedText {
     bytes: Vec<u8>,
-    /// One behind each escape, in order.
+    /// One entry after each escape, in order.
     jumps: Vec<Jump>,
 }
 
-/// From here on the text is read from there.
+/// From this decoded offset on, text is read from that original offset.
 struct Jump {
     here: usize,
     source: usize,
 }
 
-type Reader = fn(&[u8]) -> Option<View>;
+type EscapeDecoder = fn(&[u8]) -> Option<DecodedText>;
 
-/// Shows every view of a text: percent signs undone, backslashes undone, and either after either, for what was escaped
-/// twice. With each comes the way back from a range of it to the range of the text that it was read from.
+/// Calls `look` with every decoded form of a text: percent escapes, backslash escapes, and both in either order for double
+/// escaping. Each comes with a function that maps a range back to the original text.
 pub(super) fn for_each_view(text: &[u8], mut look: impl FnMut(&[u8], &dyn Fn(Range<usize>) -> Range<usize>)) {
-    const READERS: [Reader; 2] = [percent_decoded, unescaped];
+    const READERS: [EscapeDecoder; 2] = [percent_decoded, unescaped];
     for outer in READERS.iter().filter_map(|read| read(text)) {
         look(&outer.bytes, &|found| outer.source(found));
         for inner in READERS.iter().filter_map(|read| read(&outer.bytes)) {
@@ -29,23 +29,23 @@ pub(super) fn for_each_view(text: &[u8], mut look: impl FnMut(&[u8], &dyn Fn(Ran
     }
 }
 
-/// A form writes a space as `+`: here every space is one, and so it is in what is looked for.
+/// Forms write a space as `+`. Replaces every space in texts and in patterns alike.
 pub(super) fn with_plus_for_space(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect()
 }
 
-fn percent_decoded(text: &[u8]) -> Option<View> {
-    let view = View::of(text, b'%', percent_escape)?;
-    Some(View { bytes: with_plus_for_space(&view.bytes), ..view })
+fn percent_decoded(text: &[u8]) -> Option<DecodedText> {
+    let view = DecodedText::of(text, b'%', percent_escape)?;
+    Some(DecodedText { bytes: with_plus_for_space(&view.bytes), ..view })
 }
 
-fn unescaped(text: &[u8]) -> Option<View> {
-    View::of(text, b'\\', backslash_escape)
+fn unescaped(text: &[u8]) -> Option<DecodedText> {
+    DecodedText::of(text, b'\\', backslash_escape)
 }
 
-impl View {
-    /// None where there is nothing to undo. `undo` writes down what an escape stands for and tells how long it is; a mark
-    /// that begins no escape stands for itself.
+impl DecodedText {
+    /// `None` if the text has no escape. `undo` writes the decoded bytes and returns the length of the escape; otherwise the
+    /// character stays as it is.
     fn of(text: &[u8], mark: u8, undo: fn(&[u8], &mut Vec<u8>) -> Option<usize>) -> Option<Self> {
         if !text.contains(&mark) {
             return None;
@@ -80,7 +80,7 @@ impl View {
     }
 }
 
-/// `%7E`, in either case of its digits, and `%u20ac` as the old `escape` writes it.
+/// `%7E` with digits in either case, and `%u20ac` as in the old `escape`.
 fn percent_escape(marked: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     if let [_, b'u', digits @ ..] = marked {
         let (character, length) = utf16(digits, b"%u")?;
@@ -91,7 +91,7 @@ fn percent_escape(marked: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     Some(3)
 }
 
-/// As JSON, JavaScript and Rust write them. A backslash before any other mark makes it stand for itself.
+/// As in JSON, JavaScript and Rust. A backslash before any other character yields that character.
 fn backslash_escape(marked: &[u8], bytes: &mut Vec<u8>) -> Option<usize> {
     match marked.get(1..)? {
         [b'u', b'{', digits @ ..] => {
@@ -129,7 +129,7 @@ fn meant_by(letter: u8) -> Option<u8> {
     }
 }
 
-/// A character of four digits, or of twice four where it takes two units, and how long it is.
+/// A UTF-16 escape of four digits, or a surrogate pair, with its length.
 fn utf16(digits: &[u8], mark: &[u8]) -> Option<(char, usize)> {
     let first = number(digits, 4)?;
     if let Some(character) = char::from_u32(first) {
@@ -161,28 +161,28 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(view: Option<View>, expect: &str) {
+    fn check(view: Option<DecodedText>, expect: &str) {
         assert_eq!(String::from_utf8_lossy(&view.unwrap().bytes), expect);
     }
 
     #[test]
-    fn percent_signs_are_undone() {
+    fn percent_escapes_are_decoded() {
         check(percent_decoded(b"a%2Fb%7e%41 100% %4"), "a/b~A+100%+%4");
         check(percent_decoded("ä%C3%A4%u00e4%ud83d%ude00%ud83d".as_bytes()), "äää😀%ud83d");
         assert!(percent_decoded(b"100% of a+b").is_none());
     }
 
     #[test]
-    fn backslashes_are_undone() {
+    fn backslash_escapes_are_decoded() {
         check(unescaped(br#"a\"\'\/\\n\n\x41"#), "a\"'/\\n\nA");
         check(unescaped(br"\u00e4\ud83D\uDE00\u{e4}\u{1f600}"), "ä😀ä😀");
         check(unescaped(br"\ud83d\\\u{}\u12\q\"), r"\ud83d\\u{}\u12\q\");
         assert!(unescaped(br"C:\Users").is_none());
     }
 
-    /// Whatever was escaped, the way back leads to it and to nothing else.
+    /// The range of a decoded text maps to exactly its escaped source.
     #[test]
-    fn a_range_leads_back_to_what_it_was_read_from() {
+    fn decoded_range_maps_back_to_its_source() {
         let text = r"x\u00e4%27\u0025\u0032\u0037y";
         let mut seen = Vec::new();
         for_each_view(text.as_bytes(), |bytes, source| {

@@ -1,7 +1,7 @@
-//! What do the rules say of a field, when one comes down to it name by name?
+//! Evaluates all output rules at once while walking down the fields of a result.
 //!
-//! All patterns are walked at once, as one automaton: how far each has come is a set of positions, and what the set says of a
-//! field is worked out when it is first come to. Whatever the next field is called, it costs one look for its name.
+//! The rules form one automaton. A state is a set of positions in the patterns; it is computed when it is first reached. Each
+//! field then costs one lookup of its name.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,24 @@ use toolgate_spec::{
 };
 
 #[derive(Debug)]
-pub struct Automaton<'r> {
+pub struct OutputAutomaton<'r> {
     rules: Vec<Bounded<'r>>,
-    /// What rules say that reach every field: of the result itself, of its fields, and of what is below them.
+    /// The actions of rules that match every field: for the result itself, its fields, and everything below.
     of_catch_alls: [OutputAction; 3],
     names: HashMap<&'r str, usize>,
-    /// For each name, and at last for every other: the positions from which a field of that name leads to the next one.
+    /// For each name, and last for all other names: the positions that such a field advances.
     moved_by: Vec<Positions>,
-    /// Positions that are kept, whatever the name.
+    /// Positions that stay active for any name.
     staying: Positions,
     /// Positions from which the next one is reached without a name.
     skipping: Positions,
-    /// Positions that were come to by names alone, and from which a rule leads on to something that leaves.
+    /// Positions reached by names only, from which a rule continues to an allowed field.
     leading: Positions,
-    states: Vec<State>,
-    known: HashMap<Reached, usize>,
+    states: Vec<AutomatonState>,
+    known: HashMap<RuleProgress, usize>,
 }
 
-/// A rule that names something. It holds a position for each step, one for having come to its end, and one for having done so
-/// further up.
+/// A rule with names. It has a position per step, one for a match of this field, and one for a match further up.
 #[derive(Debug)]
 struct Bounded<'r> {
     rule: &'r OutputRule,
@@ -38,25 +37,25 @@ struct Bounded<'r> {
 
 type Positions = Vec<u64>;
 
-/// Where the rules stand at a field. Two fields with the same are treated alike.
+/// The rules' progress at a field. Fields with equal progress are treated alike.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Reached {
+struct RuleProgress {
     positions: Positions,
-    /// What the closest rule that names something says, whether it names this field or one above.
+    /// The action of the closest matching rule with names, for this field or one above.
     said: Option<OutputAction>,
-    /// As far as it matters to a rule that names nothing.
+    /// The depth, as far as it matters to rules without names.
     depth: usize,
 }
 
 #[derive(Debug)]
-struct State {
-    reached: Reached,
+struct AutomatonState {
+    reached: RuleProgress,
     action: OutputAction,
-    /// By the number of the name.
+    /// By the index of the name.
     below: Vec<Option<usize>>,
 }
 
-impl<'r> Automaton<'r> {
+impl<'r> OutputAutomaton<'r> {
     pub fn new(rules: &'r [OutputRule]) -> Self {
         let (catch_alls, others): (Vec<_>, Vec<_>) =
             rules.iter().partition(|rule| rule.pattern.is_catch_all());
@@ -98,15 +97,15 @@ impl<'r> Automaton<'r> {
         self.states.get(state).map_or(OutputAction::Redact, |state| state.action)
     }
 
-    /// Do rules name this field only on their way to something in it that leaves?
+    /// True if rules name this field only on the path to an allowed field in it.
     pub fn leads_on(&self, state: usize) -> bool {
-        self.states.get(state).is_some_and(|State { reached, .. }| {
+        self.states.get(state).is_some_and(|AutomatonState { reached, .. }| {
             let leading = intersection(&reached.positions, &self.leading);
             reached.said.is_none() && leading.iter().any(|positions| *positions != 0)
         })
     }
 
-    /// The state of a field below. It is left again before another of the same depth is come to.
+    /// The state of a field below. Leave it before entering another one of the same depth.
     pub fn below(&mut self, state: usize, field: &str) -> usize {
         let name = self.names.get(field).copied().unwrap_or(self.names.len());
         match self.states.get(state).and_then(|state| state.below.get(name)) {
@@ -115,7 +114,7 @@ impl<'r> Automaton<'r> {
         }
     }
 
-    /// Forgets a state that there was no room to remember.
+    /// Drops a state that exceeded the cache limit.
     pub fn leave(&mut self, state: usize) {
         if state >= MOST_STATES {
             self.states.truncate(state);
@@ -143,7 +142,7 @@ impl<'r> Automaton<'r> {
             self.moved_by.iter_mut().for_each(|moved| add(moved, *end));
             add(&mut self.staying, end + 1);
             let named = rule.pattern.steps().take_while(|step| matches!(step, FieldStep::Name(_))).count();
-            // Before any depth, all that lies below is in the same place.
+            // Before `..`, everything below stays at the same position.
             let stays = rule.pattern.steps().nth(named) == Some(FieldStep::AnyDepth);
             let named = if stays { named.saturating_sub(1) } else { named };
             let leading = (first + 1..=first + named).take_while(|position| position < end);
@@ -159,7 +158,7 @@ impl<'r> Automaton<'r> {
             add(&mut positions, end - rule.pattern.steps().count());
         }
         self.skip(&mut positions);
-        self.remember(Reached { positions, said: None, depth: 0 });
+        self.remember(RuleProgress { positions, said: None, depth: 0 });
     }
 
     fn come_to(&mut self, state: usize, name: usize) -> usize {
@@ -176,18 +175,18 @@ impl<'r> Automaton<'r> {
         below
     }
 
-    fn reached_below(&self, state: usize, name: usize) -> Option<Reached> {
-        let Reached { positions, said, depth } = &self.states.get(state)?.reached;
+    fn reached_below(&self, state: usize, name: usize) -> Option<RuleProgress> {
+        let RuleProgress { positions, said, depth } = &self.states.get(state)?.reached;
         let moving = intersection(positions, self.moved_by.get(name)?);
         let mut positions = union(&next_of(&moving), &intersection(positions, &self.staying));
         self.skip(&mut positions);
-        // Of what is below a field that is masked, nothing is: its form would tell more than two characters.
+        // Fields below a masked one are redacted: their structure would reveal more than two characters.
         let inherited = said.map(|said| if said == OutputAction::Mask { OutputAction::Redact } else { said });
         let said = self.said_at(&positions).or(inherited);
-        Some(Reached { positions, said, depth: (depth + 1).min(2) })
+        Some(RuleProgress { positions, said, depth: (depth + 1).min(2) })
     }
 
-    /// What the most specific of the rules says that come to their end here; of two equally specific the stricter.
+    /// The action of the most specific rule that matches here; among equals the stricter one.
     fn said_at(&self, positions: &Positions) -> Option<OutputAction> {
         let here = self.rules.iter().filter(|rule| holds(positions, rule.end));
         let said = here.map(|Bounded { rule, end }| {
@@ -210,26 +209,26 @@ impl<'r> Automaton<'r> {
         }
     }
 
-    fn remember(&mut self, reached: Reached) -> usize {
+    fn remember(&mut self, reached: RuleProgress) -> usize {
         let by_catch_all = self.of_catch_alls.get(reached.depth).copied().unwrap_or(OutputAction::Redact);
         let action = reached.said.unwrap_or(by_catch_all);
         let number = self.states.len();
         if number < MOST_STATES {
             self.known.insert(reached.clone(), number);
         }
-        self.states.push(State { reached, action, below: vec![None; self.moved_by.len()] });
+        self.states.push(AutomatonState { reached, action, below: vec![None; self.moved_by.len()] });
         number
     }
 }
 
-/// They say the same of all fields of a depth, whatever these are called.
+/// Rules without names treat all fields of a depth alike.
 fn of_catch_alls(rules: &[&OutputRule], depth: usize) -> OutputAction {
     let path = vec![""; depth];
     let said = |rule: &&OutputRule| Some((rule.pattern.specificity_at(&path)?, effective(rule, &path)));
     rules.iter().filter_map(said).max().map_or(OutputAction::Redact, |(_, action)| action)
 }
 
-/// What the rule does to this very field.
+/// The action of the rule for exactly this field.
 pub fn effective(rule: &OutputRule, path: &[&str]) -> OutputAction {
     match rule.action {
         OutputAction::Mask if !rule.pattern.names(path) => OutputAction::Redact,
@@ -255,12 +254,12 @@ fn union(one: &Positions, other: &Positions) -> Positions {
     one.iter().zip(other).map(|(one, other)| one | other).collect()
 }
 
-/// Each position's next one. None leaves its rule: the last of a rule is never moved.
+/// The next position of each. The last position of a rule never advances, so none leaves its rule.
 fn next_of(positions: &Positions) -> Positions {
     let carried = std::iter::once(0).chain(positions.iter().map(|word| word >> (BITS - 1)));
     positions.iter().zip(carried).map(|(word, carried)| word << 1 | carried).collect()
 }
 
 const BITS: usize = u64::BITS as usize;
-/// Rules with many `..` and `*` could be made to come to ever so many.
+/// Rules with many `..` and `*` could have very many states.
 const MOST_STATES: usize = 4_096;

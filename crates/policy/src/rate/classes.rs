@@ -1,17 +1,17 @@
-//! What the class lists open beyond the shipped baseline: denials taken away, permissions added.
+//! Rates changes of the class lists against the shipped baseline: removed denials and added permissions.
 //!
-//! No host class exists here, so these entries open nothing; they are scored as if they did, because the document
-//! may be run elsewhere and because its author asked for them.
+//! Toolgate has no Java host classes, so these entries have no effect here. They are rated anyway, because the document may
+//! run elsewhere and its author asked for them.
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Reason, RiskLevel};
+use super::{RiskLevel, RiskReason};
 use crate::{
     effective::ClassPolicy,
-    setting::{Listing, Setting},
+    setting::{Setting, SettingList},
 };
 
-pub(super) fn judge(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<Reason>) {
+pub(super) fn judge(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<RiskReason>) {
     if !is_same(&classes.deny, &shipped.deny) {
         removed_denials(classes, shipped, because);
     }
@@ -20,18 +20,18 @@ pub(super) fn judge(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut 
     }
 }
 
-fn is_same(list: &Listing<Arc<str>>, shipped: &Listing<Arc<str>>) -> bool {
+fn is_same(list: &SettingList<Arc<str>>, shipped: &SettingList<Arc<str>>) -> bool {
     Arc::ptr_eq(&list.entries, &shipped.entries)
 }
 
-fn removed_denials(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<Reason>) {
+fn removed_denials(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<RiskReason>) {
     let denied: HashSet<&str> = classes.deny.values().map(AsRef::as_ref).collect();
     let removed: Vec<&str> =
         shipped.deny.values().map(AsRef::as_ref).filter(|entry| !denied.contains(entry)).collect();
     if removed.is_empty() {
         return;
     }
-    let (code, level) = if removed.iter().any(|entry| kind_of(entry) == Kind::Critical) {
+    let (code, level) = if removed.iter().any(|entry| kind_of(entry) == ClassRisk::Critical) {
         ("deny-critical-removed", RiskLevel::L5)
     } else if removed.len() >= 3 {
         ("deny-many-removed", RiskLevel::L4)
@@ -39,19 +39,19 @@ fn removed_denials(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut V
         ("deny-removed", RiskLevel::L3)
     };
     let text = format!("no longer denied: {}", shown(&removed));
-    because.push(Reason::new(code, level, text, "classes.deny", &classes.deny.origin));
+    because.push(RiskReason::new(code, level, text, "classes.deny", &classes.deny.origin));
 }
 
-fn added_permissions(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<Reason>) {
+fn added_permissions(classes: &ClassPolicy, shipped: &ClassPolicy, because: &mut Vec<RiskReason>) {
     let known: HashSet<&str> = shipped.allow.values().map(AsRef::as_ref).collect();
     let added: Vec<&Setting<Arc<str>>> =
         classes.allow.entries.iter().filter(|entry| !known.contains(entry.value.as_ref())).collect();
-    for kind in Kind::ALL {
+    for kind in ClassRisk::ALL {
         let of_kind: Vec<_> = added.iter().filter(|entry| kind_of(&entry.value) == kind).collect();
         if let Some(first) = of_kind.first() {
             let names: Vec<&str> = of_kind.iter().map(|entry| entry.value.as_ref()).collect();
             let text = format!("{}: {}", kind.says(), shown(&names));
-            because.push(Reason::new(kind.code(), kind.level(), text, "classes.allow", &first.origin));
+            because.push(RiskReason::new(kind.code(), kind.level(), text, "classes.allow", &first.origin));
         }
     }
 }
@@ -64,9 +64,9 @@ fn shown(entries: &[&str]) -> String {
     if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
-/// What an entry opens, gravest first.
+/// What an entry gives access to, most severe first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum ClassRisk {
     Critical,
     FileWrite,
     Reflection,
@@ -75,7 +75,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl ClassRisk {
     const ALL: [Self; 6] =
         [Self::Critical, Self::FileWrite, Self::Reflection, Self::Network, Self::FileRead, Self::Other];
 
@@ -109,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// `java.io.File` and `java.lang.Class` are meant exactly; everything else with what follows.
+    /// `java.io.File` and `java.lang.Class` match exactly; all others also match subpackages.
     const fn classes(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Self::Critical => (&["java.lang.system", "java.lang.runtime", "java.lang.process"], &[]),
@@ -150,7 +150,7 @@ impl Kind {
 
     fn is_opened_by(self, entry: &str) -> bool {
         let (prefixes, exact) = self.classes();
-        // A pattern that is wider than a class opens the class: `java.*`, `*` and `java.io.File*` are no disguise.
+        // A pattern wider than a class includes it: `java.*`, `*` and `java.io.File*`.
         let stem = entry.find('*').and_then(|star| entry.get(..star));
         prefixes
             .iter()
@@ -159,10 +159,10 @@ impl Kind {
     }
 }
 
-fn kind_of(entry: &str) -> Kind {
-    // Spellings that no loader takes are judged as what they try to be.
+fn kind_of(entry: &str) -> ClassRisk {
+    // Rate misspellings that no loader accepts like the class they resemble.
     let plain = entry.trim().to_ascii_lowercase().replace('/', ".");
-    Kind::ALL.into_iter().find(|kind| kind.is_opened_by(&plain)).unwrap_or(Kind::Other)
+    ClassRisk::ALL.into_iter().find(|kind| kind.is_opened_by(&plain)).unwrap_or(ClassRisk::Other)
 }
 
 #[cfg(test)]
@@ -170,29 +170,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(entry: &str, expect: Kind) {
+    fn check(entry: &str, expect: ClassRisk) {
         assert_eq!(kind_of(entry), expect, "{entry}");
     }
 
     #[test]
-    fn entries_are_what_they_open() {
-        check("java.lang.System", Kind::Critical);
-        check("java.lang.ProcessBuilder", Kind::Critical);
-        check("java.io.FileOutputStream", Kind::FileWrite);
-        check("java.nio.channels.FileChannel", Kind::FileWrite);
-        check("java.lang.reflect.Method", Kind::Reflection);
-        check("java.lang.Class", Kind::Reflection);
-        check("java.lang.ClassLoader", Kind::Other);
-        check("java.net.URLConnection", Kind::Network);
-        check("org.jsoup.Jsoup", Kind::Network);
-        check("java.io.File", Kind::FileRead);
-        check("java.io.FileFilter", Kind::Other);
-        check("java.nio.file.Paths", Kind::FileRead);
-        check("com.example.Thing", Kind::Other);
+    fn entries_are_rated_by_what_they_open() {
+        check("java.lang.System", ClassRisk::Critical);
+        check("java.lang.ProcessBuilder", ClassRisk::Critical);
+        check("java.io.FileOutputStream", ClassRisk::FileWrite);
+        check("java.nio.channels.FileChannel", ClassRisk::FileWrite);
+        check("java.lang.reflect.Method", ClassRisk::Reflection);
+        check("java.lang.Class", ClassRisk::Reflection);
+        check("java.lang.ClassLoader", ClassRisk::Other);
+        check("java.net.URLConnection", ClassRisk::Network);
+        check("org.jsoup.Jsoup", ClassRisk::Network);
+        check("java.io.File", ClassRisk::FileRead);
+        check("java.io.FileFilter", ClassRisk::Other);
+        check("java.nio.file.Paths", ClassRisk::FileRead);
+        check("com.example.Thing", ClassRisk::Other);
     }
 
     #[test]
-    fn disguises_do_not_help() {
+    fn disguised_entries_are_rated_like_plain_ones() {
         for wide in [
             "*",
             "java.*",
@@ -203,12 +203,12 @@ mod tests {
             "JAVA.LANG.RUNTIME",
             "java/lang/Runtime",
         ] {
-            check(wide, Kind::Critical);
+            check(wide, ClassRisk::Critical);
         }
-        check("java.io.*", Kind::FileWrite);
-        check("java.io.File*", Kind::FileWrite);
-        check("java.nio.*", Kind::FileWrite);
-        check("java.net.*", Kind::Network);
-        check("java.nio.file.*", Kind::FileRead);
+        check("java.io.*", ClassRisk::FileWrite);
+        check("java.io.File*", ClassRisk::FileWrite);
+        check("java.nio.*", ClassRisk::FileWrite);
+        check("java.net.*", ClassRisk::Network);
+        check("java.nio.file.*", ClassRisk::FileRead);
     }
 }

@@ -61,9 +61,9 @@ fn files_and_consequence() {
     check(&testing::js("x-toolgate-classification: destructive"), "L5: L5 destructive (tool)");
 }
 
-/// A Safe Tool Spec that asks in the specification's own words keeps the specification's level.
+/// A Safe Tool Spec that uses only settings of the specification keeps the specification's level.
 #[test]
-fn the_specification_rates_its_own_settings() {
+fn specification_settings_keep_their_level() {
     let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
     check(
         &overrides("fileRead: true, fsBasePath: /etc, networkMode: strict"),
@@ -113,7 +113,7 @@ fn readable_credentials_and_files_with_a_network_are_grave() {
         "L4: L3 file-read (tool), L4 file-read-secrets (tool), L3 native-command (tool)",
     );
     check(&command("data: {canReadSecrets: true}"), "L3: L3 native-command (tool)");
-    // The shipped settings give the workspace only.
+    // The shipped settings grant the workspace only.
     check(&command("extends: read"), "L3: L3 file-read (defaults:read), L3 native-command (tool)");
     check(
         &command("extends: read, execution: {allowedPaths: [$HOME]}"),
@@ -129,7 +129,7 @@ fn readable_credentials_and_files_with_a_network_are_grave() {
         ),
         "L4: L3 network-strict (tool), L3 file-read (tool), L4 files-and-network (tool)",
     );
-    // The example that was published as L3 without a word.
+    // This example was once published as L3 without a warning.
     check(
         &command(
             "approval: {level: auto}, data: {canReadSecrets: true}, network: {access: full}, execution: {allowedPaths: [/]}",
@@ -139,7 +139,7 @@ fn readable_credentials_and_files_with_a_network_are_grave() {
 }
 
 #[test]
-fn classes_are_judged_by_what_was_removed_and_added() {
+fn classes_are_rated_by_removed_and_added_entries() {
     let overrides = |text: &str| testing::js(&format!("sandboxOverrides: {{{text}}}"));
     check(&overrides("removeDenyClasses: [java.lang.Thread]"), "L3: L3 deny-removed (tool)");
     check(
@@ -158,7 +158,7 @@ fn classes_are_judged_by_what_was_removed_and_added() {
 }
 
 #[test]
-fn a_permissive_profile_or_baseline_shows() {
+fn permissive_profile_or_baseline_raises_the_level() {
     let profile = [("wide", "{network: open, fileMode: read, addAllowClasses: [java.io.*]}")];
     check_with(
         &testing::js("x-toolgate-profile: wide"),
@@ -205,7 +205,7 @@ fn approval_lowers_by_one_band_and_never_below_l1() {
     assert_eq!(level_of(&asked("fileWrite: true"), Wording::Poisoned), "L4");
     assert_eq!(level_of(&asked(""), Wording::Clean), "L0");
     assert_eq!(level_of(&testing::js("sandboxOverrides: {fileRead: true}"), Wording::Clean), "L3");
-    // Asked once and then trusted is not asked every time.
+    // Approval with trust is not approval of every call.
     let trusted = "{classification: write, capability: {approval: {trustAfterApproval: true}}}";
     assert_eq!(level_of(&testing::manifest("cli: {command: date}", trusted), Wording::Clean), "L3");
     let asked_each_time = testing::manifest("cli: {command: date}", "classification: write");

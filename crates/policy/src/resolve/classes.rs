@@ -1,4 +1,4 @@
-//! The class lists: (below ∪ added) − removed, and nothing in both.
+//! Merges the class lists: (inherited ∪ added) − removed. No entry may be in both lists.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -6,12 +6,12 @@ use toolgate_spec::{Finding, Pointer, model::ToolSpec};
 
 use super::reject;
 use crate::{
+    base_policy::{self, BasePolicy},
     effective::ClassPolicy,
-    ground::{self, Ground},
-    setting::{Listing, Origin, Setting},
+    setting::{Setting, SettingList, SettingOrigin},
 };
 
-pub(super) fn merge(spec: &ToolSpec, ground: &Ground, findings: &mut Vec<Finding>) -> ClassPolicy {
+pub(super) fn merge(spec: &ToolSpec, ground: &BasePolicy, findings: &mut Vec<Finding>) -> ClassPolicy {
     let overrides = &spec.overrides;
     let lists = [
         &overrides.add_allow_classes,
@@ -27,15 +27,15 @@ pub(super) fn merge(spec: &ToolSpec, ground: &Ground, findings: &mut Vec<Finding
         allow: apply(&ground.classes.allow, &overrides.add_allow_classes, &overrides.remove_allow_classes),
         deny: apply(&ground.classes.deny, &overrides.add_deny_classes, &overrides.remove_deny_classes),
     };
-    refuse_overlap(&ground::overlap(&merged), findings);
+    refuse_overlap(&base_policy::overlap(&merged), findings);
     merged
 }
 
-fn apply(below: &Listing<Arc<str>>, add: &[String], remove: &[String]) -> Listing<Arc<str>> {
+fn apply(below: &SettingList<Arc<str>>, add: &[String], remove: &[String]) -> SettingList<Arc<str>> {
     if add.is_empty() && remove.is_empty() {
         return below.clone();
     }
-    // One pass with a set: a document may add and remove a thousand entries each.
+    // A set keeps this linear: a document may add and remove a thousand entries each.
     let removed: HashSet<&str> = remove.iter().map(String::as_str).collect();
     let mut seen: HashSet<&str> = HashSet::new();
     let mut entries: Vec<Setting<Arc<str>>> = Vec::new();
@@ -46,10 +46,10 @@ fn apply(below: &Listing<Arc<str>>, add: &[String], remove: &[String]) -> Listin
     }
     for text in add {
         if !removed.contains(text.as_str()) && seen.insert(text) {
-            entries.push(Setting::new(Arc::from(text.as_str()), Origin::Tool));
+            entries.push(Setting::new(Arc::from(text.as_str()), SettingOrigin::Tool));
         }
     }
-    Listing { entries: entries.into(), origin: Origin::Tool }
+    SettingList { entries: entries.into(), origin: SettingOrigin::Tool }
 }
 
 fn refuse_overlap(overlap: &[Arc<str>], findings: &mut Vec<Finding>) {

@@ -1,4 +1,4 @@
-//! May the tool read, may it write, and where?
+//! Resolves file access: read, write, and paths.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use toolgate_spec::{
 
 use super::{block, layers::Layers, reject};
 use crate::{
+    base_policy::BasePolicy,
     effective::FilePolicy,
-    ground::Ground,
-    setting::{Listing, Origin, Setting},
+    setting::{Setting, SettingList, SettingOrigin},
 };
 
 pub(super) fn resolve(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     findings: &mut Vec<Finding>,
 ) -> FilePolicy {
@@ -27,11 +27,11 @@ pub(super) fn resolve(
         Body::Handler(_) => by_paths(spec, ground, paths.as_ref()),
     };
     let explicit = |stated: Option<bool>, inherited: Setting<bool>| {
-        stated.map_or(inherited, |value| Setting::new(value, Origin::Tool))
+        stated.map_or(inherited, |value| Setting::new(value, SettingOrigin::Tool))
     };
     let read = explicit(spec.overrides.file_read, read);
     let write = explicit(spec.overrides.file_write, write);
-    // Nowhere to read is no reading, whoever emptied the list.
+    // An empty path list means no reading, regardless of the layer that emptied it.
     let nowhere = paths.as_ref().filter(|paths| paths.is_empty()).map(|paths| paths.origin.clone());
     let unless_nowhere = |setting: Setting<bool>| match &nowhere {
         Some(origin) if setting.value => Setting::new(false, origin.clone()),
@@ -42,7 +42,7 @@ pub(super) fn resolve(
     let allowed_paths = if read.value || write.value {
         paths.unwrap_or(base_paths)
     } else {
-        Listing::empty(read.origin.clone())
+        SettingList::empty(read.origin.clone())
     };
     FilePolicy {
         read,
@@ -54,11 +54,11 @@ pub(super) fn resolve(
     }
 }
 
-/// A manifest speaks by its paths: with some it reads, and writes if it says that it is one who writes.
+/// A manifest grants by paths: with paths it reads, and it writes if its class says so.
 fn by_paths(
     spec: &ToolSpec,
-    ground: &Ground,
-    paths: Option<&Listing<PathPattern>>,
+    ground: &BasePolicy,
+    paths: Option<&SettingList<PathPattern>>,
 ) -> (Setting<bool>, Setting<bool>) {
     let writes = spec.overrides.destructive
         || spec.governance.classification.is_some_and(|class| class >= Classification::Write);
@@ -73,29 +73,30 @@ fn by_paths(
     (ground.file_read.clone(), write)
 }
 
-/// The paths that a layer lists, if one does; an empty list is a statement.
-fn declared_paths(layers: &Layers<'_>) -> Option<Listing<PathPattern>> {
+/// The paths of the last layer that lists any. An empty list counts.
+fn declared_paths(layers: &Layers<'_>) -> Option<SettingList<PathPattern>> {
     match layers.stated(|patch| patch.execution.allowed_paths.as_ref()) {
-        Some(paths) => Some(Listing::of(paths.value.iter().cloned(), paths.origin)),
+        Some(paths) => Some(SettingList::of(paths.value.iter().cloned(), paths.origin)),
         None => layers.defaults.allowed_paths.clone(),
     }
 }
 
 fn base(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     findings: &mut Vec<Finding>,
-) -> (Setting<Arc<str>>, Listing<PathPattern>) {
+) -> (Setting<Arc<str>>, SettingList<PathPattern>) {
     let inherited = || (ground.base_path.clone(), ground.base_paths.clone());
     let Some(text) = &spec.overrides.fs_base_path else { return inherited() };
     match PathPattern::parse(text) {
-        Ok(path) if !text.contains('*') => {
-            (Setting::new(Arc::from(text.as_str()), Origin::Tool), Listing::of([path], Origin::Tool))
-        }
+        Ok(path) if !text.contains('*') => (
+            Setting::new(Arc::from(text.as_str()), SettingOrigin::Tool),
+            SettingList::of([path], SettingOrigin::Tool),
+        ),
         _ => {
             findings.push(reject(
                 Pointer::new("/sandboxOverrides/fsBasePath"),
-                format!("`{text}` is not one folder"),
+                format!("`{text}` is not a single directory"),
                 "write an absolute path, or one below `$WORKSPACE` or `$HOME`, without `*`",
             ));
             inherited()
@@ -111,7 +112,7 @@ fn refuse_contradiction(spec: &ToolSpec, findings: &mut Vec<Finding>) {
         findings.push(reject(
             block(spec, "capability").key("execution").key("allowedPaths"),
             "`sandboxOverrides` and `allowedPaths` disagree about files",
-            "list paths only where `fileRead` or `fileWrite` is true, and at least one there",
+            "list paths only if `fileRead` or `fileWrite` is true, and then at least one",
         ));
     }
 }

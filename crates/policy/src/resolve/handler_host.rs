@@ -1,11 +1,11 @@
-//! The host that a handler talks to. It is literal: no parameter can move a call to another one.
+//! The host that a handler connects to. It is literal: no parameter can redirect a call to another host.
 
 use toolgate_spec::{
     ArgPart, ArgTemplate, HostPattern, Pointer,
     model::{Body, Handler, McpUpstream, ToolSpec},
 };
 
-/// Where a handler goes, and where the document says so.
+/// The destination of a handler, and its position in the document.
 pub(super) struct Destination {
     pub host: HostPattern,
     pub name: String,
@@ -13,7 +13,7 @@ pub(super) struct Destination {
     pub at: Pointer,
 }
 
-/// `None` for a tool without a URL of its own; an error for one whose host cannot be told.
+/// `None` for a tool without a URL; an error if the host is not literal.
 pub(super) fn destination(spec: &ToolSpec) -> Option<Result<Destination, (Pointer, String)>> {
     let Body::Handler(handler) = &spec.body else { return None };
     let (url, at) = match handler {
@@ -48,7 +48,7 @@ fn leading_literal(template: &ArgTemplate) -> Leading<'_> {
 }
 
 fn parse(url: &Leading<'_>) -> Result<(HostPattern, String, u16), String> {
-    let (scheme, rest) = url.text.split_once("://").ok_or("a URL begins with `https://` or `http://`")?;
+    let (scheme, rest) = url.text.split_once("://").ok_or("a URL starts with `https://` or `http://`")?;
     let default_port = match scheme.to_ascii_lowercase().as_str() {
         "https" => 443,
         "http" => 80,
@@ -57,11 +57,11 @@ fn parse(url: &Leading<'_>) -> Result<(HostPattern, String, u16), String> {
     let authority = match rest.find(['/', '?', '#']) {
         Some(end) => rest.get(..end).unwrap_or_default(),
         None if url.is_all => rest,
-        None => return Err("no parameter may stand in the host; end it with `/` first".into()),
+        None => return Err("parameters are not allowed in the host; end it with `/` first".into()),
     };
-    // Readers disagree about `\` and `@`; what two readers could take for two hosts is no literal host.
+    // Parsers disagree about `\` and `@`, so reject them: two parsers could see two hosts.
     if authority.contains(['@', '\\']) {
-        return Err("a host carries no user, password or backslash".into());
+        return Err("a host must not have a user, password or backslash".into());
     }
     let (name, port) = split_port(authority, default_port)?;
     let exact = HostPattern::parse_exact(name)?;
@@ -71,7 +71,7 @@ fn parse(url: &Leading<'_>) -> Result<(HostPattern, String, u16), String> {
 fn split_port(authority: &str, default_port: u16) -> Result<(&str, u16), String> {
     let (name, port) = match authority.strip_prefix('[') {
         Some(inside) => {
-            let (address, after) = inside.split_once(']').ok_or("`[` is never closed")?;
+            let (address, after) = inside.split_once(']').ok_or("`[` is not closed")?;
             (address, after.strip_prefix(':').or((!after.is_empty()).then_some(after)))
         }
         None => match authority.split_once(':') {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_what_every_reader_takes_it_for() {
+    fn literal_host_is_parsed() {
         check("https://API.example.com/v1/{id}", "api.example.com 443");
         check("http://example.com:8080?q={q}", "example.com 8080");
         check("https://[::1]:8443/x", "::1 8443");
@@ -110,12 +110,15 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_can_move_is_refused() {
-        check("https://{host}/x", "no parameter may stand in the host; end it with `/` first");
-        check("https://api.example.com{tail}", "no parameter may stand in the host; end it with `/` first");
-        check("{url}", "a URL begins with `https://` or `http://`");
-        check("https://good.com@evil.com/", "a host carries no user, password or backslash");
-        check("https://good.com\\@evil.com/", "a host carries no user, password or backslash");
+    fn host_that_a_parameter_can_change_is_rejected() {
+        check("https://{host}/x", "parameters are not allowed in the host; end it with `/` first");
+        check(
+            "https://api.example.com{tail}",
+            "parameters are not allowed in the host; end it with `/` first",
+        );
+        check("{url}", "a URL starts with `https://` or `http://`");
+        check("https://good.com@evil.com/", "a host must not have a user, password or backslash");
+        check("https://good.com\\@evil.com/", "a host must not have a user, password or backslash");
         check("ftp://example.com/", "`ftp` is not `https` or `http`");
         check("https://*.example.com/", "expected one host name or address, without `*`");
         check("https://example.com:+80/", "`+80` is not a port");

@@ -1,4 +1,4 @@
-//! The capability words of three layers: shipped defaults, the document, the operator. The last that speaks decides.
+//! The capability layers: shipped defaults, document, overrides. The last one that sets a value wins.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use toolgate_spec::{HostPattern, PathPattern, model::CapabilityPatch};
 
 use crate::{
     defaults::Defaults,
-    setting::{Listing, Origin, Setting},
+    setting::{Setting, SettingList, SettingOrigin},
 };
 
 pub(super) struct Layers<'a> {
@@ -24,7 +24,7 @@ impl<'a> Layers<'a> {
         self.setting_if_stated(get).unwrap_or(fallback)
     }
 
-    /// As `setting`, where it matters that no layer says anything.
+    /// As `setting`, but `None` if no layer sets it.
     pub fn setting_if_stated<T>(&self, get: impl Fn(&'a CapabilityPatch) -> Option<T>) -> Option<Setting<T>> {
         self.stated(&get)
             .or_else(|| Some(Setting::new(get(&self.defaults.patch)?, self.defaults.origin.clone())))
@@ -34,47 +34,47 @@ impl<'a> Layers<'a> {
         self.setting(get, fallback)
     }
 
-    /// What the document or the operator says, not the shipped defaults.
+    /// The value of the document or the overrides, not of shipped defaults.
     pub fn stated<T>(&self, get: impl Fn(&'a CapabilityPatch) -> Option<T>) -> Option<Setting<T>> {
         self.user
             .and_then(&get)
-            .map(|value| Setting::new(value, Origin::User))
-            .or_else(|| get(self.tool).map(|value| Setting::new(value, Origin::Tool)))
+            .map(|value| Setting::new(value, SettingOrigin::User))
+            .or_else(|| get(self.tool).map(|value| Setting::new(value, SettingOrigin::Tool)))
     }
 
-    /// An explicit list takes the place of the inherited one.
-    pub fn replaced<T: Item>(
+    /// An explicit list replaces the inherited one.
+    pub fn replaced<T: ListItem>(
         &self,
-        inherited: &Listing<T>,
+        inherited: &SettingList<T>,
         get: impl Fn(&'a CapabilityPatch) -> Option<&'a Vec<T::Written>>,
-    ) -> Listing<T> {
+    ) -> SettingList<T> {
         match self.stated(get) {
-            Some(list) => Listing::of(list.value.iter().filter_map(T::read), list.origin),
+            Some(list) => SettingList::of(list.value.iter().filter_map(T::read), list.origin),
             None => inherited.clone(),
         }
     }
 
-    /// A list of prohibitions only grows: nobody takes out what a layer below put in.
-    pub fn extended<T: Item>(
+    /// A deny list only grows: no layer can remove entries of a lower one.
+    pub fn extended<T: ListItem>(
         &self,
-        inherited: &Listing<T>,
+        inherited: &SettingList<T>,
         get: impl Fn(&'a CapabilityPatch) -> Option<&'a Vec<T::Written>>,
-    ) -> Listing<T> {
+    ) -> SettingList<T> {
         let of_tool = get(self.tool).into_iter().flatten().filter_map(T::read);
         let of_user = self.user.and_then(&get).into_iter().flatten().filter_map(T::read);
-        inherited.joined(of_tool, &Origin::Tool).joined(of_user, &Origin::User)
+        inherited.joined(of_tool, &SettingOrigin::Tool).joined(of_user, &SettingOrigin::User)
     }
 }
 
-/// How an entry is written in a document, and how it is kept.
-pub(super) trait Item: Clone + PartialEq + Sized {
+/// How an entry is written in a document, and its parsed form.
+pub(super) trait ListItem: Clone + PartialEq + Sized {
     type Written: 'static;
 
-    /// `None` for what is not well-formed. Only a document's model can hold such a thing, and `network` refuses it.
+    /// `None` if malformed. Only a hand-made model can contain such an entry, and `network` rejects it.
     fn read(written: &Self::Written) -> Option<Self>;
 }
 
-impl Item for Arc<str> {
+impl ListItem for Arc<str> {
     type Written = String;
 
     fn read(written: &String) -> Option<Self> {
@@ -82,7 +82,7 @@ impl Item for Arc<str> {
     }
 }
 
-impl Item for u16 {
+impl ListItem for u16 {
     type Written = Self;
 
     fn read(written: &Self) -> Option<Self> {
@@ -90,7 +90,7 @@ impl Item for u16 {
     }
 }
 
-impl Item for PathPattern {
+impl ListItem for PathPattern {
     type Written = Self;
 
     fn read(written: &Self) -> Option<Self> {
@@ -98,7 +98,7 @@ impl Item for PathPattern {
     }
 }
 
-impl Item for HostPattern {
+impl ListItem for HostPattern {
     type Written = String;
 
     fn read(written: &String) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! One network mode out of two vocabularies, and the hosts that go with it.
+//! Resolves the network mode from its two notations, and the hosts.
 
 use toolgate_spec::{
     Finding, HostPattern, Pointer,
@@ -6,20 +6,20 @@ use toolgate_spec::{
 };
 
 use super::{
-    Fallback, block,
+    BuiltinDefaults, block,
     handler_host::{self, Destination},
     layers::Layers,
     reject,
 };
 use crate::{
+    base_policy::BasePolicy,
     effective::NetworkPolicy,
-    ground::Ground,
-    setting::{Listing, Origin, Setting},
+    setting::{Setting, SettingList, SettingOrigin},
 };
 
 pub(super) fn resolve(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     findings: &mut Vec<Finding>,
 ) -> NetworkPolicy {
@@ -31,7 +31,7 @@ pub(super) fn resolve(
         Some(Err((at, why))) => {
             findings.push(reject(
                 at,
-                format!("the handler's host cannot be told: {why}"),
+                format!("cannot determine the handler's host: {why}"),
                 "write the host literally",
             ));
             None
@@ -40,42 +40,44 @@ pub(super) fn resolve(
     let (mode, block_private_ips) = mode(spec, ground, layers, destination.is_some());
     let hosts = match mode.value {
         NetworkMode::Allowlist => hosts(spec, ground, layers, destination.as_ref()),
-        NetworkMode::Blocked | NetworkMode::Strict | NetworkMode::Open => Listing::empty(mode.origin.clone()),
+        NetworkMode::Blocked | NetworkMode::Strict | NetworkMode::Open => {
+            SettingList::empty(mode.origin.clone())
+        }
     };
     let policy = NetworkPolicy {
         mode,
         hosts,
         ask_for_unknown_hosts: layers
-            .flag(|patch| patch.network.require_approval_for_unknown_hosts, Fallback::OFF),
+            .flag(|patch| patch.network.require_approval_for_unknown_hosts, BuiltinDefaults::OFF),
         blocked_hosts: layers
             .extended(&layers.defaults.blocked_hosts, |patch| patch.network.blocked_hosts.as_ref()),
         blocked_ports: layers
             .extended(&layers.defaults.blocked_ports, |patch| patch.network.blocked_ports.as_ref()),
         block_private_ips,
-        block_metadata: layers.flag(|patch| patch.network.block_metadata, Fallback::ON),
+        block_metadata: layers.flag(|patch| patch.network.block_metadata, BuiltinDefaults::ON),
         proxy_on_approval: layers
-            .setting(|patch| patch.network.access_upgradeable.as_ref().map(|_| true), Fallback::OFF),
+            .setting(|patch| patch.network.access_upgradeable.as_ref().map(|_| true), BuiltinDefaults::OFF),
     };
     if let Some(destination) = destination
         && let Some((why, remedy)) = unreachable_because(&policy, &destination)
     {
         findings.push(reject(
             destination.at,
-            format!("the handler's host `{}` is out of reach: {why}", destination.name),
+            format!("the handler's host `{}` is not reachable: {why}", destination.name),
             remedy,
         ));
     }
     policy
 }
 
-/// The mode, and whether private addresses are blocked: the two words that must agree.
+/// The mode, and whether private addresses are blocked. The two must agree.
 fn mode(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     has_destination: bool,
 ) -> (Setting<NetworkMode>, Setting<bool>) {
-    let of_access = |access: NetworkAccess, origin: &Origin| {
+    let of_access = |access: NetworkAccess, origin: &SettingOrigin| {
         let mode = match access {
             NetworkAccess::None => NetworkMode::Blocked,
             NetworkAccess::Limited => NetworkMode::Allowlist,
@@ -85,24 +87,24 @@ fn mode(
     };
     let of_user = layers.user.and_then(|patch| patch.network.access);
     let mode = if let Some(access) = of_user {
-        of_access(access, &Origin::User)
+        of_access(access, &SettingOrigin::User)
     } else if let Some(mode) = spec.overrides.network_mode {
-        Setting::new(mode, Origin::Tool)
+        Setting::new(mode, SettingOrigin::Tool)
     } else if let Some(access) = layers.tool.network.access {
-        of_access(access, &Origin::Tool)
+        of_access(access, &SettingOrigin::Tool)
     } else if let Some(access) = layers.defaults.patch.network.access {
         of_access(access, &layers.defaults.origin)
     } else if has_destination && !ground.states_network() {
-        // A document with a URL and no word about the network asks for exactly that URL's host.
-        Setting::new(NetworkMode::Allowlist, Origin::Tool)
+        // A document with a URL but no network setting is granted exactly the host of that URL.
+        Setting::new(NetworkMode::Allowlist, SettingOrigin::Tool)
     } else {
         ground.network.clone()
     };
     agree(mode, layers.setting_if_stated(|patch| patch.network.block_private_ips))
 }
 
-/// `strict` without the guard is `open`, and `open` with it is `strict`. Of two layers the later one is believed;
-/// where the guard was dropped by an earlier layer than the one that chose the mode, it stays up.
+/// `strict` without the private-address guard is `open`, and `open` with it is `strict`. The later layer wins. If an earlier
+/// layer than the one with the mode dropped the guard, the guard stays.
 fn agree(mode: Setting<NetworkMode>, guard: Option<Setting<bool>>) -> (Setting<NetworkMode>, Setting<bool>) {
     match (mode.value, guard) {
         (NetworkMode::Open, Some(guard)) if guard.value && guard.origin > mode.origin => {
@@ -119,25 +121,25 @@ fn agree(mode: Setting<NetworkMode>, guard: Option<Setting<bool>>) -> (Setting<N
             let guard = Setting::new(true, mode.origin.clone());
             (mode, guard)
         }
-        (_, guard) => (mode, guard.unwrap_or(Fallback::ON)),
+        (_, guard) => (mode, guard.unwrap_or(BuiltinDefaults::ON)),
     }
 }
 
-/// The operator's list replaces everything; otherwise the document's list (or the one it extends) joins what
-/// profiles and baseline allow.
+/// Overrides replace the whole list. Otherwise the list of the document, or the one it extends, is added to those of
+/// profiles and baseline.
 fn hosts(
     spec: &ToolSpec,
-    ground: &Ground,
+    ground: &BasePolicy,
     layers: &Layers<'_>,
     destination: Option<&Destination>,
-) -> Listing<HostPattern> {
+) -> SettingList<HostPattern> {
     if let Some(of_user) = layers.user.and_then(|patch| patch.network.allowed_hosts.as_ref()) {
-        return Listing::of(parsed(of_user), Origin::User);
+        return SettingList::of(parsed(of_user), SettingOrigin::User);
     }
     let of_capability = layers.tool.network.allowed_hosts.as_ref();
     if !spec.overrides.hosts_allow.is_empty() || of_capability.is_some() {
         let written = of_capability.unwrap_or(&spec.overrides.hosts_allow);
-        return ground.hosts.joined(parsed(written), &Origin::Tool);
+        return ground.hosts.joined(parsed(written), &SettingOrigin::Tool);
     }
     if let Some(shipped) = &layers.defaults.allowed_hosts {
         return if ground.hosts.is_empty() {
@@ -148,13 +150,13 @@ fn hosts(
     }
     match destination {
         Some(destination) if !states_mode(spec, ground, layers) => {
-            Listing::of([destination.host.clone()], Origin::Tool)
+            SettingList::of([destination.host.clone()], SettingOrigin::Tool)
         }
         _ => ground.hosts.clone(),
     }
 }
 
-fn states_mode(spec: &ToolSpec, ground: &Ground, layers: &Layers<'_>) -> bool {
+fn states_mode(spec: &ToolSpec, ground: &BasePolicy, layers: &Layers<'_>) -> bool {
     spec.overrides.network_mode.is_some()
         || layers.setting_if_stated(|patch| patch.network.access).is_some()
         || ground.states_network()
@@ -164,7 +166,7 @@ fn parsed(written: &[String]) -> impl Iterator<Item = HostPattern> + '_ {
     written.iter().filter_map(|host| HostPattern::parse(host).ok())
 }
 
-/// Why the host cannot be reached, and what helps. Blocked hosts and ports win over allowed ones.
+/// Why the host cannot be reached, with a remedy. Blocked hosts and ports win over allowed ones.
 fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<(String, String)> {
     let covers = |host: &&HostPattern| host.covers(&to.name, to.port);
     let is_listed = policy.hosts.values().any(|host| covers(&host));
@@ -178,7 +180,7 @@ fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<(Stri
     if let Some(pattern) = policy.blocked_hosts.values().find(covers) {
         let origin = &policy.blocked_hosts.origin;
         return Some((
-            format!("it is among the blocked hosts ({origin})"),
+            format!("it is a blocked host ({origin})"),
             format!(
                 "remove `{pattern}` from `network.blockedHosts`; listing the host as allowed does not help"
             ),
@@ -194,7 +196,7 @@ fn unreachable_because(policy: &NetworkPolicy, to: &Destination) -> Option<(Stri
     match policy.mode.value {
         NetworkMode::Blocked => Some((format!("the network is blocked ({})", policy.mode.origin), allow())),
         NetworkMode::Allowlist if !is_listed && !policy.ask_for_unknown_hosts.value => {
-            Some((format!("it is not among the allowed hosts ({})", policy.hosts.origin), allow()))
+            Some((format!("it is not an allowed host ({})", policy.hosts.origin), allow()))
         }
         _ => None,
     }
@@ -219,7 +221,7 @@ fn refuse_bad_hosts(spec: &ToolSpec, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A document may use either vocabulary, or both; it may not say two things.
+/// A document may use either notation or both, but they must agree.
 fn refuse_contradictions(spec: &ToolSpec, findings: &mut Vec<Finding>) {
     let network = &spec.governance.capability.network;
     let at = |key: &str| block(spec, "capability").key("network").key(key);
@@ -233,7 +235,7 @@ fn refuse_contradictions(spec: &ToolSpec, findings: &mut Vec<Finding>) {
             findings.push(reject(
                 at("access"),
                 format!("`networkMode` is `{}`, `access` is `{}`", mode.name(), access.name()),
-                "say it once, or the same both times: blocked = none, allowlist = limited, strict and open = full",
+                "set it once, or to the same value: blocked = none, allowlist = limited, strict and open = full",
             ));
         }
     }

@@ -6,7 +6,7 @@ use toolgate_spec::{Format, check_text};
 use super::*;
 use crate::testing;
 
-/// The settings that differ from those of the same kind of tool without any policy words, with their origins.
+/// The settings that differ from those of the same kind of tool without policy settings, with their origins.
 #[track_caller]
 fn check(document: &str, expect: &[&str]) {
     check_with(document, "", &[], expect);
@@ -37,20 +37,20 @@ fn check_with(document: &str, user: &str, profiles: &[(&str, &str)], expect: &[&
     assert_eq!(shown, expect, "\n{document}");
 }
 
-/// What a command takes is what its program is; a script has the sandbox's own heap.
+/// The program determines the memory of a command; a script has the heap of the sandbox.
 #[test]
-fn a_command_has_a_memory_of_its_own() {
+fn command_has_its_own_memory_limit() {
     let set = PolicySet::shipped().unwrap();
     let memory = |document: &str| {
         let policy = resolve(&testing::spec(document), &set, None).unwrap();
         (policy.execution.memory_bytes.value >> 20, policy.execution.memory_bytes.origin)
     };
-    assert_eq!(memory(testing::PLAIN), (64, Origin::Baseline));
-    assert_eq!(memory(CLI), (512, Origin::Baseline));
+    assert_eq!(memory(testing::PLAIN), (64, SettingOrigin::Baseline));
+    assert_eq!(memory(CLI), (512, SettingOrigin::Baseline));
 }
 
 #[test]
-fn without_a_word_nothing_is_reached() {
+fn document_without_settings_reaches_nothing() {
     let set = PolicySet::shipped().unwrap();
     let shown: Vec<String> = resolve(&testing::spec(testing::PLAIN), &set, None)
         .unwrap()
@@ -108,7 +108,7 @@ fn without_a_word_nothing_is_reached() {
 }
 
 #[test]
-fn class_lists_are_below_plus_added_minus_removed() {
+fn class_lists_are_inherited_plus_added_minus_removed() {
     check(
         &testing::js(
             "sandboxOverrides: {addAllowClasses: [a.B, c.D], removeAllowClasses: [c.D, java.text.*], removeDenyClasses: [java.lang.Thread]}",
@@ -121,7 +121,7 @@ fn class_lists_are_below_plus_added_minus_removed() {
 }
 
 #[test]
-fn what_is_allowed_and_denied_is_refused() {
+fn class_both_allowed_and_denied_is_rejected() {
     check(
         &testing::js(
             "sandboxOverrides: {addAllowClasses: [java.lang.System], addDenyClasses: [java.util.*]}",
@@ -149,15 +149,15 @@ fn what_is_allowed_and_denied_is_refused() {
 }
 
 #[test]
-fn an_unknown_profile_is_refused() {
+fn unknown_profile_is_rejected() {
     check(
         &testing::js("x-toolgate-profile: ofline"),
-        &["RESOLVER_REJECT /x-toolgate-profile: there is no profile `ofline`"],
+        &["RESOLVER_REJECT /x-toolgate-profile: unknown profile `ofline`"],
     );
 }
 
 #[test]
-fn prohibitions_only_grow_and_other_lists_are_replaced() {
+fn deny_lists_grow_and_other_lists_are_replaced() {
     check_with(
         &testing::manifest(
             "cli: {command: cat}",
@@ -183,7 +183,7 @@ fn prohibitions_only_grow_and_other_lists_are_replaced() {
 }
 
 #[test]
-fn approval_follows_what_a_call_can_do() {
+fn approval_follows_the_classification() {
     let set = PolicySet::shipped().unwrap();
     let level_of = |spec: &ToolSpec, user: &str| {
         let user = UserOverrides::parse(user, Format::Yaml).unwrap();
@@ -196,7 +196,7 @@ fn approval_follows_what_a_call_can_do() {
     };
     let cli = "cli: {command: date}";
     let silent = "tools: {}";
-    // Silence is refused; a model that is silent all the same is taken to change something.
+    // A missing class is rejected. If a model lacks it anyway, the tool counts as changing something.
     testing::refused("{name: t, handler: {cli: {command: date}}}", "(document): `classification` is missing");
     let mut unclassified = testing::spec(CLI);
     unclassified.governance.classification = None;
@@ -221,7 +221,7 @@ fn overrides_of_another_tool_do_not_count() {
 }
 
 #[test]
-fn manifests_speak_by_their_paths() {
+fn manifest_paths_grant_file_access() {
     let cli = "cli: {command: cat}";
     let paths = "capability: {execution: {allowedPaths: [$WORKSPACE/in]}}";
     let read = ["files.read = true (tool)", r#"files.allowedPaths = ["$WORKSPACE/in"] (tool)"#];
@@ -247,7 +247,7 @@ fn manifests_speak_by_their_paths() {
 }
 
 #[test]
-fn the_operator_takes_files_away_by_emptying_the_list() {
+fn empty_path_list_in_overrides_removes_file_access() {
     for document in [
         testing::manifest("cli: {command: cat}", "capability: {execution: {allowedPaths: [/a]}}"),
         testing::manifest("cli: {command: cat}", "sandboxOverrides: {fileRead: true, fileWrite: true}"),
@@ -257,7 +257,7 @@ fn the_operator_takes_files_away_by_emptying_the_list() {
 }
 
 #[test]
-fn the_shorter_timeout_counts() {
+fn shorter_timeout_wins() {
     check(
         &testing::manifest(
             "cli: {command: date, timeout: 5000}",
@@ -290,7 +290,7 @@ fn the_shorter_timeout_counts() {
 }
 
 #[test]
-fn lists_are_shared_where_nothing_changes_them() {
+fn unchanged_lists_are_shared() {
     let set = PolicySet::shipped().unwrap();
     let policy = resolve(&testing::spec(testing::PLAIN), &set, None).unwrap();
     assert!(Arc::ptr_eq(&policy.classes.deny.entries, &set.baseline().classes.deny.entries));
@@ -298,7 +298,7 @@ fn lists_are_shared_where_nothing_changes_them() {
 }
 
 #[test]
-fn the_plain_documents_are_sound() {
+fn plain_test_documents_are_valid() {
     for document in [testing::PLAIN, CLI] {
         assert!(check_text(document, Format::Yaml).tools[0].spec.is_some());
     }
@@ -307,7 +307,7 @@ fn the_plain_documents_are_sound() {
 const CLI: &str = "{name: t, description: d, classification: read, handler: {cli: {command: date}}}";
 
 #[test]
-fn only_the_operator_switches_the_journals_detector_off() {
+fn only_overrides_turn_the_journal_detector_off() {
     let document = |more: &str| testing::manifest("cli: {command: date}", &format!("capability: {more}"));
     let off = "{audit: {useSharedSecretDetector: false}}";
     let detector = |document: &str, user: &str| {
@@ -316,21 +316,21 @@ fn only_the_operator_switches_the_journals_detector_off() {
         policy.audit.use_shared_secret_detector
     };
     let operator = format!("tools: {{t: {{capability: {off}}}}}");
-    assert_eq!(detector(&document(off), "tools: {}"), Setting::new(true, Origin::Builtin));
-    assert_eq!(detector(&document("{}"), &operator), Setting::new(false, Origin::User));
+    assert_eq!(detector(&document(off), "tools: {}"), Setting::new(true, SettingOrigin::Builtin));
+    assert_eq!(detector(&document("{}"), &operator), Setting::new(false, SettingOrigin::User));
 }
 
 #[test]
-fn what_reads_secrets_has_its_output_looked_through() {
+fn output_of_a_tool_that_reads_secrets_is_redacted() {
     let mut spec = testing::spec(CLI);
     spec.governance.capability.data.sanitize_output = Some(false);
     let set = PolicySet::shipped().unwrap();
-    // A tool whose very result is a secret need not read any.
+    // A tool whose result is a secret need not read secrets.
     assert!(resolve(&spec, &set, None).is_ok());
     spec.governance.capability.data.can_read_secrets = Some(true);
     let refused = |spec: &ToolSpec| resolve(spec, &set, None).unwrap_err().remove(0);
     assert_eq!(refused(&spec).at.as_str(), "/capability/data/sanitizeOutput");
-    // Nor does it help to have that from the shipped settings.
+    // Shipped settings make no difference.
     spec.governance.capability.data.can_read_secrets = None;
     spec.governance.capability.extends = Some("bash".to_owned());
     assert_eq!(refused(&spec).at.as_str(), "/capability/data/sanitizeOutput");
@@ -340,7 +340,7 @@ fn what_reads_secrets_has_its_output_looked_through() {
 }
 
 #[test]
-fn what_can_reach_hosts_has_its_arguments_looked_through() {
+fn arguments_of_a_tool_with_network_are_searched_for_secrets() {
     let set = PolicySet::shipped().unwrap();
     let document = |more: &str| testing::manifest("cli: {command: date}", &format!("capability: {more}"));
     let resolved = |more: &str, user: &str| {
@@ -350,24 +350,24 @@ fn what_can_reach_hosts_has_its_arguments_looked_through() {
     let leaks = |more: &str, user: &str| resolved(more, user).unwrap().data.can_leak_data;
     let nobody = "tools: {}";
     let upgradeable = "{network: {access: none, accessUpgradeable: proxy}}";
-    assert_eq!(leaks("{network: {access: none}}", nobody), Setting::new(false, Origin::Tool));
-    assert_eq!(leaks(upgradeable, nobody), Setting::new(true, Origin::Tool));
-    // What the shipped settings say of a tool without a network does not hold for one with it.
+    assert_eq!(leaks("{network: {access: none}}", nobody), Setting::new(false, SettingOrigin::Tool));
+    assert_eq!(leaks(upgradeable, nobody), Setting::new(true, SettingOrigin::Tool));
+    // Shipped settings of a tool without a network do not apply to one with a network.
     assert!(!leaks("{extends: read}", nobody).value);
     for network in ["access: full", "access: none, accessUpgradeable: proxy"] {
         let more = format!("{{extends: read, network: {{{network}}}}}");
-        assert_eq!(leaks(&more, nobody), Setting::new(true, Origin::Tool), "{more}");
+        assert_eq!(leaks(&more, nobody), Setting::new(true, SettingOrigin::Tool), "{more}");
         let off = format!("{{data: {{canLeakData: false}}, network: {{{network}}}}}");
         let refused = resolved(&off, nobody).unwrap_err().remove(0);
         assert_eq!(refused.at.as_str(), "/capability/data/canLeakData", "{off}");
     }
     assert!(!leaks("{data: {canLeakData: false}}", nobody).value);
     let operator = "tools: {t: {capability: {data: {canLeakData: false}}}}";
-    assert_eq!(leaks(upgradeable, operator), Setting::new(false, Origin::User));
+    assert_eq!(leaks(upgradeable, operator), Setting::new(false, SettingOrigin::User));
 }
 
 #[test]
-fn output_that_nobody_labels_is_as_sensitive_as_what_the_tool_handles() {
+fn unlabelled_output_is_as_sensitive_as_its_tool() {
     let document = |capability: &str| {
         let more = format!("{{classification: read, capability: {capability}}}");
         testing::manifest("cli: {command: date}", &more)

@@ -14,7 +14,7 @@ fn check(document: &str, expect: &[&str]) {
 }
 
 #[test]
-fn the_block_is_complete_and_in_the_specified_order() {
+fn safety_block_is_complete_and_ordered() {
     let set = PolicySet::shipped().unwrap();
     let spec = testing::spec(&testing::js(
         "{category: WEB, sandboxOverrides: {networkMode: allowlist, hostsAllow: [API.upbit.com]}}",
@@ -33,7 +33,7 @@ fn the_block_is_complete_and_in_the_specified_order() {
 }
 
 #[test]
-fn a_true_claim_says_nothing_and_a_false_one_is_reported() {
+fn false_claim_is_reported() {
     check(testing::PLAIN, &[]);
     check(
         &testing::js(
@@ -48,11 +48,11 @@ fn a_true_claim_says_nothing_and_a_false_one_is_reported() {
              fileRead: true, fileWrite: true}}}",
         ),
         &[
-            "LINT_SAFETY_MISMATCH /toolSafety/runtime/javaInterop: claims `true`, resolved is `false`; there are no host classes",
-            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/network/mode: claims `allowlist`, resolved is `blocked`",
-            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/network/hosts: claims `a.org`, resolved is no hosts",
-            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/fileRead: claims `true`, resolved is `false`",
-            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/fileWrite: claims `true`, resolved is `false`",
+            "LINT_SAFETY_MISMATCH /toolSafety/runtime/javaInterop: claims `true`, but resolves to `false`; there are no host classes",
+            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/network/mode: claims `allowlist`, but resolves to `blocked`",
+            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/network/hosts: claims `a.org`, but resolves to no hosts",
+            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/fileRead: claims `true`, but resolves to `false`",
+            "LINT_SAFETY_MISMATCH /toolSafety/capabilities/fileWrite: claims `true`, but resolves to `false`",
         ],
     );
 }

@@ -17,7 +17,7 @@ fn with(line: &str) -> String {
 }
 
 #[test]
-fn what_we_ship_is_sound() {
+fn shipped_policy_is_valid() {
     let set = PolicySet::shipped().unwrap();
     assert_eq!(
         set.profile_names().collect::<Vec<_>>(),
@@ -33,9 +33,9 @@ fn what_we_ship_is_sound() {
     assert_eq!(baseline.command_memory_bytes.value, 512 * 1024 * 1024);
 }
 
-/// A baseline from before commands had a memory of their own gives them what it gave them.
+/// A baseline from before commands had their own memory setting keeps its effect.
 #[test]
-fn a_baseline_without_a_word_about_the_memory_of_commands_gives_them_no_more_than_others() {
+fn baseline_without_command_memory_uses_its_memory_limit() {
     let shipped = PolicySet::SHIPPED_BASELINE;
     let older = shipped.replace("commandMemoryMib: 512\n", "").replace("memoryMib: 64", "memoryMib: 48");
     assert!(!older.contains("commandMemoryMib"), "{older}");
@@ -46,7 +46,7 @@ fn a_baseline_without_a_word_about_the_memory_of_commands_gives_them_no_more_tha
 }
 
 #[test]
-fn a_baseline_is_complete_closed_and_consistent() {
+fn baseline_must_be_complete_and_consistent() {
     check(
         &with("networks: blocked"),
         &[],
@@ -58,7 +58,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
         &[],
         "baseline: unknown variant `limited`, expected one of `blocked`, `allowlist`, `strict`, `open`",
     );
-    check(&with("timeoutMs: 0"), &[], "baseline: timeoutMs `0` is not within 1 and 600000");
+    check(&with("timeoutMs: 0"), &[], "baseline: timeoutMs `0` is not between 1 and 600000");
     check(
         &with("fsBasePath: ../up"),
         &[],
@@ -67,7 +67,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
     check(
         &with("fsBasePath: $WORKSPACE/*"),
         &[],
-        "baseline: path `$WORKSPACE/*`: a base path is one folder, without `*`",
+        "baseline: path `$WORKSPACE/*`: a base path must be one directory, without `*`",
     );
     check(
         &with("hostsAllow: ['http://x.org']"),
@@ -85,7 +85,7 @@ fn a_baseline_is_complete_closed_and_consistent() {
 }
 
 #[test]
-fn profiles_are_checked_together_and_all_errors_are_gathered() {
+fn all_errors_of_all_profiles_are_reported() {
     let profiles = [
         ("a", "extends: b"),
         ("b", "extends: a"),
@@ -99,24 +99,20 @@ fn profiles_are_checked_together_and_all_errors_are_gathered() {
         &profiles,
         "profile:d: unknown variant `write`, expected one of `off`, `read`, `readwrite` | profile:e: unknown field \
          `hostAllow`, expected one of `extends`, `addAllowClasses`, `addDenyClasses`, `network`, `hostsAllow`, \
-         `fileMode`, `fsBasePath`, `maxStatements`, `timeoutMs`, `askFrom` | profile: f: a profile's name is not empty and has \
-         no spaces around it | profile:a: extends itself by way of `a` | profile:b: extends itself by way of `b` | \
+         `fileMode`, `fsBasePath`, `maxStatements`, `timeoutMs`, `askFrom` | profile: f: a profile name must not be empty or have \
+         surrounding spaces | profile:a: extends itself through `a` | profile:b: extends itself through `b` | \
          profile:c: extends `nowhere`, which does not exist",
     );
 }
 
 #[test]
-fn a_name_given_twice_and_a_profile_of_itself_are_refused() {
-    check(
-        PolicySet::SHIPPED_BASELINE,
-        &[("a", "{}"), ("a", "{}")],
-        "profile:a: there are two profiles of this name",
-    );
-    check(PolicySet::SHIPPED_BASELINE, &[("a", "extends: a")], "profile:a: extends itself by way of `a`");
+fn duplicate_names_and_cycles_are_rejected() {
+    check(PolicySet::SHIPPED_BASELINE, &[("a", "{}"), ("a", "{}")], "profile:a: duplicate profile name");
+    check(PolicySet::SHIPPED_BASELINE, &[("a", "extends: a")], "profile:a: extends itself through `a`");
 }
 
 #[test]
-fn eight_deep_is_the_end() {
+fn profile_chain_is_limited_to_eight() {
     let texts: Vec<(String, String)> = (0..9)
         .map(|depth| {
             (format!("p{depth}"), if depth == 0 { "{}".into() } else { format!("extends: p{}", depth - 1) })

@@ -13,7 +13,7 @@ fn check(one: &str, other: &str, expect_same: bool) {
     assert_eq!(same, expect_same, "{one} / {other}");
 }
 
-/// Scripts depend on these names and on their order; add, never rename.
+/// Scripts depend on these names and their order: add, never rename.
 #[test]
 fn names_are_stable() {
     let names: Vec<&str> = policy(testing::PLAIN).settings().iter().map(|setting| setting.name).collect();
@@ -21,7 +21,7 @@ fn names_are_stable() {
 }
 
 #[test]
-fn the_digest_is_of_what_is_enforced() {
+fn digest_covers_enforced_settings() {
     check("{}", "sandboxOverrides: {networkMode: blocked, fileRead: false}", true);
     check("{}", "x-toolgate-profile: offline", true);
     check(
@@ -34,9 +34,9 @@ fn the_digest_is_of_what_is_enforced() {
     check("{}", "x-toolgate-capability: {execution: {blockedPaths: [/x]}}", false);
 }
 
-/// Two ways to write the same sets, and one that differs.
+/// Two notations of the same sets, and a different one.
 #[test]
-fn the_digest_does_not_depend_on_the_order_of_lists() {
+fn digest_ignores_the_order_of_lists() {
     for (one, other) in [
         ("sandboxOverrides: {networkMode: allowlist, hostsAllow: [A, B]}", "a.org b.org"),
         ("sandboxOverrides: {addAllowClasses: [A, B]}", "x.Y z.W"),
@@ -74,7 +74,7 @@ fn settings_keep_the_order_in_which_they_were_resolved() {
 }
 
 #[test]
-fn the_digest_of_a_plain_tool_is_known() {
+fn digest_of_a_plain_tool_is_stable() {
     let digest = policy_digest(&policy(testing::PLAIN));
     assert!(digest.starts_with("sha256:") && digest.len() == 7 + 64, "{digest}");
     assert_eq!(digest, PLAIN_DIGEST, "a change here sends every tool back to its test run");

@@ -23,7 +23,7 @@ use toolgate_server::{
     mcp_routes,
 };
 use toolgate_spec::{Format, check_text, digest};
-use toolgate_store::{Limits, NewToken, State};
+use toolgate_store::{ApprovalLimits, NewToken, StateDb};
 
 pub struct Served {
     pub address: SocketAddr,
@@ -51,8 +51,8 @@ impl Served {
             Arc::new(SystemTime::now),
         )
         .unwrap();
-        let limits = Limits { max_pending: 64, max_pending_per_caller: 64 };
-        let state = Arc::new(State::open(&folder.path().join("state/state.db"), limits).unwrap());
+        let limits = ApprovalLimits { max_pending: 64, max_pending_per_caller: 64 };
+        let state = Arc::new(StateDb::open(&folder.path().join("state/state.db"), limits).unwrap());
         let token = token(&state);
         let gate = gate(Files(journal), &state);
         gate.replace(live_set(tools, shown));
@@ -78,12 +78,12 @@ impl Served {
     }
 }
 
-fn token(state: &State) -> String {
+fn token(state: &StateDb) -> String {
     let new = NewToken {
         name: "bench".to_owned(),
         subject: "bench".to_owned(),
         permissions: Vec::new(),
-        role: toolgate_store::Role::Caller,
+        role: toolgate_store::TokenRole::Caller,
         expires: None,
     };
     let (_, text) = state.create_token(new, SystemTime::now()).unwrap();
@@ -103,7 +103,7 @@ fn live_set(count: usize, shown: Shown) -> LiveSet {
     LiveSet::new(tools).0.with_policies(cedar)
 }
 
-fn gate(journal: Files, state: &Arc<State>) -> Gate {
+fn gate(journal: Files, state: &Arc<StateDb>) -> Gate {
     Gate::new(GateParts {
         journal: Arc::new(journal),
         on_journal_failure: OnJournalFailure::Refuse,
@@ -212,7 +212,7 @@ impl Journal for Files {
 }
 
 /// As the binary has it.
-struct Stored(Arc<State>);
+struct Stored(Arc<StateDb>);
 
 impl TokenVerifier for Stored {
     fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String> {

@@ -83,23 +83,24 @@ fn find(detector: &Detector, text: &str) -> TextSecrets {
 fn literal_under(detector: &Detector, name: &str, value: &str) -> Option<String> {
     let literal = Template::parse(value).map_or_else(|_| value.to_owned(), |template| template.literal());
     let member = format!("{}: {}", Value::from(name), Value::from(literal));
-    let is_secret = |finding: &Finding| finding.tier >= Tier::Probable && finding.span.end > name.len() + 4;
+    let is_secret =
+        |finding: &SecretFinding| finding.tier >= Tier::Probable && finding.span.end > name.len() + 4;
     detector.scan(&member).iter().any(is_secret).then(|| format!("literal value of `{}`", shown(name)))
 }
 
 /// The sample keys in the documentation of AWS end with this word. The word next to a key excuses nothing.
-fn is_aws_sample(text: &str, finding: &Finding) -> bool {
+fn is_aws_sample(text: &str, finding: &SecretFinding) -> bool {
     let secret = text.get(finding.span.clone()).unwrap_or_default();
     secret.ends_with("EXAMPLE") || secret.ends_with("EXAMPLEKEY")
 }
 
 /// Authorization headers count as proven: their value has no other use.
-fn has_known_format(finding: &Finding) -> bool {
+fn has_known_format(finding: &SecretFinding) -> bool {
     finding.tier == Tier::Definite || matches!(&*finding.rule, "bearer-token" | "basic-authorization")
 }
 
 /// For example "github token", "password" or "aws access key (base64)".
-fn name_of(finding: &Finding) -> String {
+fn name_of(finding: &SecretFinding) -> String {
     let kind = finding.kind.replace('-', " ");
     let name = if &*finding.provider == "generic" { kind } else { format!("{} {kind}", finding.provider) };
     match finding.encoding {

@@ -1,4 +1,4 @@
-//! Whatever the order of events, does the queue do what a simple list in memory would?
+//! Compares the queue with a simple in-memory model, for random sequences of events.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use toolgate_gate::{
 
 use toolgate_gate::QueueLimit;
 
-use super::tests::{LIMITS, Place, at, question};
+use super::tests::{LIMITS, QueueFile, at, question};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -28,15 +28,15 @@ enum Event {
     Get {
         question: usize,
     },
-    /// The clock, which may also go back.
+    /// Sets the clock, possibly back.
     Pass {
         seconds: i64,
     },
 }
 
-/// One question as the model sees it. Its number is its place in the list.
+/// One request in the model. Its number is its index in the list.
 #[derive(Clone, Debug)]
-struct Row {
+struct ModelRow {
     call: usize,
     state: ApprovalState,
     expires: u64,
@@ -44,14 +44,14 @@ struct Row {
 
 #[derive(Default)]
 struct Model {
-    rows: Vec<Row>,
+    rows: Vec<ModelRow>,
 }
 
-/// What came of an event, with numbers instead of ids.
-type Seen = Result<Option<(usize, ApprovalState)>, ApprovalError>;
+/// The outcome of an event, with numbers instead of ids.
+type ModelOutcome = Result<Option<(usize, ApprovalState)>, ApprovalError>;
 
 impl Model {
-    fn apply(&mut self, event: &Event, now: u64) -> Seen {
+    fn apply(&mut self, event: &Event, now: u64) -> ModelOutcome {
         for row in &mut self.rows {
             let is_open = matches!(row.state, ApprovalState::Pending | ApprovalState::Approved);
             if is_open && row.expires <= now {
@@ -71,8 +71,9 @@ impl Model {
                 Ok(Some((question, row.state)))
             }
             Event::Spend { call, question: None } => {
-                let fits = |row: &&(usize, Row)| row.1.call == call && row.1.state == ApprovalState::Approved;
-                let rows: Vec<(usize, Row)> = self.rows.iter().cloned().enumerate().collect();
+                let fits =
+                    |row: &&(usize, ModelRow)| row.1.call == call && row.1.state == ApprovalState::Approved;
+                let rows: Vec<(usize, ModelRow)> = self.rows.iter().cloned().enumerate().collect();
                 let first = rows.iter().filter(fits).min_by_key(|(number, row)| (row.expires, *number));
                 Ok(first.map(|(number, _)| self.used(*number)))
             }
@@ -93,8 +94,8 @@ impl Model {
         }
     }
 
-    fn open(&mut self, call: usize, expires: u64) -> Seen {
-        let is_pending = |row: &&Row| row.state == ApprovalState::Pending;
+    fn open(&mut self, call: usize, expires: u64) -> ModelOutcome {
+        let is_pending = |row: &&ModelRow| row.state == ApprovalState::Pending;
         if let Some(number) = self.rows.iter().position(|row| row.call == call && is_pending(&row)) {
             return Ok(Some((number, ApprovalState::Pending)));
         }
@@ -107,7 +108,7 @@ impl Model {
         if all >= LIMITS.max_pending as usize {
             return Err(ApprovalError::QueueFull(QueueLimit::InAll(LIMITS.max_pending.into())));
         }
-        self.rows.push(Row { call, state: ApprovalState::Pending, expires });
+        self.rows.push(ModelRow { call, state: ApprovalState::Pending, expires });
         Ok(Some((self.rows.len() - 1, ApprovalState::Pending)))
     }
 
@@ -142,7 +143,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// The same event on the real queue; new ids are added to `ids`.
-fn apply(state: &crate::State, event: &Event, now: u64, ids: &mut Vec<ApprovalId>) -> Seen {
+fn apply(state: &crate::StateDb, event: &Event, now: u64, ids: &mut Vec<ApprovalId>) -> ModelOutcome {
     let time: SystemTime = at(now);
     let id_of = |ids: &[ApprovalId], number: usize| {
         ids.get(number).cloned().unwrap_or_else(|| ApprovalId::from_random([9; 16]))
@@ -179,9 +180,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_queue_is_as_good_as_a_list(events in prop::collection::vec(event(), 1..60)) {
-        let place = Place::new();
-        // As two processes would use it.
+    fn queue_matches_the_model(events in prop::collection::vec(event(), 1..60)) {
+        let place = QueueFile::new();
+        // Two connections, as two processes would have.
         let handles = [place.open(), place.open()];
         let (mut model, mut ids, mut now) = (Model::default(), Vec::new(), 100_u64);
         for (number, event) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The queue: who asks, who answers, and that a yes is spent once, for the call it was given for.
+//! The approval queue: requests, decisions, and that an approval is used once and only for its call.
 
 use std::{
     path::PathBuf,
@@ -13,28 +13,28 @@ use toolgate_gate::{
     Decider, Hidden, NewApproval, QueueLimit, Remembers, Trust,
 };
 
-use crate::{Limits, State};
+use crate::{ApprovalLimits, StateDb};
 
-pub(super) struct Place {
+pub(super) struct QueueFile {
     _folder: TempDir,
     path: PathBuf,
 }
 
-impl Place {
+impl QueueFile {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state").join("toolgate.db");
         Self { _folder: folder, path }
     }
 
-    pub(super) fn open(&self) -> State {
-        State::open(&self.path, LIMITS).unwrap()
+    pub(super) fn open(&self) -> StateDb {
+        StateDb::open(&self.path, LIMITS).unwrap()
     }
 }
 
-pub(super) const LIMITS: Limits = Limits { max_pending: 8, max_pending_per_caller: 4 };
+pub(super) const LIMITS: ApprovalLimits = ApprovalLimits { max_pending: 8, max_pending_per_caller: 4 };
 
-/// Seconds after the beginning of these tests' time.
+/// Seconds since the start of the test clock.
 pub(super) fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
 }
@@ -64,11 +64,11 @@ pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewAppro
     }
 }
 
-fn ask(state: &State, caller: &str, arguments: &str) -> Approval {
+fn ask(state: &StateDb, caller: &str, arguments: &str) -> Approval {
     state.open(question(binding(caller, arguments), 0, 100), at(0)).unwrap()
 }
 
-fn approve(state: &State, id: &ApprovalId) -> Approval {
+fn approve(state: &StateDb, id: &ApprovalId) -> Approval {
     state.decide(id, ApprovalState::Approved, &Decider::Operator("olga"), Some("looks right"), at(1)).unwrap()
 }
 
@@ -77,8 +77,8 @@ fn unknown() -> ApprovalId {
 }
 
 #[test]
-fn a_question_keeps_what_it_says() {
-    let place = Place::new();
+fn request_is_stored_unchanged() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     let read = place.open().get(&asked.id, at(5)).unwrap();
@@ -91,8 +91,8 @@ fn a_question_keeps_what_it_says() {
 }
 
 #[test]
-fn the_same_call_asks_once() {
-    let place = Place::new();
+fn same_call_opens_one_request() {
+    let place = QueueFile::new();
     let state = place.open();
     let first = ask(&state, "ann", "a");
     assert_eq!(ask(&place.open(), "ann", "a").id, first.id);
@@ -103,14 +103,14 @@ fn the_same_call_asks_once() {
 }
 
 #[test]
-fn a_yes_is_spent_once_with_and_without_its_id() {
-    let place = Place::new();
+fn approval_is_used_once_with_and_without_its_id() {
+    let place = QueueFile::new();
     let state = place.open();
     for arguments in ["with", "without"] {
         let call = binding("ann", arguments);
         let asked = ask(&state, "ann", arguments);
         let id = (arguments == "with").then_some(&asked.id);
-        assert_eq!(state.spend(&call, id, at(1)), Ok(None), "nobody has answered");
+        assert_eq!(state.spend(&call, id, at(1)), Ok(None), "not decided yet");
         approve(&state, &asked.id);
         let spent = state.spend(&call, id, at(2)).unwrap().unwrap();
         assert_eq!((spent.id, spent.decided_by.as_str()), (asked.id.clone(), "olga"));
@@ -122,8 +122,8 @@ fn a_yes_is_spent_once_with_and_without_its_id() {
 }
 
 #[test]
-fn a_yes_for_another_call_is_none() {
-    let place = Place::new();
+fn approval_for_another_call_is_not_used() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     approve(&state, &asked.id);
@@ -146,12 +146,12 @@ fn a_yes_for_another_call_is_none() {
     }
     assert!(state.spend(&call, None, at(2)).unwrap().is_some(), "and none of them has used it up");
     let used = state.spend(&others[0], Some(&asked.id), at(2));
-    assert_eq!(used, Err(ApprovalError::OtherCall), "others do not learn what became of it");
+    assert_eq!(used, Err(ApprovalError::OtherCall), "another caller must not learn its state");
 }
 
 #[test]
-fn no_unknown_and_late_are_no() {
-    let place = Place::new();
+fn denied_unknown_and_expired_approvals_are_not_used() {
+    let place = QueueFile::new();
     let state = place.open();
     let call = binding("ann", "a");
     assert_eq!(state.spend(&call, Some(&unknown()), at(1)), Err(ApprovalError::Unknown));
@@ -167,15 +167,15 @@ fn no_unknown_and_late_are_no() {
     let late = ask(&state, "ann", "late");
     approve(&state, &late.id);
     assert_eq!(state.spend(&binding("ann", "late"), Some(&late.id), at(100)), Err(ApprovalError::Expired));
-    assert_eq!(state.spend(&binding("ann", "late"), None, at(99)), Ok(None), "also when the clock goes back");
+    assert_eq!(state.spend(&binding("ann", "late"), None, at(99)), Ok(None), "even if the clock is set back");
     assert_eq!(state.get(&late.id, at(99)).unwrap().state, ApprovalState::Expired);
     let born_late = state.open(question(binding("ann", "b"), 0, 100), at(100)).unwrap_err();
     assert_eq!(born_late, ApprovalError::Expired);
 }
 
 #[test]
-fn a_decision_is_made_once_in_time_and_is_yes_or_no() {
-    let place = Place::new();
+fn request_is_decided_once_and_before_it_expires() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     let decide = |id: &ApprovalId, to, seconds| {
@@ -197,8 +197,8 @@ fn a_decision_is_made_once_in_time_and_is_yes_or_no() {
 }
 
 #[test]
-fn the_queue_is_bounded_for_each_caller_and_in_all() {
-    let place = Place::new();
+fn queue_is_limited_per_caller_and_in_total() {
+    let place = QueueFile::new();
     let state = place.open();
     let full = |caller: &str| state.open(question(binding(caller, "more"), 0, 100), at(0)).unwrap_err();
     for arguments in ["1", "2", "3", "4"] {
@@ -210,14 +210,12 @@ fn the_queue_is_bounded_for_each_caller_and_in_all() {
         ask(&state, caller, "1");
     }
     assert_eq!(full("fay"), ApprovalError::QueueFull(QueueLimit::InAll(8)));
-    state
-        .open(question(binding("ann", "more"), 100, 200), at(100))
-        .expect("what has expired waits no longer");
+    state.open(question(binding("ann", "more"), 100, 200), at(100)).expect("expired requests do not count");
 }
 
 #[test]
-fn lists_newest_first_by_state_and_bounded() {
-    let place = Place::new();
+fn list_is_limited_filtered_and_newest_first() {
+    let place = QueueFile::new();
     let state = place.open();
     let ids: Vec<ApprovalId> =
         ["1", "2", "3"].iter().map(|arguments| ask(&state, "ann", arguments).id).collect();
@@ -235,8 +233,8 @@ fn lists_newest_first_by_state_and_bounded() {
 }
 
 #[test]
-fn pages_go_on_before_the_last_one_whatever_became_of_it() {
-    let place = Place::new();
+fn next_page_starts_before_the_last_row_in_any_state() {
+    let place = QueueFile::new();
     let state = place.open();
     let ids: Vec<ApprovalId> =
         ["1", "2", "3", "4"].iter().map(|arguments| ask(&state, "ann", arguments).id).collect();
@@ -256,8 +254,8 @@ fn pages_go_on_before_the_last_one_whatever_became_of_it() {
 }
 
 #[test]
-fn sixteen_threads_and_two_processes_spend_it_once() {
-    let place = Place::new();
+fn concurrent_threads_use_an_approval_once() {
+    let place = QueueFile::new();
     let handles = [place.open(), place.open()];
     for round in 0..20_u32 {
         let call = binding("ann", &round.to_string());
@@ -286,8 +284,8 @@ fn sixteen_threads_and_two_processes_spend_it_once() {
 }
 
 #[test]
-fn those_who_ask_at_once_share_the_question() {
-    let place = Place::new();
+fn concurrent_requests_for_one_call_share_an_approval() {
+    let place = QueueFile::new();
     let handles = [place.open(), place.open()];
     let ids: std::collections::HashSet<ApprovalId> = std::thread::scope(|scope| {
         let askers: Vec<_> = (0..8)
@@ -304,8 +302,8 @@ fn those_who_ask_at_once_share_the_question() {
 }
 
 #[test]
-fn a_row_that_nobody_has_decided_is_no_yes() {
-    let place = Place::new();
+fn approved_row_without_decider_is_not_used() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     let forge = |sql: &str| Connection::open(&place.path).unwrap().execute(sql, []);
@@ -318,8 +316,8 @@ fn a_row_that_nobody_has_decided_is_no_yes() {
 }
 
 #[test]
-fn a_file_that_is_overwritten_in_place_says_no_yes() {
-    let place = Place::new();
+fn overwritten_file_approves_nothing() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     for size in [0, 100, 4096, 100_000] {
@@ -331,14 +329,14 @@ fn a_file_that_is_overwritten_in_place_says_no_yes() {
 }
 
 #[test]
-fn finished_questions_are_forgotten_in_time() {
-    let place = Place::new();
+fn old_finished_approvals_are_pruned() {
+    let place = QueueFile::new();
     let state = place.open();
     let month = 30 * 24 * 3600;
     let old = ask(&state, "ann", "old");
     let kept = state.open(question(binding("ann", "kept"), 0, 200), at(0)).unwrap();
     state.decide(&old.id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(1)).unwrap();
-    // Pruning comes with every so many new questions.
+    // Pruning happens only every `PRUNE_EVERY` requests.
     for number in 0..super::PRUNE_EVERY {
         let now = month + 100;
         let asked = state.open(question(binding("bob", &number.to_string()), now, now + 9), at(now)).unwrap();
@@ -349,8 +347,8 @@ fn finished_questions_are_forgotten_in_time() {
     assert_eq!(read.state, ApprovalState::Expired, "finished only when it was seen to have expired");
 }
 
-/// Rows as `bob` gets them by asking and declining all day.
-fn flood(place: &Place, state: &str, expires: u64) {
+/// Inserts many rows of `bob`.
+fn flood(place: &QueueFile, state: &str, expires: u64) {
     let forge = format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
         INSERT INTO approvals (id, state, caller, quota, tool, tool_digest, arguments_digest, policy_digest, prompt, because,
@@ -359,16 +357,16 @@ fn flood(place: &Place, state: &str, expires: u64) {
         1700000000000 + i FROM n"
     );
     let expires = crate::state::to_ms(at(expires));
-    Connection::open(&place.path).unwrap().execute(&forge, [super::CALLERS_SHARE, expires]).unwrap();
+    Connection::open(&place.path).unwrap().execute(&forge, [super::MAX_PER_CALLER, expires]).unwrap();
 }
 
-fn deny(state: &State, id: &ApprovalId) {
+fn deny(state: &StateDb, id: &ApprovalId) {
     state.decide(id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(0)).unwrap();
 }
 
 #[test]
-fn finished_questions_are_bounded_by_caller() {
-    let place = Place::new();
+fn finished_approvals_are_limited_per_caller() {
+    let place = QueueFile::new();
     let state = place.open();
     let (waits, spent) = (ask(&state, "ann", "waits"), ask(&state, "ann", "spent"));
     approve(&state, &spent.id);
@@ -376,7 +374,7 @@ fn finished_questions_are_bounded_by_caller() {
     flood(&place, "expired", 0);
     state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
     let left = state.list(None, usize::MAX, at(50)).unwrap();
-    let share = usize::try_from(super::CALLERS_SHARE).unwrap();
+    let share = usize::try_from(super::MAX_PER_CALLER).unwrap();
     assert_eq!(left.len(), share + 2, "bob has a share");
     for own in [&waits, &spent] {
         assert!(left.iter().any(|approval| approval.id == own.id), "ann lost nothing to bob");
@@ -384,10 +382,10 @@ fn finished_questions_are_bounded_by_caller() {
     assert_eq!(left[0].id.as_str(), format!("apr_{:032x}", share + 50), "the newest are left");
 }
 
-/// A caller once removed an operator's no by ten thousand own declined questions.
+/// A caller could once remove an operator's denial by declining ten thousand own requests.
 #[test]
-fn no_flood_removes_an_operators_no_before_it_expires() {
-    let place = Place::new();
+fn flood_of_requests_does_not_remove_a_denial() {
+    let place = QueueFile::new();
     let state = place.open();
     for caller in ["ann", "bob"] {
         deny(&state, &ask(&state, caller, "no").id);
@@ -397,19 +395,19 @@ fn no_flood_removes_an_operators_no_before_it_expires() {
     for caller in ["ann", "bob"] {
         assert!(state.denial(&binding(caller, "no"), None, at(99)).unwrap().is_some(), "{caller}");
     }
-    // Instead, the caller gets no new questions until the denials expire. Others do.
+    // Instead, the caller cannot open new requests until the denials expire. Other callers can.
     let refused = state.open(question(binding("bob", "new"), 60, 200), at(60)).unwrap_err();
     assert_eq!(refused, ApprovalError::DeniedTooOften(1_000));
     state.open(question(binding("ann", "new"), 60, 200), at(60)).unwrap();
     state.open(question(binding("bob", "new"), 100, 200), at(100)).unwrap();
     state.shared.write(|transaction| super::prune(transaction, at(100))).unwrap();
     let left = state.list(Some(ApprovalState::Denied), usize::MAX, at(100)).unwrap();
-    assert_eq!(left.len(), usize::try_from(super::CALLERS_SHARE).unwrap() + 1, "expired, they are pruned");
+    assert_eq!(left.len(), usize::try_from(super::MAX_PER_CALLER).unwrap() + 1, "expired, they are pruned");
 }
 
 #[test]
-fn no_caller_pushes_out_the_remembered_yes_of_another() {
-    let place = Place::new();
+fn trust_of_one_caller_does_not_displace_that_of_another() {
+    let place = QueueFile::new();
     let state = place.open();
     let trust = |caller: &str, flow: i64, expires: u64| Trust {
         caller: caller.to_owned(),
@@ -421,15 +419,15 @@ fn no_caller_pushes_out_the_remembered_yes_of_another() {
     state.remember(&trust("ann", 0, 50)).unwrap();
     let forge = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 + 50)
         INSERT INTO trusts SELECT 'bob', i, 'tool', 'policy', 1700000100000 + i FROM n";
-    Connection::open(&place.path).unwrap().execute(forge, [super::CALLERS_SHARE]).unwrap();
+    Connection::open(&place.path).unwrap().execute(forge, [super::MAX_PER_CALLER]).unwrap();
     state.remember(&trust("bob", 0, 9_000)).unwrap();
     assert_eq!(state.is_trusted(&trust("ann", 0, 0), at(1)), Ok(true));
     assert_eq!(state.is_trusted(&trust("bob", 1, 0), at(1)), Ok(false), "bob's first ones went");
 }
 
 #[test]
-fn hidden_arguments_are_revealed_to_one_person_and_forgotten_with_the_answer() {
-    let place = Place::new();
+fn hidden_arguments_are_revealed_and_deleted_with_the_decision() {
+    let place = QueueFile::new();
     let state = place.open();
     let whole = r#"{"text":"all of it"}"#;
     let hidden = Hidden { bytes: 9, whole: Some(whole.to_owned()) };
@@ -442,7 +440,7 @@ fn hidden_arguments_are_revealed_to_one_person_and_forgotten_with_the_answer() {
     for by in [&olga, &eve, &client] {
         assert_eq!(yes(by), Err(ApprovalError::Unrevealed(9)));
     }
-    let kept = |state: &State| format!("{:?}", state.get(&id, at(1)).unwrap());
+    let kept = |state: &StateDb| format!("{:?}", state.get(&id, at(1)).unwrap());
     assert!(!kept(&state).contains("all of it"), "only a reveal shows it");
     assert_eq!(state.reveal(&id, &olga, at(1)).unwrap(), whole);
     assert_eq!(yes(&eve), Err(ApprovalError::Unrevealed(9)), "eve has not seen it");
@@ -459,8 +457,8 @@ fn hidden_arguments_are_revealed_to_one_person_and_forgotten_with_the_answer() {
 }
 
 #[test]
-fn nobody_approves_their_own_call_over_the_admin_api_unless_configured() {
-    let place = Place::new();
+fn self_approval_is_rejected_unless_configured() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "token:ann", "a");
     let admin = |subject, may_approve_own| Decider::Admin { subject, may_approve_own };
@@ -472,18 +470,18 @@ fn nobody_approves_their_own_call_over_the_admin_api_unless_configured() {
     let other = ask(&state, "token:ann", "b");
     let by_bob = state.decide(&other.id, ApprovalState::Approved, &admin("token:bob", false), None, at(1));
     assert!(by_bob.is_ok());
-    // A person at the command line is an operator, whatever the caller is called.
+    // A person at the command line is an operator, even with the caller's name.
     let local = ask(&state, "local:local", "c");
     let operator = Decider::Operator("local:local");
     assert!(state.decide(&local.id, ApprovalState::Approved, &operator, None, at(1)).is_ok());
-    // To say no to an own call is harmless.
+    // Denying an own call is harmless.
     let own = ask(&state, "token:ann", "d");
     assert!(state.decide(&own.id, ApprovalState::Denied, &admin("token:ann", false), None, at(1)).is_ok());
 }
 
 #[test]
-fn a_clients_no_counts_in_its_conversation_and_is_overturned_by_an_operator() {
-    let place = Place::new();
+fn client_denial_holds_in_its_conversation_until_an_operator_approves() {
+    let place = QueueFile::new();
     let state = place.open();
     let asked = ask(&state, "ann", "a");
     let client = Decider::Client { conversation: Some("one") };
@@ -500,8 +498,8 @@ fn a_clients_no_counts_in_its_conversation_and_is_overturned_by_an_operator() {
 }
 
 #[test]
-fn what_a_yes_will_be_remembered_for_is_kept_with_the_question() {
-    let place = Place::new();
+fn trust_settings_are_stored_with_the_request() {
+    let place = QueueFile::new();
     let state = place.open();
     let remembers = Some(Remembers { conversation: "one".to_owned(), until: at(3_600) });
     let asked = NewApproval { remembers: remembers.clone(), ..question(binding("ann", "a"), 0, 100) };
@@ -512,8 +510,8 @@ fn what_a_yes_will_be_remembered_for_is_kept_with_the_question() {
 }
 
 #[test]
-fn trust_is_for_exactly_this_and_ends() {
-    let place = Place::new();
+fn trust_matches_exactly_and_expires() {
+    let place = QueueFile::new();
     let state = place.open();
     let text = |change: &str| change.to_owned();
     let trust = Trust {
@@ -542,16 +540,16 @@ fn trust_is_for_exactly_this_and_ends() {
         assert_eq!(state.is_trusted(other, at(0)), Ok(false), "{other:?}");
     }
     state.remember(&Trust { expires: at(50), ..trust.clone() }).unwrap();
-    assert_eq!(state.is_trusted(&trust, at(60)), Ok(false), "the later word counts");
+    assert_eq!(state.is_trusted(&trust, at(60)), Ok(false), "the latest approval counts");
 }
 
 #[test]
-fn a_no_holds_for_exactly_this_call_until_it_expires() {
-    let place = Place::new();
+fn denial_holds_for_its_call_until_it_expires() {
+    let place = QueueFile::new();
     let state = place.open();
     let approval = ask(&state, "ann", "a");
     let denial = |binding: &Binding, now| state.denial(binding, Some("any"), now).unwrap().map(|one| one.id);
-    assert_eq!(denial(&approval.question.binding, at(1)), None, "nobody has answered");
+    assert_eq!(denial(&approval.question.binding, at(1)), None, "not decided yet");
     deny(&state, &approval.id);
     assert_eq!(denial(&approval.question.binding, at(2)), Some(approval.id));
     for other in [binding("ann", "b"), binding("bob", "a")] {
@@ -561,26 +559,26 @@ fn a_no_holds_for_exactly_this_call_until_it_expires() {
 }
 
 #[test]
-fn a_yes_can_be_looked_at_without_being_spent() {
-    let place = Place::new();
+fn approval_can_be_checked_without_using_it() {
+    let place = QueueFile::new();
     let state = place.open();
     let approval = ask(&state, "ann", "a");
     let own = &approval.question.binding;
-    assert_eq!(state.is_approved(own, at(1)), Ok(false), "nobody has answered");
+    assert_eq!(state.is_approved(own, at(1)), Ok(false), "not decided yet");
     state.decide(&approval.id, ApprovalState::Approved, &Decider::Operator("olga"), None, at(1)).unwrap();
     for other in [binding("ann", "b"), binding("bob", "a")] {
         assert_eq!(state.is_approved(&other, at(2)), Ok(false));
     }
     assert_eq!(state.is_approved(own, approval.question.expires), Ok(false), "expired");
     assert_eq!(state.is_approved(own, at(2)), Ok(true));
-    assert_eq!(state.is_approved(own, at(2)), Ok(true), "to look is not to spend");
+    assert_eq!(state.is_approved(own, at(2)), Ok(true), "checking does not use it");
     assert!(state.spend(own, None, at(2)).unwrap().is_some());
     assert_eq!(state.is_approved(own, at(2)), Ok(false), "spent");
 }
 
 #[test]
-fn an_id_may_be_abbreviated_to_a_unique_beginning() {
-    let place = Place::new();
+fn ids_are_found_by_prefix() {
+    let place = QueueFile::new();
     let state = place.open();
     let ids: Vec<ApprovalId> = ["1", "2", "3", "4"].map(|arguments| ask(&state, "ann", arguments).id).into();
     let id = &ids[0];
@@ -604,10 +602,10 @@ fn an_id_may_be_abbreviated_to_a_unique_beginning() {
     assert_eq!(found.len(), 2);
 }
 
-/// Anonymous callers share a name, and not their quota.
+/// Anonymous callers share a name but not a quota.
 #[test]
-fn open_questions_are_counted_by_quota() {
-    let place = Place::new();
+fn open_requests_are_counted_by_quota() {
+    let place = QueueFile::new();
     let state = place.open();
     let open = |quota: &str, arguments: &str| {
         let asked = NewApproval {

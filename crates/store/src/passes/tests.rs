@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_policy::{PassOutcome, PassRecord};
 
-use crate::{Limits, State};
+use crate::{ApprovalLimits, StateDb};
 
 fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
     StoredPass {
@@ -24,16 +24,16 @@ fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
     }
 }
 
-fn put(state: &State, tool_id: &str, pass: &StoredPass) {
+fn put(state: &StateDb, tool_id: &str, pass: &StoredPass) {
     state.revise(tool_id, &|_| Ok(pass.clone())).unwrap();
 }
 
 #[test]
-fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
+fn latest_pass_of_each_tool_is_stored_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state").join("toolgate.db");
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&path, limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&path, limits).unwrap();
     assert_eq!(state.latest("a"), Ok(None));
     let failed =
         pass("1", PassOutcome::Failed { error: "it's '\"; --\nbroken".to_owned() }, json!({"hosts": []}));
@@ -47,7 +47,7 @@ fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
     put(&state, "a", &passed);
     drop(state);
 
-    let state = State::open(&path, limits).unwrap();
+    let state = StateDb::open(&path, limits).unwrap();
     let expected = vec![("a".to_owned(), passed), ("b".to_owned(), failed)];
     assert_eq!(state.all_passes().unwrap(), expected);
     state.forget("a").unwrap();
@@ -56,13 +56,13 @@ fn the_latest_pass_of_each_tool_is_kept_as_it_was() {
     assert_eq!(state.all_passes().unwrap().len(), 1);
 }
 
-/// Whoever changes a record works on the latest one, also where another process wrote it a moment ago.
+/// A revision starts from the latest record, even if another process wrote it just before.
 #[test]
-fn a_record_is_revised_as_it_stands_by_then() {
+fn revision_starts_from_the_latest_record() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state").join("toolgate.db");
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let (here, elsewhere) = (State::open(&path, limits).unwrap(), State::open(&path, limits).unwrap());
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let (here, elsewhere) = (StateDb::open(&path, limits).unwrap(), StateDb::open(&path, limits).unwrap());
     let first = StoredPass { is_published: true, ..pass("1", PassOutcome::Passed, json!({})) };
     let made = here.revise("a", &|latest| {
         assert_eq!(latest, None);
@@ -81,14 +81,14 @@ fn a_record_is_revised_as_it_stands_by_then() {
     assert_eq!(not_made, Err("the disk is full".to_owned()));
     assert_eq!(elsewhere.latest("a"), Ok(Some(second)), "it stays as it was");
     assert!(here.revise("b", &|_| Err(String::new())).is_err());
-    assert_eq!(here.latest("b"), Ok(None), "and nothing is made of nothing");
+    assert_eq!(here.latest("b"), Ok(None), "nothing is created");
 }
 
 #[test]
 fn publishing_a_name_under_another_id_unpublishes_the_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&folder.path().join("state.db"), limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&folder.path().join("state.db"), limits).unwrap();
     let published =
         |digest| StoredPass { is_published: true, ..pass(digest, PassOutcome::Passed, json!({})) };
     let other = StoredPass { name: Some("other".to_owned()), ..published("0") };
@@ -105,8 +105,8 @@ fn publishing_a_name_under_another_id_unpublishes_the_earlier_one() {
 #[test]
 fn unpublished_name_is_found_under_another_id() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&folder.path().join("state.db"), limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&folder.path().join("state.db"), limits).unwrap();
     put(&state, "first", &pass("1", PassOutcome::Passed, json!({})));
     assert_eq!(state.is_name_withdrawn("say it", "second"), Ok(false));
     let withdrawn = StoredPass { is_withdrawn: true, ..pass("1", PassOutcome::Passed, json!({})) };
@@ -119,8 +119,8 @@ fn unpublished_name_is_found_under_another_id() {
 #[test]
 fn last_publication_is_found_by_id_and_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
     assert_eq!(state.last_publication("a", "say"), Ok(None));
     state.note_publication("a", "say", "{\"x\":1}").unwrap();
     state.note_publication("b", "other", "{}").unwrap();
@@ -133,8 +133,8 @@ fn last_publication_is_found_by_id_and_by_name() {
 #[test]
 fn changed_passes_are_known_by_number() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_pending: 1, max_pending_per_caller: 1 };
-    let state = State::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
+    let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
+    let state = StateDb::open(&folder.path().join("state").join("toolgate.db"), limits).unwrap();
     let ids = |after: i64| {
         let changes = state.passes_changed_after(after).unwrap();
         let ids: Vec<String> = changes.tools.into_iter().map(|(id, _)| id).collect();
@@ -149,7 +149,7 @@ fn changed_passes_are_known_by_number() {
     assert_eq!(all, ["a", "b"]);
     assert_eq!(ids(seen), (vec![], seen));
     assert_eq!(state.published_digests().unwrap(), [("a".to_owned(), "1".to_owned())].into());
-    // The other tool of the same name is unpublished by it.
+    // Publishing also unpublishes the other tool of the same name.
     put(&state, "c", &published);
     let (changed, seen) = ids(seen);
     assert_eq!(changed, ["a", "c"]);

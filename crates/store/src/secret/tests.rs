@@ -1,4 +1,4 @@
-//! Secrets in real folders: made once, kept private, never guessed at.
+//! Secrets in real directories: created once and kept private.
 
 use std::{
     collections::HashSet,
@@ -18,7 +18,7 @@ fn problem(folder: &Path, name: &str) -> String {
 }
 
 #[test]
-fn is_made_once_and_private() {
+fn secret_is_created_once_and_private() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("deep").join("state");
     let first = secret_bytes(&folder, "seal.key").unwrap();
@@ -29,7 +29,7 @@ fn is_made_once_and_private() {
 }
 
 #[test]
-fn those_who_race_get_the_same_one() {
+fn concurrent_processes_get_the_same_secret() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("state");
     let found: HashSet<[u8; 32]> = std::thread::scope(|scope| {
@@ -47,18 +47,18 @@ fn what_others_can_read_or_replace_is_refused() {
     for mode in [0o640, 0o604, 0o620] {
         fs::set_permissions(folder.join("key"), fs::Permissions::from_mode(mode)).unwrap();
         assert!(
-            problem(&folder, "key").contains("other users may read or write it; run `chmod 600 "),
+            problem(&folder, "key").contains("other users can read or write it; run `chmod 600 "),
             "{mode:o}"
         );
     }
     fs::set_permissions(folder.join("key"), fs::Permissions::from_mode(0o400)).unwrap();
     secret_bytes(&folder, "key").unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(problem(&folder, "key").contains("other users may write into the folder; run `chmod 700 "));
+    assert!(problem(&folder, "key").contains("other users can write to the directory; run `chmod 700 "));
 }
 
 #[test]
-fn a_link_a_short_file_and_a_folder_are_refused() {
+fn symlink_short_file_and_directory_are_rejected() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
@@ -68,14 +68,14 @@ fn a_link_a_short_file_and_a_folder_are_refused() {
     for (name, size) in [("short", 31), ("long", 33), ("empty", 0)] {
         fs::write(folder.join(name), vec![7; size]).unwrap();
         fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(problem(folder, name).contains("does not have 32 bytes"), "{name}");
+        assert!(problem(folder, name).contains("is not 32 bytes long"), "{name}");
     }
     fs::create_dir(folder.join("folder")).unwrap();
     assert!(problem(folder, "folder").contains("not a regular file"));
 }
 
 #[test]
-fn a_name_cannot_leave_the_folder() {
+fn secret_name_cannot_leave_the_directory() {
     let base = tempfile::tempdir().unwrap();
     for name in ["", "..", "../key", "a/b", ".hidden", "a\0b", "ü"] {
         assert!(problem(base.path(), name).contains("letters, digits"), "{name:?}");

@@ -1,4 +1,4 @@
-//! Who notices what another process has written? A small thread that asks SQLite five times a second.
+//! A background thread that polls SQLite five times a second for commits of other processes.
 
 use std::{
     sync::{
@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use super::{Shared, StateError};
+use super::{SharedState, StateError};
 
-/// Looks for changes until it is dropped.
+/// Polls until it is dropped.
 pub(super) struct Poller {
     /// Dropped to end the thread.
     stop: Option<mpsc::Sender<()>>,
@@ -19,14 +19,14 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    pub(super) fn start(shared: Arc<Shared>) -> Result<Self, StateError> {
+    pub(super) fn start(shared: Arc<SharedState>) -> Result<Self, StateError> {
         let (stop, stopped) = mpsc::channel::<()>();
         let path = shared.path.clone();
         let thread = std::thread::Builder::new()
             .name("toolgate-state".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                    shared.look();
+                    shared.check_for_changes();
                     shared.note_used_tokens();
                 }
                 shared.note_used_tokens();
@@ -40,7 +40,7 @@ impl Drop for Poller {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing more to say.
+            // Ignore a panic of the thread: there is nothing to clean up.
             let _ = thread.join();
         }
     }

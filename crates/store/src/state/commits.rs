@@ -1,8 +1,8 @@
-//! Has anybody committed anything since? A file beside the database that grows by a byte with every commit.
+//! Commit counter shared between processes: a file that grows by one byte per commit.
 //!
-//! SQLite can tell too, but only by taking its locks, which costs more than the row that is looked up behind them. Whoever commits
-//! adds the byte before telling anybody that it is done, so that an unchanged file means an unchanged database. A process that is
-//! killed between its commit and the byte leaves it to the thread that asks SQLite itself, five times a second.
+//! Readers compare its length to decide whether a cached row is still valid. SQLite's `data_version` needs its locks, which
+//! cost more than the cached lookup saves. A writer appends the byte before it reports success, so an unchanged length means
+//! an unchanged database. If a process dies between commit and append, the polling thread notices within 200 ms.
 
 use std::{
     ffi::OsString,
@@ -17,12 +17,12 @@ pub(super) struct Commits {
     path: PathBuf,
 }
 
-/// A moment between two commits.
+/// A version of the database: it changes with every commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Moment {
+pub(crate) struct CommitMark {
     file: (u64, u64),
     length: u64,
-    /// A file that was made anew may have the number of the old one, and may have grown as long.
+    /// The change time: a recreated file may have the inode and the length of the old one.
     changed: (i64, i64),
 }
 
@@ -33,11 +33,11 @@ impl Commits {
         Self { path: name.into() }
     }
 
-    /// To be called after a commit, and before anybody is told of it.
+    /// Call it after a commit and before reporting success.
     pub(super) fn announce(&self) {
         if self.add().is_err() {
-            // Without the file nobody believes what they remember. Where it cannot even be removed, the thread that asks SQLite
-            // is left.
+            // Remove the file: without it no process uses its cache. If that fails too, the polling thread still
+            // notices the commit.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -47,15 +47,15 @@ impl Commits {
             .append(true)
             .create(true)
             .mode(0o600)
-            .custom_flags(NO_LINK)
+            .custom_flags(NO_FOLLOW)
             .open(&self.path)?
             .write_all(b".")
     }
 
-    /// `None`: nobody can tell.
-    pub(super) fn now(&self) -> Option<Moment> {
+    /// `None`: the version is unknown.
+    pub(super) fn now(&self) -> Option<CommitMark> {
         let file = fs::symlink_metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
-        Some(Moment {
+        Some(CommitMark {
             file: (file.dev(), file.ino()),
             length: file.len(),
             changed: (file.ctime(), file.ctime_nsec()),
@@ -63,4 +63,4 @@ impl Commits {
     }
 }
 
-const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();

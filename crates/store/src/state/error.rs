@@ -1,4 +1,4 @@
-//! Why can the state not be used? Always with its path, and never taken for an answer.
+//! Errors of the state, with the path of its file.
 
 use std::{
     error::Error,
@@ -8,25 +8,25 @@ use std::{
 
 use rusqlite::ErrorCode;
 
-/// Nothing was changed, or nobody can tell; either way nothing was allowed.
+/// Why the state could not be used. The caller must treat the operation as denied.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The file or its folder cannot be made, is not private, or is no file.
+    /// The file or its directory cannot be created, is not private, or is not a file.
     File { path: PathBuf, error: io::Error },
     /// Written by a later version of this program.
     Newer { path: PathBuf, found: i64, known: i64 },
-    /// A database, but not one of ours.
+    /// A database of another program.
     Foreign(PathBuf),
-    /// Parts of the file are not what SQLite has written.
+    /// The file is corrupt.
     Damaged { path: PathBuf, problem: String },
-    /// The file was deleted or another one has its name.
+    /// The file was deleted or replaced.
     Replaced(PathBuf),
     /// Locked, full, damaged or unreadable.
     Database { path: PathBuf, error: rusqlite::Error },
-    /// The system gave no random bytes.
+    /// The system returned no random bytes.
     NoRandomness(getrandom::Error),
-    /// What was handed in cannot be kept.
+    /// The caller passed an invalid value.
     Invalid(String),
 }
 
@@ -39,41 +39,37 @@ impl StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, error } => write!(f, "the state `{}` cannot be used: {error}", path.display()),
+            Self::File { path, error } => write!(f, "cannot use the state `{}`: {error}", path.display()),
             Self::Newer { path, found, known } => write!(
                 f,
-                "the state `{}` was written by a newer toolgate (format {found}; this one knows {known}); upgrade, or \
+                "the state `{}` was written by a newer toolgate (format {found}, this one supports {known}); upgrade, or \
                  choose another file",
                 path.display()
             ),
             Self::Foreign(path) => {
-                write!(f, "`{}` is a database of another program; choose another file", path.display())
+                write!(f, "`{}` is the database of another program; choose another file", path.display())
             }
             Self::Damaged { path, problem } => {
                 write!(
                     f,
-                    "the state `{}` is damaged ({problem}); restore it from a backup, or move it away",
+                    "the state `{}` is corrupt ({problem}); restore it from a backup, or move it away",
                     path.display()
                 )
             }
             Self::Replaced(path) => {
                 write!(
                     f,
-                    "the state `{}` was deleted or replaced; restart to use what is there now",
+                    "the state `{}` was deleted or replaced; restart to use the current file",
                     path.display()
                 )
             }
             Self::Database { path, error } if is_full(path, error) => {
-                write!(
-                    f,
-                    "the state `{}` cannot be written: the disk is full; make room on it",
-                    path.display()
-                )
+                write!(f, "cannot write the state `{}`: the disk is full; free some space", path.display())
             }
             Self::Database { path, error } => {
-                write!(f, "the state `{}` cannot be used: {error}", path.display())
+                write!(f, "cannot use the state `{}`: {error}", path.display())
             }
-            Self::NoRandomness(error) => write!(f, "the system has no random bytes: {error}"),
+            Self::NoRandomness(error) => write!(f, "the system returned no random bytes: {error}"),
             Self::Invalid(problem) => f.write_str(problem),
         }
     }
@@ -84,16 +80,16 @@ fn is_full(path: &Path, error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => true,
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            let folder = path.parent().unwrap_or(path);
-            rustix::fs::statvfs(folder)
-                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST_ROOM)
+            let dir = path.parent().unwrap_or(path);
+            rustix::fs::statvfs(dir)
+                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < MIN_FREE_BYTES)
         }
         _ => false,
     }
 }
 
-/// Bytes; SQLite's shared memory grows by 32 KiB.
-const LEAST_ROOM: u64 = 64 << 10;
+/// SQLite's shared memory grows by 32 KiB.
+const MIN_FREE_BYTES: u64 = 64 << 10;
 
 impl Error for StateError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {

@@ -1,4 +1,4 @@
-//! What is in the file, and how does an older one become today's?
+//! The tables of the state and their migrations.
 
 use std::{path::Path, time::Duration};
 
@@ -9,7 +9,7 @@ use rusqlite::{
 
 use super::StateError;
 
-/// A connection to an existing file, hardened, with today's tables. Other processes may be doing the same.
+/// Opens an existing file with hardened settings and migrates it. Other processes may do the same at the same time.
 pub(super) fn connect(path: &Path, patience: Duration) -> Result<Connection, StateError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -21,8 +21,8 @@ pub(super) fn connect(path: &Path, patience: Duration) -> Result<Connection, Sta
     Ok(connection)
 }
 
-/// The file may come from anywhere: its schema runs no functions and cannot be rewritten through SQL. FULL: a decision
-/// that was acknowledged survives a power cut.
+/// Treats the file as untrusted: its schema cannot call functions or be rewritten through SQL. With `FULL`, an acknowledged
+/// decision survives a power cut.
 fn harden(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
     connection.busy_timeout(patience)?;
     connection.set_db_config(SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -32,7 +32,7 @@ fn harden(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")
 }
 
-/// One transaction, so that two processes that start together do it once, and a killed one leaves nothing half done.
+/// Runs in one transaction: concurrent processes migrate once, and a killed one leaves nothing half done.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StateError> {
     let failed = || StateError::at(path);
     let transaction =
@@ -56,14 +56,14 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StateError> {
     transaction.commit().map_err(failed())
 }
 
-/// An empty file, or one that carries our mark.
+/// True for an empty file or one with our application id.
 fn is_ours(transaction: &Transaction<'_>, version: i64) -> rusqlite::Result<bool> {
     let application: i64 = pragma(transaction, "application_id")?;
     let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(if version == 0 { application == 0 && tables == 0 } else { version > 0 && application == APPLICATION })
 }
 
-/// The change to WAL needs the file for a moment alone, and SQLite does not wait for that by itself.
+/// Switches to WAL, retrying while the file is busy: the switch needs exclusive access, and SQLite does not wait for it.
 fn use_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
     let mut left = patience;
     loop {
@@ -80,7 +80,7 @@ fn use_wal(connection: &Connection, patience: Duration) -> rusqlite::Result<()> 
 }
 
 fn no_wal() -> rusqlite::Error {
-    let problem = "its file system does not allow a write-ahead log; choose a folder on a local disk";
+    let problem = "its file system does not support a write-ahead log; choose a directory on a local disk";
     rusqlite::Error::ToSqlConversionFailure(problem.into())
 }
 
@@ -99,10 +99,10 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// `tgat`, in the file's header, so that another program's database is not taken for ours.
+/// `tgat` in the file header identifies our databases.
 const APPLICATION: i64 = 0x7467_6174;
 
-/// `user_version` counts how many of these a file has been through. What has been released is never edited.
+/// `user_version` counts the migrations that a file has had. Released migrations are never edited.
 const MIGRATIONS: [&str; 7] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),

@@ -1,4 +1,4 @@
-//! The file itself: who may open it, how it grows, who notices changes, and what happens when it is not what it was.
+//! The state file: permissions, migration, change notification, and errors for damaged or replaced files.
 
 use std::{
     fs,
@@ -14,27 +14,27 @@ use toolgate_gate::{
     PassStore as _, Trust,
 };
 
-use super::{Limits, State, StateError, from_ms, lock, to_ms};
+use super::{ApprovalLimits, StateDb, StateError, from_ms, lock, to_ms};
 
-const LIMITS: Limits = Limits { max_pending: 100, max_pending_per_caller: 10 };
+const LIMITS: ApprovalLimits = ApprovalLimits { max_pending: 100, max_pending_per_caller: 10 };
 
-struct Place {
+struct StateFile {
     _folder: TempDir,
     path: PathBuf,
 }
 
-fn place() -> Place {
+fn place() -> StateFile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state").join("toolgate.db");
-    Place { _folder: folder, path }
+    StateFile { _folder: folder, path }
 }
 
-fn open(place: &Place) -> State {
-    State::open(&place.path, LIMITS).unwrap()
+fn open(place: &StateFile) -> StateDb {
+    StateDb::open(&place.path, LIMITS).unwrap()
 }
 
 fn problem(path: &Path) -> String {
-    State::open(path, LIMITS).unwrap_err().to_string().replace(&path.display().to_string(), "FILE")
+    StateDb::open(path, LIMITS).unwrap_err().to_string().replace(&path.display().to_string(), "FILE")
 }
 
 fn mode(path: &Path) -> u32 {
@@ -51,8 +51,8 @@ fn trust(caller: &str) -> Trust {
     }
 }
 
-/// Waits for a tick after `act`; a hang is a failure.
-fn ticks_after(state: &State, act: impl FnOnce()) {
+/// Waits for a tick after `act`; a hang fails the test.
+fn ticks_after(state: &StateDb, act: impl FnOnce()) {
     let mut changes = state.changes();
     changes.mark_unchanged();
     act();
@@ -60,7 +60,7 @@ fn ticks_after(state: &State, act: impl FnOnce()) {
     runtime
         .block_on(async { tokio::time::timeout(Duration::from_secs(30), changes.changed()).await })
         .expect("a tick")
-        .expect("a state that lives");
+        .expect("the state is open");
 }
 
 #[track_caller]
@@ -102,14 +102,14 @@ fn is_private_durable_and_hardened() {
 }
 
 #[test]
-fn what_was_kept_is_there_after_a_restart() {
+fn state_survives_a_restart() {
     let place = place();
     open(&place).remember(&trust("ann")).unwrap();
     assert_eq!(open(&place).is_trusted(&trust("ann"), SystemTime::now()), Ok(true));
 }
 
 #[test]
-fn many_can_open_a_new_file_at_once() {
+fn new_file_can_be_opened_concurrently() {
     let place = place();
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -124,7 +124,7 @@ fn many_can_open_a_new_file_at_once() {
 }
 
 #[test]
-fn a_newer_or_foreign_file_is_refused_and_left_alone() {
+fn newer_or_foreign_file_is_rejected_unchanged() {
     let place = place();
     drop(open(&place));
     let connection = Connection::open(&place.path).unwrap();
@@ -132,7 +132,7 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 8; this one knows 7); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 8, this one supports 7); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();
@@ -140,13 +140,13 @@ fn a_newer_or_foreign_file_is_refused_and_left_alone() {
     drop(connection);
     fs::set_permissions(&foreign, fs::Permissions::from_mode(0o600)).unwrap();
     let before = fs::read(&foreign).unwrap();
-    assert_eq!(problem(&foreign), "`FILE` is a database of another program; choose another file");
+    assert_eq!(problem(&foreign), "`FILE` is the database of another program; choose another file");
     assert_eq!(fs::read(&foreign).unwrap(), before);
 }
 
-/// Questions that were asked before arguments were kept stay, and can be answered; passes without a name stay too.
+/// Old requests without arguments stay and can be decided; passes without a name stay too.
 #[test]
-fn an_older_file_is_brought_up_to_date() {
+fn older_file_is_migrated() {
     let place = place();
     fs::create_dir_all(place.path.parent().unwrap()).unwrap();
     fs::set_permissions(place.path.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
@@ -179,45 +179,45 @@ fn an_older_file_is_brought_up_to_date() {
 }
 
 #[test]
-fn what_others_could_read_or_redirect_is_refused() {
+fn file_that_others_can_read_or_redirect_is_rejected() {
     let place = place();
     drop(open(&place));
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(problem(&place.path).contains("other users may read or write it; run `chmod 600 "));
+    assert!(problem(&place.path).contains("other users can read or write it; run `chmod 600 "));
     fs::set_permissions(&place.path, fs::Permissions::from_mode(0o600)).unwrap();
     let folder = place.path.parent().unwrap();
     let link = folder.join("link.db");
     symlink(&place.path, &link).unwrap();
     assert!(problem(&link).contains("not a regular file"));
     fs::set_permissions(folder, fs::Permissions::from_mode(0o770)).unwrap();
-    assert!(problem(&place.path).contains("other users may write into the folder"));
-    assert!(problem(Path::new("/")).contains("names no file"));
+    assert!(problem(&place.path).contains("other users can write to the directory"));
+    assert!(problem(Path::new("/")).contains("has no file name"));
 }
 
 #[test]
-fn a_folder_behind_a_link_is_fine() {
+fn directory_behind_a_symlink_is_accepted() {
     let place = place();
     drop(open(&place));
     let folder = place.path.parent().unwrap();
     let link = folder.with_file_name("link");
     symlink(folder, &link).unwrap();
-    State::open(&link.join("toolgate.db"), LIMITS).unwrap();
+    StateDb::open(&link.join("toolgate.db"), LIMITS).unwrap();
 }
 
 #[test]
-fn garbage_is_no_state() {
+fn file_that_is_not_a_database_is_rejected() {
     let place = place();
     drop(open(&place));
     for garbage in [&b"not a database at all, but long enough to be looked at"[..], &[0xff; 8192]] {
         fs::write(&place.path, garbage).unwrap();
-        let error = State::open(&place.path, LIMITS).unwrap_err();
+        let error = StateDb::open(&place.path, LIMITS).unwrap_err();
         assert!(matches!(error, StateError::Database { .. }), "{error}");
-        assert_eq!(fs::read(&place.path).unwrap(), garbage, "left for whoever wants to rescue it");
+        assert_eq!(fs::read(&place.path).unwrap(), garbage, "the file is kept for recovery");
     }
 }
 
 #[test]
-fn damage_in_the_middle_is_found_at_the_start() {
+fn corrupt_page_is_found_on_open() {
     let place = place();
     {
         let state = open(&place);
@@ -230,12 +230,12 @@ fn damage_in_the_middle_is_found_at_the_start() {
     assert!(bytes.len() > start + 4096);
     bytes[start..].fill(0xa5);
     fs::write(&place.path, bytes).unwrap();
-    let error = State::open(&place.path, LIMITS).unwrap_err();
+    let error = StateDb::open(&place.path, LIMITS).unwrap_err();
     assert!(matches!(error, StateError::Damaged { .. } | StateError::Database { .. }), "{error}");
 }
 
 #[test]
-fn a_deleted_replaced_or_unreachable_file_is_no_yes() {
+fn deleted_replaced_or_unreachable_file_approves_nothing() {
     let place = place();
     let now = SystemTime::now();
     let state = open(&place);
@@ -263,7 +263,7 @@ fn a_deleted_replaced_or_unreachable_file_is_no_yes() {
 }
 
 #[test]
-fn tables_that_are_gone_are_no_yes() {
+fn missing_tables_approve_nothing() {
     let place = place();
     let state = open(&place);
     state.remember(&trust("ann")).unwrap();
@@ -273,7 +273,7 @@ fn tables_that_are_gone_are_no_yes() {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_allows_nothing() {
+fn full_disk_loses_nothing_and_approves_nothing() {
     let place = place();
     let state = open(&place);
     let pages: i64 =
@@ -292,20 +292,20 @@ fn a_full_disk_loses_nothing_and_allows_nothing() {
 }
 
 #[test]
-fn a_lock_that_is_not_given_back_is_unavailable() {
+fn lock_held_by_another_process_is_an_error() {
     let place = place();
-    let state = State::open_patiently(&place.path, LIMITS, Duration::from_millis(20)).unwrap();
+    let state = StateDb::open_patiently(&place.path, LIMITS, Duration::from_millis(20)).unwrap();
     let other = Connection::open(&place.path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(is_unavailable(state.remember(&trust("ann"))).contains("locked"));
     is_unavailable(state.list(None, 10, SystemTime::now()));
-    assert_eq!(state.is_trusted(&trust("ann"), SystemTime::now()), Ok(false), "looking waits for nobody");
+    assert_eq!(state.is_trusted(&trust("ann"), SystemTime::now()), Ok(false), "reading does not wait");
     other.execute_batch("ROLLBACK").unwrap();
     state.remember(&trust("ann")).unwrap();
 }
 
 #[test]
-fn own_changes_tick_at_once_and_those_of_others_soon() {
+fn own_commits_tick_at_once_and_foreign_ones_soon() {
     let place = place();
     let (state, other) = (open(&place), open(&place));
     let changes = state.changes();
@@ -316,19 +316,19 @@ fn own_changes_tick_at_once_and_those_of_others_soon() {
 }
 
 #[test]
-fn looking_does_not_tick() {
+fn reading_does_not_tick() {
     let place = place();
     let state = open(&place);
     state.remember(&trust("ann")).unwrap();
     let before = *state.changes().borrow();
     state.list(None, 10, SystemTime::now()).unwrap();
     state.is_trusted(&trust("ann"), SystemTime::now()).unwrap();
-    state.shared.look();
-    assert_eq!(*state.changes().borrow(), before, "or those who look after a tick would never rest");
+    state.shared.check_for_changes();
+    assert_eq!(*state.changes().borrow(), before, "a reader that reacts to a tick must not cause another");
 }
 
 #[test]
-fn its_thread_ends_with_it() {
+fn dropping_the_state_ends_its_thread() {
     let place = place();
     let state = open(&place);
     let shared = std::sync::Arc::downgrade(&state.shared);
@@ -339,7 +339,7 @@ fn its_thread_ends_with_it() {
 }
 
 #[test]
-fn times_survive_the_way_there_and_back() {
+fn times_are_stored_without_loss() {
     for ms in [0, 1, -1, 1_700_000_000_123, -86_400_000, 253_402_300_799_999] {
         assert_eq!(to_ms(from_ms(ms)), ms);
     }

@@ -1,4 +1,4 @@
-//! Tokens: shown once, known by their hash, refused from the moment they are revoked.
+//! Tokens: shown once, stored as a hash, rejected as soon as they are revoked.
 
 use std::{
     collections::HashSet,
@@ -10,22 +10,22 @@ use std::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::{NewToken, Role, Token, TokenIdentity, TokenText, text};
-use crate::{Limits, State};
+use super::{NewToken, StoredToken, TokenRole, TokenText, VerifiedToken, text};
+use crate::{ApprovalLimits, StateDb};
 
-struct Place {
+struct TokenFile {
     _folder: TempDir,
     path: PathBuf,
 }
 
-fn place() -> Place {
+fn place() -> TokenFile {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state").join("toolgate.db");
-    Place { _folder: folder, path }
+    TokenFile { _folder: folder, path }
 }
 
-fn open(place: &Place) -> State {
-    State::open(&place.path, Limits { max_pending: 1, max_pending_per_caller: 1 }).unwrap()
+fn open(place: &TokenFile) -> StateDb {
+    StateDb::open(&place.path, ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 }).unwrap()
 }
 
 fn at(seconds: u64) -> SystemTime {
@@ -37,20 +37,20 @@ fn new(name: &str) -> NewToken {
         name: name.to_owned(),
         subject: "ann".to_owned(),
         permissions: vec!["notes.read".to_owned(), "notes.write".to_owned()],
-        role: Role::Caller,
+        role: TokenRole::Caller,
         expires: None,
     }
 }
 
-fn create(state: &State, name: &str) -> (Token, TokenText) {
+fn create(state: &StateDb, name: &str) -> (StoredToken, TokenText) {
     state.create_token(new(name), at(0)).unwrap()
 }
 
-fn verify(state: &State, text: &str, seconds: u64) -> Option<TokenIdentity> {
+fn verify(state: &StateDb, text: &str, seconds: u64) -> Option<VerifiedToken> {
     state.verify_token(text, at(seconds)).unwrap()
 }
 
-/// The same token with one character of the given place changed, and the checksum made right again.
+/// The same token with one character changed and a correct checksum.
 fn altered(text: &TokenText, place: usize) -> String {
     let mut changed = text.as_str().as_bytes().to_vec();
     changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
@@ -61,28 +61,28 @@ fn altered(text: &TokenText, place: usize) -> String {
 }
 
 #[test]
-fn a_token_stands_for_whom_it_was_made() {
+fn token_authenticates_its_subject() {
     let place = place();
     let state = open(&place);
     let (token, text) = create(&state, "laptop");
     assert_eq!(text.as_str().len(), 74);
     assert!(text.as_str().starts_with("tg_"));
     let identity = verify(&open(&place), text.as_str(), 1).unwrap();
-    let expected = TokenIdentity {
+    let expected = VerifiedToken {
         id: token.id,
         name: "laptop".to_owned(),
         subject: "ann".to_owned(),
         permissions: vec!["notes.read".to_owned(), "notes.write".to_owned()],
-        role: Role::Caller,
+        role: TokenRole::Caller,
     };
     assert_eq!(identity, expected);
-    let admin = NewToken { role: Role::Admin, ..new("studio") };
+    let admin = NewToken { role: TokenRole::Admin, ..new("studio") };
     let (_, text) = state.create_token(admin, at(0)).unwrap();
-    assert_eq!(verify(&state, text.as_str(), 1).unwrap().role, Role::Admin);
+    assert_eq!(verify(&state, text.as_str(), 1).unwrap().role, TokenRole::Admin);
 }
 
 #[test]
-fn the_secret_is_nowhere_on_the_disk_and_in_no_debug_output() {
+fn token_secret_is_neither_on_disk_nor_in_debug_output() {
     let place = place();
     let state = open(&place);
     let (token, text) = create(&state, "laptop");
@@ -96,7 +96,7 @@ fn the_secret_is_nowhere_on_the_disk_and_in_no_debug_output() {
 }
 
 #[test]
-fn a_wrong_character_anywhere_is_nobody() {
+fn changed_character_invalidates_the_token() {
     let place = place();
     let state = open(&place);
     let (_, text) = create(&state, "laptop");
@@ -112,7 +112,7 @@ fn a_wrong_character_anywhere_is_nobody() {
 }
 
 #[test]
-fn what_is_no_token_never_gets_to_the_database() {
+fn malformed_token_does_not_reach_the_database() {
     let place = place();
     let state = open(&place);
     let (_, text) = create(&state, "laptop");
@@ -131,7 +131,7 @@ fn what_is_no_token_never_gets_to_the_database() {
     for no_token in no_tokens {
         assert_eq!(verify(&state, no_token, 1), None, "{no_token:?}");
     }
-    state.verify_token(text, at(1)).expect_err("a broken store is no answer");
+    state.verify_token(text, at(1)).expect_err("an unreadable store is an error");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn expiry_is_exact() {
 }
 
 #[test]
-fn whoever_stays_learns_by_the_id_that_the_token_is_gone() {
+fn revoked_or_expired_token_is_found_by_id() {
     let place = place();
     let (state, other) = (open(&place), open(&place));
     let (token, _) = create(&state, "laptop");
@@ -159,7 +159,7 @@ fn whoever_stays_learns_by_the_id_that_the_token_is_gone() {
 }
 
 #[test]
-fn a_revoked_token_is_refused_at_once_in_every_process() {
+fn revoked_token_is_rejected_at_once_in_every_process() {
     let place = place();
     let (state, other) = (open(&place), open(&place));
     let (token, text) = create(&state, "laptop");
@@ -167,7 +167,7 @@ fn a_revoked_token_is_refused_at_once_in_every_process() {
     let revoked = other.revoke_token("laptop", at(2)).unwrap().unwrap();
     assert_eq!((revoked.id.as_str(), revoked.revoked), (token.id.as_str(), Some(at(2))));
     assert_eq!(verify(&state, text.as_str(), 2), None);
-    assert_eq!(verify(&state, text.as_str(), 0), None, "also when the clock goes back");
+    assert_eq!(verify(&state, text.as_str(), 0), None, "even if the clock is set back");
     assert_eq!(other.revoke_token("laptop", at(3)).unwrap(), None);
     assert_eq!(other.revoke_token("nobody", at(3)).unwrap(), None);
 
@@ -177,9 +177,9 @@ fn a_revoked_token_is_refused_at_once_in_every_process() {
     assert_eq!(verify(&state, second_text.as_str(), 4), None);
 }
 
-/// What is remembered must not outlive what anybody does to it.
+/// The cache must not outlive a change of the token.
 #[test]
-fn a_token_that_was_just_good_is_looked_up_again_after_every_change() {
+fn cached_token_is_read_again_after_every_change() {
     let place = place();
     let (state, other) = (open(&place), open(&place));
     let commits = place.path.with_file_name("toolgate.db-commits");
@@ -190,7 +190,7 @@ fn a_token_that_was_just_good_is_looked_up_again_after_every_change() {
             assert!(verify(&state, text.as_str(), 1).is_some());
         }
         match round % 4 {
-            // Nobody can tell whether anything was committed, or the file is another one.
+            // The commit counter is gone or is another file, so the version is unknown.
             1 => fs::remove_file(&commits).unwrap(),
             2 => fs::write(&commits, "").unwrap(),
             _ => {}
@@ -202,7 +202,7 @@ fn a_token_that_was_just_good_is_looked_up_again_after_every_change() {
 }
 
 #[test]
-fn whoever_changes_the_database_by_hand_is_heard_soon() {
+fn change_by_another_program_invalidates_the_cache() {
     let place = place();
     let state = open(&place);
     let (token, text) = create(&state, "laptop");
@@ -217,7 +217,7 @@ fn whoever_changes_the_database_by_hand_is_heard_soon() {
 }
 
 #[test]
-fn a_token_that_is_remembered_helps_nobody_with_another_secret_and_ends_in_time() {
+fn cached_token_needs_its_secret_and_expires() {
     let place = place();
     let state = open(&place);
     let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("laptop") }, at(0)).unwrap();
@@ -227,9 +227,9 @@ fn a_token_that_is_remembered_helps_nobody_with_another_secret_and_ends_in_time(
     assert_eq!(verify(&state, text.as_str(), 100), None);
 }
 
-/// A state that cannot be reached knows nobody, whatever was remembered.
+/// If the state cannot be read, the cache is not used.
 #[test]
-fn a_state_that_is_gone_remembers_nobody() {
+fn cache_is_not_used_if_the_state_is_gone() {
     let place = place();
     let state = open(&place);
     let (_, text) = create(&state, "laptop");
@@ -239,7 +239,7 @@ fn a_state_that_is_gone_remembers_nobody() {
 }
 
 #[test]
-fn a_name_that_is_anothers_id_does_not_shield_it() {
+fn revoking_by_id_wins_over_a_token_of_that_name() {
     let place = place();
     let state = open(&place);
     let (token, text) = create(&state, "laptop");
@@ -255,10 +255,7 @@ fn names_and_subjects_are_sane_and_names_unique() {
     let state = open(&place);
     create(&state, "laptop");
     let problem = |new: NewToken| state.create_token(new, at(0)).unwrap_err().to_string();
-    assert_eq!(
-        problem(new("laptop")),
-        "there is a token `laptop` already; revoke it, or choose another name"
-    );
+    assert_eq!(problem(new("laptop")), "a token named `laptop` exists; revoke it, or choose another name");
     for bad in ["", "  ", "a\nb", "\u{1b}[31m", &"x".repeat(201)] {
         assert!(problem(new(bad)).starts_with("the name of a token"), "{bad:?}");
         let bad_subject = NewToken { subject: bad.to_owned(), ..new("fine") };
@@ -268,13 +265,13 @@ fn names_and_subjects_are_sane_and_names_unique() {
 }
 
 #[test]
-fn what_is_good_for_nothing_gives_its_name_back_and_is_forgotten() {
+fn expired_token_frees_its_name_and_is_deleted_later() {
     let place = place();
     let state = open(&place);
     let (_, text) = state.create_token(NewToken { expires: Some(at(100)), ..new("laptop") }, at(0)).unwrap();
     state.create_token(new("laptop"), at(99)).unwrap_err();
     state.create_token(new("laptop"), at(100)).unwrap();
-    assert_eq!(verify(&state, text.as_str(), 50), None, "also when the clock goes back");
+    assert_eq!(verify(&state, text.as_str(), 50), None, "even if the clock is set back");
     assert_eq!(state.list_tokens().unwrap().len(), 2);
     let month = 30 * 24 * 3600;
     state.create_token(new("desktop"), at(month + 101)).unwrap();
@@ -283,7 +280,7 @@ fn what_is_good_for_nothing_gives_its_name_back_and_is_forgotten() {
 }
 
 #[test]
-fn the_last_use_is_noted_to_the_minute() {
+fn last_use_is_stored_to_the_minute() {
     let place = place();
     let state = open(&place);
     let (_, text) = create(&state, "laptop");
@@ -299,16 +296,16 @@ fn the_last_use_is_noted_to_the_minute() {
 }
 
 #[test]
-fn no_two_tokens_are_alike() {
+fn tokens_are_unique() {
     let made: HashSet<String> =
         (0..200).map(|_| TokenText::random().unwrap().0.as_str().to_owned()).collect();
     assert_eq!(made.len(), 200);
     assert!(made.iter().all(|token| text::parse(token).is_some()));
 }
 
-/// What the door would never let in is not made.
+/// The server would reject such a name at login.
 #[test]
-fn a_name_or_subject_that_hides_something_is_refused() {
+fn deceptive_name_or_subject_is_rejected() {
     let place = place();
     let state = open(&place);
     for text in ["", " ", "me ", "\u{a0}me", "me\n", "m\u{202e}e", "me\u{200b}", "m\0e", &"x".repeat(201)] {

@@ -1,14 +1,14 @@
-//! What does a token look like? `tg_`, 22 characters of id, 43 of secret, 6 of checksum; 74 in all.
+//! The format of a token: `tg_`, 22 characters of id, 43 of secret, 6 of checksum; 74 in total.
 //!
-//! The prefix and the checksum let scanners for leaked secrets find one without asking us. The secret is 256 random bits, so
-//! its SHA-256 is kept: a slow hash helps against guessing what people make up, and nobody guesses this.
+//! Prefix and checksum let secret scanners detect a leaked token offline. The secret is 256 random bits. A plain SHA-256 is
+//! therefore enough: slow hashes only protect secrets that can be guessed.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// The whole token, for the one who shall use it. It does not show itself in debug output.
+/// The whole token, for its user. Debug output hides it.
 #[derive(Clone, Eq, PartialEq)]
 pub struct TokenText(String);
 
@@ -35,7 +35,7 @@ impl fmt::Debug for TokenText {
 }
 
 pub(super) struct Parts {
-    /// Not secret; names the row.
+    /// Not secret; the key of the database row.
     pub(super) id: String,
     pub(super) secret_hash: [u8; 32],
 }
@@ -46,14 +46,14 @@ impl Parts {
     }
 }
 
-/// `None` for everything that we cannot have made.
+/// `None` for a text that we cannot have created.
 pub(super) fn parse(text: &str) -> Option<Parts> {
     if text.len() != UNSIGNED + CHECKSUM || !text.bytes().all(is_of_alphabet) {
         return None;
     }
     let (unsigned, given) = text.split_at_checked(UNSIGNED)?;
     let (id, secret) = unsigned.strip_prefix(PREFIX)?.split_at_checked(ID)?;
-    // Anybody can compute it; nothing is given away by how long the comparison takes.
+    // A plain comparison is enough: everyone can compute the checksum, so its timing reveals nothing.
     (checksum(unsigned) == given).then(|| Parts::of(id, secret))
 }
 

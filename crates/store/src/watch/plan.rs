@@ -1,4 +1,4 @@
-//! Which folders have to be watched for these paths, as the disk is now?
+//! Computes which directories must be watched for a set of paths.
 
 use std::{
     collections::BTreeMap,
@@ -9,37 +9,37 @@ use std::{
 
 use crate::walk;
 
-/// All paths in it are real ones, without links, so that no folder is watched under two names.
+/// All paths are canonical, so no directory is watched twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Plan {
-    /// What was asked for, whether it exists or not.
+pub(super) struct WatchPlan {
+    /// The requested paths, existing or not.
     targets: Vec<PathBuf>,
-    /// Ordered, so that a folder comes after the one it is in: whoever replaces it meanwhile is seen by the latter.
-    folders: BTreeMap<PathBuf, Folder>,
-    /// Symlinks below the watched folders.
+    /// Sorted, so a parent is registered before its children. It then reports a child that is replaced meanwhile.
+    folders: BTreeMap<PathBuf, WatchedDir>,
+    /// Symlinks below the watched directories.
     links: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Folder {
+struct WatchedDir {
     depth: Depth,
-    /// Device and inode: a folder that was made anew has to be watched anew.
+    /// Device and inode: a recreated directory needs a new watch.
     identity: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Depth {
-    /// What is made, removed, renamed and written directly in the folder.
+    /// Entries created, removed, renamed or written directly in the directory.
     Names,
     Everything,
 }
 
-impl Plan {
+impl WatchPlan {
     pub(super) fn of(paths: &[PathBuf]) -> Self {
         Self::with_links(paths, &|folder| walk::links(folder).collect())
     }
 
-    /// The plan for the same paths as the disk is now, if no symlink was added. Does not walk the folders.
+    /// The plan for the same paths and the current disk, assuming that no symlink was added. Does not walk the directories.
     pub(super) fn again(&self, paths: &[PathBuf]) -> Self {
         Self::with_links(paths, &|folder| self.links.get(folder).cloned().unwrap_or_default())
     }
@@ -61,10 +61,10 @@ impl Plan {
         self.folders.contains_key(folder)
     }
 
-    /// Does a change of this path matter? It does in a target, and on the way to one; not beside it.
+    /// True for a change inside a target or of one of its ancestors; false for its siblings.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         self.targets.iter().any(|target| match path.strip_prefix(target) {
-            Ok(below) => !walk::is_passed_over(below),
+            Ok(below) => !walk::is_skipped(below),
             Err(_) => target.starts_with(path),
         })
     }
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// Where the last name of the path is a link, it may be made to lead elsewhere.
+    /// If the last component is a symlink, its target may change.
     fn add_link(&mut self, path: &Path, real: &Path) {
         let (Some(Ok(parent)), Some(name)) = (path.parent().map(fs::canonicalize), path.file_name()) else {
             return;
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// A file that is linked into a folder counts as one of it, and is written where it lies.
+    /// A file linked into a directory counts as part of it, but changes where it is stored.
     fn add_linked_files(&mut self, folder: &Path, links: Vec<PathBuf>) {
         let files = links.iter().filter_map(|link| fs::canonicalize(link).ok()).filter(|real| real.is_file());
         for file in files {
@@ -111,7 +111,7 @@ impl Plan {
         self.links.insert(folder.to_owned(), links);
     }
 
-    /// A folder in one that is watched with everything in it would, watched for itself, lose what is made in it later.
+    /// Drops directories inside a recursively watched one: a separate watch would hide new files in them.
     fn leave_to_outer_folders(&mut self) {
         let whole = self.folders.iter().filter(|(_, folder)| folder.depth == Depth::Everything);
         let whole: Vec<PathBuf> = whole.map(|(path, _)| path.clone()).collect();
@@ -122,15 +122,15 @@ impl Plan {
 
     fn watch(&mut self, path: PathBuf, depth: Depth) {
         let identity = fs::metadata(&path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        let folder = self.folders.entry(path).or_insert(Folder { depth, identity });
+        let folder = self.folders.entry(path).or_insert(WatchedDir { depth, identity });
         folder.depth = folder.depth.max(depth);
     }
 }
 
-/// The real path of the nearest thing that exists on the way, and what is missing below it.
+/// The canonical path of the nearest existing ancestor, and the missing rest.
 fn nearest(path: &Path) -> (PathBuf, PathBuf) {
     for ancestor in path.ancestors() {
-        // A file in the middle of a path is no folder in which the rest could appear.
+        // A regular file cannot contain the rest of the path.
         if let Ok(real) = fs::canonicalize(ancestor)
             && (ancestor == path || real.is_dir())
         {

@@ -1,4 +1,4 @@
-//! What is there now? A number that differs, for all that matters, when anything below these paths does.
+//! Fingerprints the metadata of files, to detect changes without inotify.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use crate::walk;
 
-/// Of names, sizes, times and identities; contents are not read. What cannot be looked at counts as it is.
+/// Hashes names, sizes, times and identities; does not read contents. An unreadable entry is hashed as such.
 pub(super) fn fingerprint(paths: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for path in paths {
@@ -22,7 +22,7 @@ pub(super) fn fingerprint(paths: &[PathBuf]) -> u64 {
                 continue;
             };
             entry.path().hash(&mut hasher);
-            // A link counts as what it leads to.
+            // Follow symlinks: the target counts.
             if let Ok(metadata) = fs::metadata(entry.path()) {
                 let times =
                     (metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec());

@@ -1,4 +1,4 @@
-//! Changes on a real disk: each one ticks, whichever way it is made, told by the kernel or seen by looking.
+//! Watches on a real disk: every kind of change ticks, with inotify and with polling.
 
 use std::{
     fs,
@@ -15,12 +15,12 @@ use notify::{
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::watch, time::timeout};
 
-use super::{Changes, How, Kernel, Watch, ends_a_watch, is_change, plan::Plan, scan};
+use super::{FileChanges, FileWatch, InotifyUse, WatchMode, ends_a_watch, is_change, plan::WatchPlan, scan};
 use crate::write_atomic;
 
 struct Scene {
     folder: TempDir,
-    kernel: Kernel,
+    inotify: InotifyUse,
     ticks: watch::Sender<u64>,
     runtime: Runtime,
 }
@@ -30,13 +30,17 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    fn watch(&self, names: &[&str]) -> Watch {
+    fn watch(&self, names: &[&str]) -> FileWatch {
         let paths = names.iter().map(|name| self.path(name)).collect();
-        Watch::start_with(paths, self.ticks.clone(), How { kernel: self.kernel, look_every: LOOK_EVERY })
-            .unwrap()
+        FileWatch::start_with(
+            paths,
+            self.ticks.clone(),
+            WatchMode { inotify: self.inotify, poll_every: LOOK_EVERY },
+        )
+        .unwrap()
     }
 
-    /// Waits for a tick that comes after `act` and not from what was before it. A hang is a failure.
+    /// Waits for a tick caused by `act` and not by an earlier change. A hang fails the test.
     #[track_caller]
     fn ticks_after(&self, act: impl FnOnce()) {
         let mut receiver = self.ticks.subscribe();
@@ -48,22 +52,22 @@ impl Scene {
     }
 }
 
-/// Runs it with the kernel's help and without.
+/// Runs the test with inotify and with polling.
 fn both(test: impl Fn(&Scene) + Sync) {
     std::thread::scope(|scope| {
-        for kernel in [Kernel::Asked, Kernel::Avoided] {
+        for inotify in [InotifyUse::Enabled, InotifyUse::Disabled] {
             let test = &test;
             scope.spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                 let folder = tempfile::tempdir().unwrap();
-                test(&Scene { folder, kernel, ticks: watch::Sender::new(0), runtime });
+                test(&Scene { folder, inotify, ticks: watch::Sender::new(0), runtime });
             });
         }
     });
 }
 
 #[test]
-fn every_way_to_write_ticks() {
+fn every_kind_of_write_ticks() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         let _watch = scene.watch(&["tools"]);
@@ -79,7 +83,7 @@ fn every_way_to_write_ticks() {
 }
 
 #[test]
-fn new_folders_are_watched_too() {
+fn new_directories_are_watched() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         let _watch = scene.watch(&["tools"]);
@@ -89,7 +93,7 @@ fn new_folders_are_watched_too() {
 }
 
 #[test]
-fn a_single_file_is_watched_through_renames() {
+fn single_file_is_watched_through_renames() {
     both(|scene| {
         let file = scene.path("toolgate.yaml");
         fs::write(&file, "1").unwrap();
@@ -102,7 +106,7 @@ fn a_single_file_is_watched_through_renames() {
 }
 
 #[test]
-fn what_does_not_exist_yet_is_waited_for() {
+fn missing_path_is_watched_until_it_exists() {
     both(|scene| {
         let _watch = scene.watch(&["later/tools", "later/toolgate.yaml"]);
         scene.ticks_after(|| fs::create_dir_all(scene.path("later/tools")).unwrap());
@@ -112,7 +116,7 @@ fn what_does_not_exist_yet_is_waited_for() {
 }
 
 #[test]
-fn a_folder_that_is_deleted_and_made_again_is_watched_again() {
+fn recreated_directory_is_watched_again() {
     both(|scene| {
         fs::create_dir_all(scene.path("deep/tools")).unwrap();
         let _watch = scene.watch(&["deep/tools"]);
@@ -128,7 +132,7 @@ fn a_folder_that_is_deleted_and_made_again_is_watched_again() {
 }
 
 #[test]
-fn a_far_ancestor_can_be_swapped() {
+fn replaced_ancestor_ticks() {
     both(|scene| {
         fs::create_dir_all(scene.path("a/b/c/tools")).unwrap();
         fs::create_dir_all(scene.path("new/b/c/tools")).unwrap();
@@ -142,7 +146,7 @@ fn a_far_ancestor_can_be_swapped() {
 }
 
 #[test]
-fn a_link_that_is_moved_ticks_and_its_new_end_is_watched() {
+fn changed_symlink_ticks_and_its_new_target_is_watched() {
     both(|scene| {
         for name in ["one", "two"] {
             fs::create_dir(scene.path(name)).unwrap();
@@ -158,9 +162,9 @@ fn a_link_that_is_moved_ticks_and_its_new_end_is_watched() {
     });
 }
 
-/// `walk` takes a link to a file for the file. It may lie anywhere, in a folder that is passed over too.
+/// `walk` treats a symlink to a file as the file. Its target may be anywhere, even in a skipped directory.
 #[test]
-fn a_file_that_is_linked_into_a_folder_is_watched_where_it_lies() {
+fn linked_file_is_watched_at_its_target() {
     both(|scene| {
         for folder in ["tools/sub", "tools/.kept", "shared", "other"] {
             fs::create_dir_all(scene.path(folder)).unwrap();
@@ -184,7 +188,7 @@ fn a_file_that_is_linked_into_a_folder_is_watched_where_it_lies() {
 }
 
 #[test]
-fn dropped_events_tick_and_everything_is_watched_anew() {
+fn dropped_events_tick_and_renew_the_watches() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         let watch = scene.watch(&["tools"]);
@@ -194,13 +198,13 @@ fn dropped_events_tick_and_everything_is_watched_anew() {
 }
 
 #[test]
-fn it_ends_when_it_is_dropped() {
+fn watch_ends_when_it_is_dropped() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         let watch = scene.watch(&["tools"]);
         let signals = std::sync::Arc::downgrade(&watch.signals);
         drop(watch);
-        // Our thread has ended by now; the library's own is told to, and soon does.
+        // Our thread has ended; the one of the library ends soon after.
         let start = Instant::now();
         while signals.upgrade().is_some() {
             assert!(start.elapsed() < HANG, "something is left");
@@ -210,13 +214,13 @@ fn it_ends_when_it_is_dropped() {
 }
 
 #[test]
-fn a_long_burst_ticks_before_it_ends() {
+fn long_burst_ticks_before_it_ends() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         let _watch = scene.watch(&["tools"]);
         let receiver = scene.ticks.subscribe();
         let start = Instant::now();
-        // Faster than any pause that would count as quiet, for as long as it takes.
+        // Faster than the quiet period, until the tick arrives.
         for number in 0_u64.. {
             fs::write(scene.path("tools/a.json"), number.to_string()).unwrap();
             if receiver.has_changed().unwrap() {
@@ -229,12 +233,13 @@ fn a_long_burst_ticks_before_it_ends() {
 }
 
 #[test]
-fn only_what_is_meant_concerns() {
+fn only_targets_and_their_ancestors_matter() {
     let folder = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("tools")).unwrap();
     fs::write(base.join("toolgate.yaml"), "").unwrap();
-    let plan = Plan::of(&[base.join("tools"), base.join("toolgate.yaml"), base.join("later/policy.cedar")]);
+    let plan =
+        WatchPlan::of(&[base.join("tools"), base.join("toolgate.yaml"), base.join("later/policy.cedar")]);
     let concerns = |name: &str| plan.concerns(&base.join(name));
     for meant in [
         "tools",
@@ -264,7 +269,7 @@ fn only_what_is_meant_concerns() {
 }
 
 #[test]
-fn reading_is_no_change() {
+fn reading_is_not_a_change() {
     let event = |kind| Event::new(kind);
     assert!(!is_change(&event(EventKind::Access(AccessKind::Open(AccessMode::Any)))));
     assert!(!is_change(&event(EventKind::Access(AccessKind::Close(AccessMode::Read)))));
@@ -272,13 +277,13 @@ fn reading_is_no_change() {
     assert!(is_change(&event(EventKind::Create(CreateKind::File))));
 }
 
-/// A file system may give the new folder the number of the old one, so that the plan is the same and its watch is dead.
+/// A file system may give the new directory the inode of the old one. The plan is then the same, but its watch is dead.
 #[test]
-fn a_registered_folder_that_goes_ends_its_watch() {
+fn removed_directory_ends_its_watch() {
     let folder = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir_all(base.join("tools/sub")).unwrap();
-    let plan = Plan::of(&[base.join("tools"), base.join("toolgate.yaml")]);
+    let plan = WatchPlan::of(&[base.join("tools"), base.join("toolgate.yaml")]);
     let ends = |kind, name: &str| ends_a_watch(&Event::new(kind).add_path(base.join(name)), &plan);
     let renamed = EventKind::Modify(notify::event::ModifyKind::Name(notify::event::RenameMode::From));
     for kind in [EventKind::Remove(RemoveKind::Folder), EventKind::Remove(RemoveKind::Other), renamed] {
@@ -291,7 +296,7 @@ fn a_registered_folder_that_goes_ends_its_watch() {
 }
 
 #[test]
-fn the_fingerprint_is_that_of_what_walk_would_find() {
+fn fingerprint_covers_what_walk_finds() {
     let folder = tempfile::tempdir().unwrap();
     let paths = [folder.path().join("tools")];
     let write = |name: &str, text: &str| {
@@ -314,36 +319,36 @@ fn the_fingerprint_is_that_of_what_walk_would_find() {
     assert_ne!(scan::fingerprint(&paths), with_git);
 }
 
-/// Longer than it takes to look again by itself.
+/// Longer than the polling interval.
 const STILL: Duration = Duration::from_millis(350);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const HANG: Duration = Duration::from_secs(30);
 
-/// The paths of changes are known, and a loss of events is a change of everything.
+/// Changes carry their paths; lost events count as a change of everything.
 #[test]
-fn changes_are_named() {
+fn changes_carry_their_paths() {
     both(|scene| {
         fs::create_dir(scene.path("tools")).unwrap();
         fs::write(scene.path("tools/a.json"), "1").unwrap();
         let watch = scene.watch(&["tools"]);
-        assert_eq!(watch.take_changes(), Changes::default());
+        assert_eq!(watch.take_changes(), FileChanges::default());
         scene.ticks_after(|| fs::write(scene.path("tools/a.json"), "2").unwrap());
         let real = fs::canonicalize(scene.path("tools")).unwrap();
-        let expected = match scene.kernel {
-            Kernel::Asked => Changes::Paths([real.join("a.json")].into()),
-            Kernel::Avoided => Changes::Everything,
+        let expected = match scene.inotify {
+            InotifyUse::Enabled => FileChanges::Paths([real.join("a.json")].into()),
+            InotifyUse::Disabled => FileChanges::Everything,
         };
         assert_eq!(watch.take_changes(), expected);
-        assert_eq!(watch.take_changes(), Changes::default());
+        assert_eq!(watch.take_changes(), FileChanges::default());
         scene.ticks_after(|| {
             fs::rename(scene.path("tools"), scene.path("old")).unwrap();
             fs::create_dir(scene.path("tools")).unwrap();
         });
-        assert_eq!(watch.take_changes(), Changes::Everything);
+        assert_eq!(watch.take_changes(), FileChanges::Everything);
     });
 }
 
-/// The check of every second must not walk the directories: it would use CPU in proportion to the number of files.
+/// The check runs every second. Walking the directories would use CPU in proportion to the number of files.
 #[test]
 fn idle_check_does_not_walk_and_still_follows_links() {
     let folder = tempfile::tempdir().unwrap();
@@ -353,12 +358,12 @@ fn idle_check_does_not_walk_and_still_follows_links() {
     fs::write(&two, "").unwrap();
     symlink(&one, tools.join("link.json")).unwrap();
     let paths = vec![tools.clone()];
-    let plan = Plan::of(&paths);
+    let plan = WatchPlan::of(&paths);
     assert_eq!(plan, plan.again(&paths));
     // A walk would find it.
     symlink(&two, tools.join("new.json")).unwrap();
     assert_eq!(plan, plan.again(&paths));
-    assert_ne!(plan, Plan::of(&paths));
+    assert_ne!(plan, WatchPlan::of(&paths));
     fs::remove_file(tools.join("link.json")).unwrap();
     symlink(&two, tools.join("link.json")).unwrap();
     assert_ne!(plan, plan.again(&paths), "a known symlink leads elsewhere");

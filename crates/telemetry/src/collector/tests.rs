@@ -1,9 +1,9 @@
 use super::*;
-use crate::testing::{Answer, FakeCollector, OK, egress, settings};
+use crate::testing::{CollectorReply, FakeCollector, OK, egress, settings};
 
 #[track_caller]
 fn check_refused(endpoint: &str, headers: &str, expect: &str) {
-    let settings = Settings { headers: Headers::parse(headers).unwrap(), ..settings(endpoint) };
+    let settings = TelemetrySettings { headers: Headers::parse(headers).unwrap(), ..settings(endpoint) };
     let error = Collector::new(&settings, &egress()).unwrap_err().to_string();
     assert!(error.contains(expect), "{error}");
     assert!(!error.contains("hunter2"), "{error}");
@@ -26,8 +26,8 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &'static str) -> Response
 }
 
 #[test]
-fn an_endpoint_that_cannot_work_is_refused_at_the_start() {
-    check_refused("collector:4318", "", "endpoint cannot be used");
+fn invalid_endpoint_is_rejected_at_start() {
+    check_refused("collector:4318", "", "invalid collector endpoint");
     check_refused("file:///etc/passwd", "", "use http or https");
     check_refused("https://me:hunter2@collector.example", "", "must not contain a user or password");
     check_refused("https://collector.example/?key=hunter2", "", "send credentials as headers");
@@ -35,27 +35,27 @@ fn an_endpoint_that_cannot_work_is_refused_at_the_start() {
 }
 
 #[test]
-fn credentials_are_not_sent_in_clear() {
+fn credentials_are_not_sent_unencrypted() {
     let headers = "authorization=hunter2";
-    check_refused("http://collector.example:4318", headers, "in clear");
-    check_refused("http://127.0.0.1.example.com:4318", headers, "in clear");
+    check_refused("http://collector.example:4318", headers, "unencrypted");
+    check_refused("http://127.0.0.1.example.com:4318", headers, "unencrypted");
     for sound in
         ["https://collector.example", "http://127.0.0.1:4318", "http://[::1]:4318", "http://localhost:4318"]
     {
-        let settings = Settings { headers: Headers::parse(headers).unwrap(), ..settings(sound) };
+        let settings = TelemetrySettings { headers: Headers::parse(headers).unwrap(), ..settings(sound) };
         assert!(Collector::new(&settings, &egress()).is_ok(), "{sound}");
     }
 }
 
 #[test]
-fn the_path_of_the_endpoint_is_kept() {
+fn path_of_the_endpoint_is_kept() {
     check_url("http://10.0.0.7:4318", "http://10.0.0.7:4318/v1/metrics");
     check_url("https://collector.example/otlp/", "https://collector.example/otlp/v1/metrics");
     check_url("http://[fd00::7]:4318", "http://[fd00::7]:4318/v1/metrics");
 }
 
 #[test]
-fn only_temporary_failures_are_tried_again() {
+fn only_temporary_failures_are_retried() {
     for status in [429, 502, 503, 504] {
         assert_eq!(judged(&answer(status, &[], "")).unwrap_err().again, Again::Later(None), "{status}");
     }
@@ -84,16 +84,18 @@ fn rejected_spans_are_read_as_text_and_number() {
 }
 
 #[test]
-fn what_a_collector_says_stays_out_of_our_words() {
+fn reply_of_the_collector_is_not_logged() {
     let failure = judged(&answer(400, &[], "\u{1b}[2Jbad")).unwrap_err();
     assert_eq!(failure.why, "the collector answered with status 400");
 }
 
 #[tokio::test]
-async fn a_redirect_takes_nothing_elsewhere() {
+async fn redirects_are_not_followed() {
     let mut collector = FakeCollector::start(|number| match number {
-        0 => Answer::Says("HTTP/1.1 307 Elsewhere\r\nlocation: /v1/elsewhere\r\ncontent-length: 0\r\n\r\n"),
-        _ => Answer::Says(OK),
+        0 => CollectorReply::Says(
+            "HTTP/1.1 307 Elsewhere\r\nlocation: /v1/elsewhere\r\ncontent-length: 0\r\n\r\n",
+        ),
+        _ => CollectorReply::Says(OK),
     })
     .await;
     let sender = Collector::new(&settings(&collector.endpoint), &egress()).unwrap();
@@ -104,7 +106,7 @@ async fn a_redirect_takes_nothing_elsewhere() {
 }
 
 #[tokio::test]
-async fn no_other_host_is_reached() {
+async fn other_hosts_are_not_reached() {
     let sender = Collector::new(&settings("http://127.0.0.1:4318"), &egress()).unwrap();
     let request = Request {
         url: "http://127.0.0.2:4318/v1/traces".into(),
@@ -115,8 +117,8 @@ async fn no_other_host_is_reached() {
 }
 
 #[tokio::test]
-async fn a_collector_may_stand_in_a_private_network() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
+async fn collector_in_a_private_network_is_allowed() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
     let named = collector.endpoint.replace("127.0.0.1", "collector.test");
     let sender = Collector::new(&settings(&named), &egress()).unwrap();
     let accepted = sender.post(sender.request(Signal::Traces, &Value::Null)).await;
@@ -125,7 +127,7 @@ async fn a_collector_may_stand_in_a_private_network() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_known_yet_is_asked_for_again() {
+async fn unresolved_name_is_retried() {
     let sender = Collector::new(&settings("http://nowhere.test:4318"), &egress()).unwrap();
     let failure = sender.post(sender.request(Signal::Traces, &Value::Null)).await.unwrap_err();
     assert_eq!(failure.again, Again::Later(None));

@@ -1,8 +1,8 @@
 use super::*;
 
 #[test]
-fn every_combination_is_counted_under_its_own_name() {
-    let counts = Counts::new(Vec::new());
+fn every_combination_has_its_own_counter() {
+    let counts = CallCounters::new(Vec::new());
     let mut expected = Vec::new();
     let mut count = 0;
     for purpose in PURPOSES {
@@ -22,14 +22,14 @@ fn every_combination_is_counted_under_its_own_name() {
 }
 
 #[test]
-fn what_never_occurred_is_not_told() {
-    let counts = Counts::new(Vec::new());
+fn unused_combinations_are_not_reported() {
+    let counts = CallCounters::new(Vec::new());
     assert_eq!((counts.calls().count(), counts.durations().count()), (0, 0));
 }
 
 #[test]
-fn a_bound_belongs_to_the_bucket_below_it() {
-    let counts = Counts::new(Vec::new());
+fn bucket_bound_is_inclusive() {
+    let counts = CallCounters::new(Vec::new());
     for milliseconds in [0, 1, 2, 3, 300_000, 300_001] {
         counts.ended(
             Purpose::Call,
@@ -43,11 +43,16 @@ fn a_bound_belongs_to_the_bucket_below_it() {
     (buckets[0], buckets[1], buckets[2], buckets[15], buckets[16]) = (2, 1, 1, 1, 1);
     assert_eq!(
         found,
-        [Durations { kind: Kind::Failed, level: Some(RiskLevel::L2), counts: buckets, seconds: 600.007 }]
+        [Durations {
+            kind: CallOutcome::Failed,
+            level: Some(RiskLevel::L2),
+            counts: buckets,
+            seconds: 600.007
+        }]
     );
 }
 
 #[test]
-fn bounds_rise() {
+fn bucket_bounds_increase() {
     assert!(BOUNDS.is_sorted_by(|left, right| left < right));
 }

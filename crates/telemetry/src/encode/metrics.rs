@@ -1,4 +1,4 @@
-//! All counts since the start. Cumulative, so that a sending that is lost is made good by the next one.
+//! Encodes all counts since the start. They are cumulative, so a lost export is covered by the next one.
 
 use std::time::SystemTime;
 
@@ -8,20 +8,20 @@ use toolgate_policy::RiskLevel;
 
 use super::{Speaker, instant, scope, text, traces::purpose};
 use crate::{
-    counts::{BOUNDS, CallCount, Counts, Durations},
-    ended::Kind,
+    counts::{BOUNDS, CallCount, CallCounters, Durations},
+    summary::CallOutcome,
     tally::{Cause, Tally},
 };
 
 /// The body of a request to `/v1/metrics`.
 pub fn metrics(
     speaker: &Speaker,
-    counts: &Counts,
+    counts: &CallCounters,
     tally: &Tally,
     started: SystemTime,
     now: SystemTime,
 ) -> Value {
-    let window = Window { started: instant(started), now: instant(now) };
+    let window = ExportWindow { started: instant(started), now: instant(now) };
     let calls: Vec<Value> = counts.calls().map(|calls| calls_point(&window, &calls)).collect();
     let durations: Vec<Value> =
         counts.durations().map(|durations| duration_point(&window, &durations)).collect();
@@ -31,7 +31,7 @@ pub fn metrics(
         metrics.push(sum("toolgate.calls", "Calls that have ended.", "{call}", &calls));
         metrics.push(json!({
             "name": "toolgate.call.duration",
-            "description": "From the arrival of a call to its end.",
+            "description": "Time from the arrival of a call to its end.",
             "unit": "s",
             "histogram": { "aggregationTemporality": CUMULATIVE, "dataPoints": durations },
         }));
@@ -40,14 +40,14 @@ pub fn metrics(
         let points: Vec<Value> = counts.isolation.iter().map(|layer| layer_point(&window, layer)).collect();
         metrics.push(json!({
             "name": "toolgate.isolation.layer",
-            "description": "Isolation layers of this host: 1 is in force, 0.5 in part, 0 is missing.",
+            "description": "Isolation layers of this host: 1 active, 0.5 partial, 0 missing.",
             "unit": "1",
             "gauge": { "dataPoints": points },
         }));
     }
     metrics.push(sum(
         "toolgate.telemetry.dropped",
-        "Spans that were lost before the collector had them.",
+        "Spans lost before the collector received them.",
         "{span}",
         &drops,
     ));
@@ -59,7 +59,7 @@ pub fn metrics(
     })
 }
 
-struct Window {
+struct ExportWindow {
     started: String,
     now: String,
 }
@@ -73,19 +73,19 @@ fn sum(name: &str, description: &str, unit: &str, points: &[Value]) -> Value {
     })
 }
 
-fn calls_point(window: &Window, calls: &CallCount) -> Value {
-    let mut attributes = vec![text("toolgate.outcome", Kind::of(calls.reason).name())];
+fn calls_point(window: &ExportWindow, calls: &CallCount) -> Value {
+    let mut attributes = vec![text("toolgate.outcome", CallOutcome::of(calls.reason).name())];
     attributes.extend(calls.reason.map(Reason::code).map(|code| text("toolgate.reason", code)));
     attributes.extend(level(calls.level));
     attributes.push(text("toolgate.purpose", purpose(calls.purpose)));
     number_point(window, &attributes, calls.count)
 }
 
-fn drop_point(window: &Window, cause: Cause, tally: &Tally) -> Value {
+fn drop_point(window: &ExportWindow, cause: Cause, tally: &Tally) -> Value {
     number_point(window, &[text("toolgate.telemetry.cause", cause.name())], tally.drops(cause))
 }
 
-fn layer_point(window: &Window, layer: &IsolationLayer) -> Value {
+fn layer_point(window: &ExportWindow, layer: &IsolationLayer) -> Value {
     json!({
         "attributes": [text("toolgate.isolation.layer", &layer.name)],
         "timeUnixNano": window.now,
@@ -93,7 +93,7 @@ fn layer_point(window: &Window, layer: &IsolationLayer) -> Value {
     })
 }
 
-fn number_point(window: &Window, attributes: &[Value], count: u64) -> Value {
+fn number_point(window: &ExportWindow, attributes: &[Value], count: u64) -> Value {
     json!({
         "attributes": attributes,
         "startTimeUnixNano": window.started,
@@ -102,10 +102,10 @@ fn number_point(window: &Window, attributes: &[Value], count: u64) -> Value {
     })
 }
 
-fn duration_point(window: &Window, durations: &Durations) -> Value {
+fn duration_point(window: &ExportWindow, durations: &Durations) -> Value {
     let mut attributes = vec![text("toolgate.outcome", durations.kind.name())];
     attributes.extend(level(durations.level));
-    // Counted from the buckets: readers refuse a point whose count is not their sum.
+    // Sum the buckets: readers reject a point whose count differs from the sum.
     let count: u64 = durations.counts.iter().sum();
     json!({
         "attributes": attributes,

@@ -6,9 +6,9 @@ use toolgate_policy::RiskLevel;
 
 use super::*;
 use crate::{
-    counts::Counts,
-    ended::{Ended, Kind},
-    settings::Callers,
+    counts::CallCounters,
+    settings::CallerNames,
+    summary::{CallOutcome, CallSummary},
     tally::{Cause, Tally},
     testing::{finished, record},
 };
@@ -24,24 +24,24 @@ fn check(name: &str, found: &Value) {
     assert_eq!(format!("{found:#}"), format!("{expected:#}"));
 }
 
-fn ended(reason: Option<Reason>) -> Ended {
-    Ended::of(&finished(&record(), reason), Callers::Hashed)
+fn ended(reason: Option<Reason>) -> CallSummary {
+    CallSummary::of(&finished(&record(), reason), CallerNames::Hashed)
 }
 
-fn spans_of(call: Ended) -> Vec<Value> {
+fn spans_of(call: CallSummary) -> Vec<Value> {
     let body = traces(&Speaker::new([7; 16]), &[call]);
     body.pointer("/resourceSpans/0/scopeSpans/0/spans").unwrap().as_array().unwrap().clone()
 }
 
 #[test]
-fn a_trace_looks_like_this() {
+fn trace_matches_the_snapshot() {
     check("trace.json", &traces(&Speaker::new([7; 16]), &[ended(Some(Reason::OutputTooLarge))]));
 }
 
 #[test]
 fn isolation_layers_are_gauges() {
     let layer = |name: &str, in_force| IsolationLayer { name: name.to_owned(), in_force };
-    let counts = Counts::new(vec![layer("landlock", 1.0), layer("jail_for_commands", 0.0)]);
+    let counts = CallCounters::new(vec![layer("landlock", 1.0), layer("jail_for_commands", 0.0)]);
     let now = SystemTime::UNIX_EPOCH;
     let body = metrics(&Speaker::new([7; 16]), &counts, &Tally::default(), now, now);
     let sent = &body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
@@ -55,9 +55,9 @@ fn isolation_layers_are_gauges() {
 }
 
 #[test]
-fn metrics_look_like_this() {
+fn metrics_match_the_snapshot() {
     let isolation = vec![IsolationLayer { name: "landlock".to_owned(), in_force: 0.5 }];
-    let (counts, tally) = (Counts::new(isolation), Tally::default());
+    let (counts, tally) = (CallCounters::new(isolation), Tally::default());
     let took = Duration::from_micros(2_500);
     counts.ended(Purpose::Call, Some(RiskLevel::L2), None, took);
     counts.ended(Purpose::Call, Some(RiskLevel::L2), None, took);
@@ -72,10 +72,10 @@ fn metrics_look_like_this() {
 }
 
 #[test]
-fn before_the_first_call_there_are_only_drops_to_tell() {
+fn only_drops_are_reported_before_the_first_call() {
     let body = metrics(
         &Speaker::new([7; 16]),
-        &Counts::new(Vec::new()),
+        &CallCounters::new(Vec::new()),
         &Tally::default(),
         SystemTime::UNIX_EPOCH,
         SystemTime::UNIX_EPOCH,
@@ -86,7 +86,7 @@ fn before_the_first_call_there_are_only_drops_to_tell() {
 }
 
 #[test]
-fn stages_lie_end_to_end_within_the_call() {
+fn stage_spans_are_consecutive_within_the_call() {
     let spans = spans_of(ended(None));
     let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
     let (root, stages) = spans.split_first().unwrap();
@@ -103,7 +103,7 @@ fn stages_lie_end_to_end_within_the_call() {
 fn only_failed_and_broken_calls_are_errors() {
     for reason in std::iter::once(None).chain(Reason::ALL.iter().copied().map(Some)) {
         let spans = spans_of(ended(reason));
-        let is_error = Kind::of(reason).is_error();
+        let is_error = CallOutcome::of(reason).is_error();
         assert_eq!(spans[0]["status"].get("code").is_some(), is_error, "{reason:?}");
         let stopped: Vec<&str> = spans[1..]
             .iter()
@@ -117,31 +117,31 @@ fn only_failed_and_broken_calls_are_errors() {
 }
 
 #[test]
-fn nothing_of_arguments_outputs_or_clients_is_sent() {
-    for callers in [Callers::Hashed, Callers::Plain] {
-        let call = Ended::of(&finished(&record(), Some(Reason::ToolFailed)), callers);
+fn arguments_outputs_and_client_data_are_not_sent() {
+    for callers in [CallerNames::Hashed, CallerNames::Plain] {
+        let call = CallSummary::of(&finished(&record(), Some(Reason::ToolFailed)), callers);
         let body = traces(&Speaker::new([7; 16]), &[call]).to_string();
         assert!(!body.contains("SECRET"), "{body}");
-        assert_eq!(body.contains("anna"), callers == Callers::Plain, "{body}");
+        assert_eq!(body.contains("anna"), callers == CallerNames::Plain, "{body}");
     }
 }
 
 #[test]
-fn a_call_to_no_tool_has_a_name_of_its_own() {
+fn call_of_an_unknown_tool_has_a_fixed_name() {
     let mut record = record();
     record.tool = json!({ "name": "made up" }).into();
-    let call = Ended::of(&finished(&record, Some(Reason::UnknownTool)), Callers::Hashed);
+    let call = CallSummary::of(&finished(&record, Some(Reason::UnknownTool)), CallerNames::Hashed);
     let spans = spans_of(call);
     assert_eq!(spans[0]["name"], "tools/call");
     assert!(!Value::from(spans).to_string().contains("made up"));
 }
 
 #[test]
-fn ids_are_sound_for_any_call_id() {
+fn ids_are_valid_for_any_call_id() {
     let mut seen = std::collections::BTreeSet::new();
     for call_id in ["", "call 7", "00000000-0000-0000-0000-000000000000", "+19a8b7c6d5e7f408123456789abcdef"]
     {
-        let spans = spans_of(Ended { call_id: call_id.into(), ..ended(None) });
+        let spans = spans_of(CallSummary { call_id: call_id.into(), ..ended(None) });
         let trace = spans[0]["traceId"].as_str().unwrap().to_owned();
         assert!(trace.len() == 32 && trace.bytes().all(|digit| digit.is_ascii_hexdigit()), "{trace}");
         assert_ne!(trace, "0".repeat(32));
@@ -155,13 +155,13 @@ fn ids_are_sound_for_any_call_id() {
 
 #[test]
 fn a_clock_before_1970_does_no_harm() {
-    let call = Ended { begun: SystemTime::UNIX_EPOCH - Duration::from_secs(9), ..ended(None) };
+    let call = CallSummary { begun: SystemTime::UNIX_EPOCH - Duration::from_secs(9), ..ended(None) };
     assert_eq!(spans_of(call)[0]["startTimeUnixNano"], "0");
 }
 
-/// Every name that can be sent is explained, and by this list every name that is explained can be sent.
+/// Every name that can be sent is documented, and every documented name can be sent.
 #[test]
-fn every_name_is_in_the_documentation() {
+fn every_name_is_documented() {
     let documented = include_str!("../../../../docs/telemetry.md");
     let mut sent = std::collections::BTreeSet::new();
     for name in ["trace.json", "metrics.json"] {

@@ -1,4 +1,4 @@
-//! One call: a span for the whole and one for every stage it reached.
+//! Encodes a call as one span for the whole and one for each stage it reached.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,12 +7,12 @@ use toolgate_gate::{Purpose, Reason, Stage};
 
 use super::{Speaker, instant, scope, text};
 use crate::{
-    ended::{Ended, Kind},
     hex::{digest, hex},
+    summary::{CallOutcome, CallSummary},
 };
 
 /// The body of a request to `/v1/traces`.
-pub fn traces(speaker: &Speaker, calls: &[Ended]) -> Value {
+pub fn traces(speaker: &Speaker, calls: &[CallSummary]) -> Value {
     let spans: Vec<Value> = calls.iter().flat_map(spans).collect();
     json!({
         "resourceSpans": [{
@@ -22,7 +22,7 @@ pub fn traces(speaker: &Speaker, calls: &[Ended]) -> Value {
     })
 }
 
-fn spans(call: &Ended) -> Vec<Value> {
+fn spans(call: &CallSummary) -> Vec<Value> {
     let trace = trace_id(&call.call_id);
     let root = span_id(&trace, "call");
     let end = after(call.begun, call.duration);
@@ -38,7 +38,7 @@ fn spans(call: &Ended) -> Vec<Value> {
     })];
     let mut begun = call.begun;
     for (stage, took) in &call.stages {
-        // Stages are timed by another clock reading than the whole; a child that outlives its parent confuses readers.
+        // Clamp to the parent: stages are timed by another clock reading, and readers expect children to end first.
         let ended = after(begun, *took).min(end);
         let stopped = call.reason.filter(|reason| reason.stage() == Some(*stage));
         spans.push(json!({
@@ -57,8 +57,8 @@ fn spans(call: &Ended) -> Vec<Value> {
     spans
 }
 
-fn attributes(call: &Ended) -> Vec<Value> {
-    let kind = Kind::of(call.reason);
+fn attributes(call: &CallSummary) -> Vec<Value> {
+    let kind = CallOutcome::of(call.reason);
     let reason = call.reason.map(Reason::code);
     let network = call.transport.and_then(network);
     let tool = call.tool.as_deref();
@@ -85,17 +85,17 @@ fn attributes(call: &Ended) -> Vec<Value> {
     always.into_iter().chain(known).map(|(key, value)| text(key, value)).collect()
 }
 
-/// Unset but for errors: a refusal is the gateway at work, and success is for the reader to declare.
+/// Set only for errors. A refusal is correct behaviour, and OTLP leaves success unset.
 fn status(reason: Option<Reason>) -> Value {
     match reason {
-        Some(reason) if Kind::of(Some(reason)).is_error() => {
+        Some(reason) if CallOutcome::of(Some(reason)).is_error() => {
             json!({ "code": STATUS_ERROR, "message": reason.meaning() })
         }
         _ => json!({}),
     }
 }
 
-/// In the words of the conventions; nothing where the call did not come over MCP.
+/// As in the semantic conventions; `None` if the call did not arrive over MCP.
 fn network(transport: &str) -> Option<&'static str> {
     match transport {
         "http" => Some("tcp"),
@@ -111,7 +111,7 @@ pub fn purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-/// A call id is a UUID, and a UUID has as many bytes as a trace id: who has the one can find the other.
+/// A call id is a UUID with as many bytes as a trace id. One can therefore be found from the other.
 fn trace_id(call_id: &str) -> [u8; 16] {
     let digits: String = call_id.chars().filter(|digit| *digit != '-').collect();
     u128::from_str_radix(&digits, 16)
@@ -120,7 +120,7 @@ fn trace_id(call_id: &str) -> [u8; 16] {
         .map_or_else(|| digest(call_id.as_bytes()), u128::to_be_bytes)
 }
 
-/// Derived, so that a request that is sent twice makes no second span.
+/// Derived from the trace, so a request sent twice creates no second span.
 fn span_id(trace: &[u8; 16], what: &str) -> String {
     let id: [u8; 8] = digest(&[trace.as_slice(), what.as_bytes()].concat());
     hex(&id)

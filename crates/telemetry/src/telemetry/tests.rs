@@ -9,24 +9,24 @@ use tokio::{
 use super::*;
 use crate::{
     Headers,
-    testing::{Answer, FakeCollector, HANG, OK, calls_in, egress, finish, settings},
+    testing::{CollectorReply, FakeCollector, HANG, OK, calls_in, egress, finish, settings},
 };
 
-fn start(settings: &Settings) -> Telemetry {
+fn start(settings: &TelemetrySettings) -> Telemetry {
     Telemetry::start(settings, &egress()).unwrap()
 }
 
-/// Long enough never to be over within a test: what is sent is sent at the end or because there is enough of it.
-fn patient(endpoint: &str) -> Settings {
-    Settings { interval: Duration::from_hours(1), ..settings(endpoint) }
+/// An interval that never ends during a test: data is sent at shutdown or when a batch is full.
+fn patient(endpoint: &str) -> TelemetrySettings {
+    TelemetrySettings { interval: Duration::from_hours(1), ..settings(endpoint) }
 }
 
-async fn shut_down(telemetry: &Telemetry) -> Report {
+async fn shut_down(telemetry: &Telemetry) -> ExportReport {
     timeout(HANG, telemetry.shutdown()).await.expect("shutdown ends");
     telemetry.report()
 }
 
-/// An address at which nobody listens, and nobody can while the socket is held.
+/// An address without a listener; the held socket reserves it.
 fn dead() -> (TcpSocket, String) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
@@ -40,10 +40,10 @@ fn metric<'b>(body: &'b Value, name: &str) -> &'b Value {
 }
 
 #[tokio::test]
-async fn spans_come_to_the_collector_with_its_headers() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
+async fn spans_arrive_with_headers() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
     let headers = Headers::parse("authorization=Bearer%20key").unwrap();
-    let telemetry = start(&Settings { headers, ..settings(&collector.endpoint) });
+    let telemetry = start(&TelemetrySettings { headers, ..settings(&collector.endpoint) });
     finish(&telemetry, 3);
     let received = collector.next().await;
     assert!(received.head.starts_with("post /v1/traces http/1.1"), "{}", received.head);
@@ -54,14 +54,17 @@ async fn spans_come_to_the_collector_with_its_headers() {
         received.body.pointer("/resourceSpans/0/scopeSpans/0/spans/0/name").unwrap(),
         "tools/call weather"
     );
-    assert_eq!(shut_down(&telemetry).await, Report { spans_sent: 7 * 3, ..Report::default() });
+    assert_eq!(shut_down(&telemetry).await, ExportReport { spans_sent: 7 * 3, ..ExportReport::default() });
 }
 
 #[tokio::test]
-async fn metrics_come_at_every_interval() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
-    let telemetry =
-        start(&Settings { traces: Export::Off, metrics: Export::On, ..settings(&collector.endpoint) });
+async fn metrics_arrive_at_every_interval() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
+    let telemetry = start(&TelemetrySettings {
+        traces: Export::Off,
+        metrics: Export::On,
+        ..settings(&collector.endpoint)
+    });
     finish(&telemetry, 2);
     for _ in 0..2 {
         let received = collector.next().await;
@@ -75,29 +78,29 @@ async fn metrics_come_at_every_interval() {
 }
 
 #[tokio::test]
-async fn shutdown_sends_what_is_left_in_full_requests() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
+async fn shutdown_sends_the_queue_in_full_requests() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
     let telemetry = start(&patient(&collector.endpoint));
     finish(&telemetry, 600);
-    assert_eq!(shut_down(&telemetry).await, Report { spans_sent: 7 * 600, ..Report::default() });
+    assert_eq!(shut_down(&telemetry).await, ExportReport { spans_sent: 7 * 600, ..ExportReport::default() });
     assert_eq!(calls_in(&collector.next().await.body), 512);
     assert_eq!(calls_in(&collector.next().await.body), 88);
     assert!(collector.seen_no_more());
 }
 
 #[tokio::test]
-async fn after_shutdown_calls_are_dropped_and_a_second_one_does_nothing() {
-    let collector = FakeCollector::start(|_| Answer::Says(OK)).await;
+async fn calls_after_shutdown_are_dropped() {
+    let collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
     let telemetry = start(&patient(&collector.endpoint));
     shut_down(&telemetry).await;
     finish(&telemetry, 2);
-    assert_eq!(shut_down(&telemetry).await, Report { spans_dropped: 7 * 2, ..Report::default() });
+    assert_eq!(shut_down(&telemetry).await, ExportReport { spans_dropped: 7 * 2, ..ExportReport::default() });
 }
 
 #[tokio::test]
-async fn a_dropped_observer_sends_what_it_has() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
-    let telemetry = start(&Settings { metrics: Export::On, ..patient(&collector.endpoint) });
+async fn dropped_observer_sends_its_queue() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
+    let telemetry = start(&TelemetrySettings { metrics: Export::On, ..patient(&collector.endpoint) });
     finish(&telemetry, 1);
     drop(telemetry);
     let mut heads = vec![collector.next().await.head, collector.next().await.head];
@@ -106,50 +109,50 @@ async fn a_dropped_observer_sends_what_it_has() {
 }
 
 #[tokio::test]
-async fn calls_never_wait_for_a_dead_collector_nor_pile_up() {
+async fn dead_collector_neither_delays_nor_accumulates_calls() {
     let (_held, endpoint) = dead();
     let telemetry = start(&settings(&endpoint));
-    // Nothing else runs on this thread meanwhile, so the queue takes exactly what it holds.
+    // Nothing else runs on this thread, so the queue takes exactly its capacity.
     finish(&telemetry, 100_000);
     assert_eq!(telemetry.report().spans_dropped, 7 * (100_000 - QUEUE as u64));
     let queue = telemetry.queue.as_ref().unwrap();
     assert_eq!((queue.max_capacity(), queue.capacity()), (QUEUE, 0));
     let report = shut_down(&telemetry).await;
     assert_eq!((report.spans_sent, report.spans_dropped), (0, 7 * 100_000));
-    assert!(report.last_failure.unwrap().contains("the collector was not reached"));
+    assert!(report.last_failure.unwrap().contains("cannot reach the collector"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_collector_is_given_up_and_asked_again_for_later_calls() {
+async fn dead_collector_is_retried_for_later_calls() {
     let (_held, endpoint) = dead();
     let telemetry = start(&settings(&endpoint));
     for calls in 1..=2 {
         finish(&telemetry, 1);
-        // Four pauses: 1, 2, 4 and 8 seconds, which need not really pass.
+        // Four pauses of 1, 2, 4 and 8 seconds of virtual time.
         sleep(Duration::from_secs(20)).await;
         assert_eq!(telemetry.report().spans_dropped, 7 * calls);
     }
 }
 
 #[tokio::test]
-async fn calls_never_wait_for_a_collector_that_hangs() {
-    let mut collector = FakeCollector::start(|_| Answer::Hangs).await;
+async fn hanging_collector_does_not_delay_calls() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Hangs).await;
     let telemetry = start(&settings(&collector.endpoint));
     finish(&telemetry, 10);
     assert_eq!(calls_in(&collector.next().await.body), 10);
     finish(&telemetry, 100_000);
     assert_eq!(telemetry.report().spans_dropped, 7 * (100_000 - QUEUE as u64));
-    // From here on only the bounds of sending and of shutdown pass, and they need not really pass.
+    // From here on only virtual time passes, within the bounds of sending and shutdown.
     tokio::time::pause();
     let report = shut_down(&telemetry).await;
     assert_eq!((report.spans_sent, report.spans_dropped), (0, 7 * 100_010));
 }
 
 #[tokio::test]
-async fn a_collector_that_is_ill_loses_one_request_and_gets_the_next() {
+async fn failing_collector_loses_one_request_only() {
     let mut collector = FakeCollector::start(|number| match number {
-        0 => Answer::Says("HTTP/1.1 500 Ill\r\ncontent-length: 0\r\n\r\n"),
-        _ => Answer::Says(OK),
+        0 => CollectorReply::Says("HTTP/1.1 500 Ill\r\ncontent-length: 0\r\n\r\n"),
+        _ => CollectorReply::Says(OK),
     })
     .await;
     let telemetry = start(&settings(&collector.endpoint));
@@ -159,15 +162,15 @@ async fn a_collector_that_is_ill_loses_one_request_and_gets_the_next() {
     assert_eq!(calls_in(&collector.next().await.body), 3);
     assert_eq!(
         shut_down(&telemetry).await,
-        Report { spans_sent: 7 * 3, spans_dropped: 7 * 2, ..Report::default() }
+        ExportReport { spans_sent: 7 * 3, spans_dropped: 7 * 2, ..ExportReport::default() }
     );
 }
 
 #[tokio::test]
-async fn a_collector_that_is_busy_is_asked_again_with_the_same_spans() {
+async fn busy_collector_gets_the_same_spans_again() {
     let mut collector = FakeCollector::start(|number| match number {
-        0 => Answer::Says("HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n"),
-        _ => Answer::Says(OK),
+        0 => CollectorReply::Says("HTTP/1.1 503 Busy\r\nretry-after: 0\r\ncontent-length: 0\r\n\r\n"),
+        _ => CollectorReply::Says(OK),
     })
     .await;
     let telemetry = start(&settings(&collector.endpoint));
@@ -175,13 +178,14 @@ async fn a_collector_that_is_busy_is_asked_again_with_the_same_spans() {
     let first = collector.next().await;
     let second = collector.next().await;
     assert_eq!(first.body, second.body);
-    assert_eq!(shut_down(&telemetry).await, Report { spans_sent: 7 * 2, ..Report::default() });
+    assert_eq!(shut_down(&telemetry).await, ExportReport { spans_sent: 7 * 2, ..ExportReport::default() });
 }
 
 #[tokio::test]
-async fn a_collector_that_is_busy_at_the_end_is_asked_once() {
+async fn busy_collector_is_not_retried_at_shutdown() {
     let mut collector =
-        FakeCollector::start(|_| Answer::Says("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n")).await;
+        FakeCollector::start(|_| CollectorReply::Says("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n"))
+            .await;
     let telemetry = start(&patient(&collector.endpoint));
     finish(&telemetry, 1);
     let report = shut_down(&telemetry).await;
@@ -194,21 +198,24 @@ async fn a_collector_that_is_busy_at_the_end_is_asked_once() {
 #[tokio::test]
 async fn rejected_spans_are_counted_as_dropped() {
     let mut collector = FakeCollector::start(|_| {
-        Answer::Says(
+        CollectorReply::Says(
             "HTTP/1.1 200 OK\r\ncontent-length: 41\r\n\r\n{\"partialSuccess\":{\"rejectedSpans\":\"14\"}}",
         )
     })
     .await;
     let telemetry = start(&patient(&collector.endpoint));
     finish(&telemetry, 3);
-    assert_eq!(shut_down(&telemetry).await, Report { spans_sent: 7, spans_dropped: 14, ..Report::default() });
+    assert_eq!(
+        shut_down(&telemetry).await,
+        ExportReport { spans_sent: 7, spans_dropped: 14, ..ExportReport::default() }
+    );
     collector.next().await;
 }
 
 #[tokio::test]
-async fn calls_are_counted_even_where_their_spans_are_lost() {
-    let mut collector = FakeCollector::start(|_| Answer::Says(OK)).await;
-    let telemetry = start(&Settings { metrics: Export::On, ..patient(&collector.endpoint) });
+async fn calls_are_counted_even_if_their_spans_are_lost() {
+    let mut collector = FakeCollector::start(|_| CollectorReply::Says(OK)).await;
+    let telemetry = start(&TelemetrySettings { metrics: Export::On, ..patient(&collector.endpoint) });
     finish(&telemetry, 10_000);
     shut_down(&telemetry).await;
     let body = loop {

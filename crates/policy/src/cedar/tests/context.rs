@@ -1,4 +1,4 @@
-//! What becomes of a schema, and of values that fit it.
+//! Conversion of schemas and of values that match them.
 
 use cedar_policy::EvalResult;
 use proptest::prelude::*;
@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use super::{
     super::{
         convert,
-        kind::{Kind, Member, Presence, Record},
+        kind::{CedarMember, CedarRecord, CedarType, Presence},
     },
     *,
 };
 
-/// `property: schema` → `Type`, `Type?`, or why it has none.
+/// `property: schema` → `Type`, `Type?`, or the reason why it has none.
 #[track_caller]
 fn check(schema: &Value, expect: &str) {
-    let record = Record::of_input(&json!({"properties": {"a": schema}, "required": ["a"]}));
+    let record = CedarRecord::of_input(&json!({"properties": {"a": schema}, "required": ["a"]}));
     let shown = match (record.members.get("a"), record.unseen.get("a")) {
         (Some(member), None) => {
             let optional = if member.presence == Presence::Maybe { "?" } else { "" };
@@ -26,15 +26,15 @@ fn check(schema: &Value, expect: &str) {
     assert_eq!(shown, expect, "{schema}");
 }
 
-fn name(kind: &Kind) -> String {
+fn name(kind: &CedarType) -> String {
     match kind {
-        Kind::Text(None) => "String".to_owned(),
-        Kind::Text(Some(texts)) => format!("String{texts:?}"),
-        Kind::Whole => "Long".to_owned(),
-        Kind::Fraction => "decimal".to_owned(),
-        Kind::Flag => "Bool".to_owned(),
-        Kind::Many(item) => format!("Set<{}>", name(item)),
-        Kind::Record(record) => {
+        CedarType::Text(None) => "String".to_owned(),
+        CedarType::Text(Some(texts)) => format!("String{texts:?}"),
+        CedarType::Whole => "Long".to_owned(),
+        CedarType::Fraction => "decimal".to_owned(),
+        CedarType::Flag => "Bool".to_owned(),
+        CedarType::Many(item) => format!("Set<{}>", name(item)),
+        CedarType::Record(record) => {
             let members = record.members.iter().map(|(key, member)| {
                 let optional = if member.presence == Presence::Maybe { "?" } else { "" };
                 format!("{key}{optional}: {}", name(&member.kind))
@@ -46,7 +46,7 @@ fn name(kind: &Kind) -> String {
 }
 
 #[test]
-fn types_that_cedar_has() {
+fn supported_types_are_converted() {
     for (schema, expect) in [
         (json!({"type": "string", "pattern": "x"}), "String"),
         (json!({"type": "string", "enum": ["a", "b"]}), "String{\"a\", \"b\"}"),
@@ -80,11 +80,11 @@ fn types_that_cedar_has() {
 }
 
 #[test]
-fn types_that_cedar_has_not() {
+fn unsupported_types_are_left_out() {
     for (schema, expect) in [
-        (json!({}), "its schema gives it no type"),
-        (json!(true), "its schema gives it no type"),
-        (json!({"type": "null"}), "only null fits it"),
+        (json!({}), "its schema does not define its type"),
+        (json!(true), "its schema does not define its type"),
+        (json!({"type": "null"}), "it allows only null"),
         (json!({"type": ["string", "integer"]}), "its values may have several types"),
         (json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}), "its values may have several types"),
         (json!({"enum": ["a", 1]}), "its values may have several types"),
@@ -93,7 +93,7 @@ fn types_that_cedar_has_not() {
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             "it is an object without declared members",
         ),
-        (json!({"type": "array"}), "its schema does not say what its items are"),
+        (json!({"type": "array"}), "its schema does not define its items"),
         (json!({"type": "array", "items": {}}), "its items have no single type that Cedar can express"),
         (
             json!({"type": "array", "items": {"type": ["string", "null"]}}),
@@ -101,7 +101,7 @@ fn types_that_cedar_has_not() {
         ),
         (
             json!({"type": "array", "prefixItems": [{"type": "string"}]}),
-            "its items have a type for each place, and a Cedar set has no places",
+            "its items have a type per position, and a Cedar set has no positions",
         ),
     ] {
         check(&schema, expect);
@@ -109,7 +109,7 @@ fn types_that_cedar_has_not() {
 }
 
 #[test]
-fn a_schema_that_never_ends_is_cut() {
+fn endless_schema_is_cut() {
     let mut schema = json!({"type": "string"});
     for _ in 0..100 {
         schema = json!({"type": "array", "items": schema});
@@ -118,9 +118,9 @@ fn a_schema_that_never_ends_is_cut() {
 }
 
 #[test]
-fn numbers_are_taken_exactly_or_not_at_all() {
-    let long = |text: &str| converted(&Kind::Whole, text);
-    let decimal = |text: &str| converted(&Kind::Fraction, text);
+fn numbers_are_converted_exactly_or_rejected() {
+    let long = |text: &str| converted(&CedarType::Whole, text);
+    let decimal = |text: &str| converted(&CedarType::Fraction, text);
     for (text, expect) in [
         ("3", Some("3")),
         ("3.0", Some("3")),
@@ -147,9 +147,9 @@ fn numbers_are_taken_exactly_or_not_at_all() {
     }
 }
 
-fn converted(kind: &Kind, number: &str) -> Option<String> {
-    let member = Member { kind: kind.clone(), presence: Presence::Always };
-    let record = Record { members: [("n".to_owned(), member)].into(), ..Record::default() };
+fn converted(kind: &CedarType, number: &str) -> Option<String> {
+    let member = CedarMember { kind: kind.clone(), presence: Presence::Always };
+    let record = CedarRecord { members: [("n".to_owned(), member)].into(), ..CedarRecord::default() };
     let value = map(json!({"n": serde_json::from_str::<Value>(number).unwrap()}));
     let input = convert::record(&record, &value, |_| true).ok()?;
     match Context::from_pairs([("input".to_owned(), input)]).unwrap().get("input") {
@@ -158,7 +158,7 @@ fn converted(kind: &Kind, number: &str) -> Option<String> {
     }
 }
 
-/// A schema, with a value that fits it.
+/// A schema, with a value that matches it.
 fn fitting() -> impl Strategy<Value = (Value, Value)> {
     let texts = prop::collection::vec("[a-z]{1,3}", 1..4);
     let leaf = prop_oneof![
@@ -182,7 +182,7 @@ fn fitting() -> impl Strategy<Value = (Value, Value)> {
     })
 }
 
-/// An object's schema, with a value that fits it: some members are optional, and of these some are there.
+/// An object's schema, with a matching value; some members are optional, and some of these are present.
 fn members(
     inner: impl Strategy<Value = (Value, Value)>,
 ) -> impl Strategy<Value = (Value, Map<String, Value>)> {
@@ -205,26 +205,26 @@ fn members(
     )
 }
 
-/// A rule that reads whatever there is in these arguments, guarded as Cedar demands.
-fn rule_for(input: &Record) -> String {
+/// A policy that reads all members of these arguments, guarded as Cedar requires.
+fn rule_for(input: &CedarRecord) -> String {
     let mut conditions = vec!["true".to_owned()];
     read_all("context.input", input, &mut conditions);
     format!("permit(principal, action == Action::\"t\", resource) when {{ {} }};", conditions.join(" &&\n"))
 }
 
-fn read_all(base: &str, record: &Record, conditions: &mut Vec<String>) {
+fn read_all(base: &str, record: &CedarRecord, conditions: &mut Vec<String>) {
     for (name, member) in &record.members {
         let quoted = name.chars().flat_map(char::escape_unicode).collect::<String>();
         let path = format!("{base}[\"{quoted}\"]");
         let mut inner = Vec::new();
         match &member.kind {
-            Kind::Text(_) => inner.push(format!("({path} like \"*\")")),
-            Kind::Whole => inner.push(format!("({path} < 0 || {path} >= 0)")),
-            Kind::Fraction => inner.push(format!("({path}.lessThan(decimal(\"0.0\")) || true)")),
-            Kind::Flag => inner.push(format!("({path} || true)")),
-            Kind::Many(item) if item.is_whole() => inner.push(format!("({path}.isEmpty() || true)")),
-            Kind::Many(_) => {}
-            Kind::Record(record) => read_all(&path, record, &mut inner),
+            CedarType::Text(_) => inner.push(format!("({path} like \"*\")")),
+            CedarType::Whole => inner.push(format!("({path} < 0 || {path} >= 0)")),
+            CedarType::Fraction => inner.push(format!("({path}.lessThan(decimal(\"0.0\")) || true)")),
+            CedarType::Flag => inner.push(format!("({path} || true)")),
+            CedarType::Many(item) if item.is_whole() => inner.push(format!("({path}.isEmpty() || true)")),
+            CedarType::Many(_) => {}
+            CedarType::Record(record) => read_all(&path, record, &mut inner),
         }
         if inner.is_empty() {
             continue;
@@ -240,12 +240,12 @@ fn read_all(base: &str, record: &Record, conditions: &mut Vec<String>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever fits its schema becomes a context, and no validated rule that reads it fails.
+    /// Every matching value can be converted, and no valid policy that reads it fails.
     #[test]
-    fn what_fits_is_judged((schema, value) in members(fitting())) {
+    fn matching_arguments_are_evaluated((schema, value) in members(fitting())) {
         let mut tool = known("t", "classification: read", &json!({"type": "object"}));
         tool.schema = schema;
-        let rule = rule_for(&Record::of_input(&tool.schema));
+        let rule = rule_for(&CedarRecord::of_input(&tool.schema));
         let set = load_for(std::slice::from_ref(&tool), &rule)
             .map_err(|errors| TestCaseError::fail(format!("{}\n{rule}", shown(&errors))))?;
         let ruling = set.decide(&alice(), "t", &value);
@@ -253,19 +253,19 @@ proptest! {
         prop_assert!(set.could_permit(&alice(), "t"));
     }
 
-    /// Arguments that do not fit are refused or judged; they never crash.
+    /// Arguments that do not match are rejected or evaluated; they never crash.
     #[test]
-    fn what_does_not_fit_is_survived((schema, _) in members(fitting()), (_, value) in members(fitting())) {
+    fn mismatched_arguments_do_not_crash((schema, _) in members(fitting()), (_, value) in members(fitting())) {
         let mut tool = known("t", "classification: read", &json!({"type": "object"}));
         tool.schema = schema;
-        let rule = rule_for(&Record::of_input(&tool.schema));
+        let rule = rule_for(&CedarRecord::of_input(&tool.schema));
         let set = load_for(std::slice::from_ref(&tool), &rule).unwrap();
         let _ = set.decide(&alice(), "t", &value);
     }
 
-    /// A tool is hidden only if no call of it passes.
+    /// A tool is hidden only if no call of it is permitted.
     #[test]
-    fn what_passes_is_listed(
+    fn permitted_tool_is_listed(
         rules in prop::collection::vec((0..3usize, condition()), 1..5),
         path in "[ab]{0,2}",
         lines in prop::option::of(0..4i64),
@@ -276,7 +276,7 @@ proptest! {
             let head = heads[*head];
             writeln!(text, "{head}(principal, action == Action::\"read_file\", resource) when {{ {condition} }};").unwrap();
         }
-        // Some are nonsense that Cedar proves never to match; those are refused.
+        // Cedar proves that some of them never match, and rejects those.
         let Ok(set) = load_for(&tools(), &text) else { return Ok(()) };
         let mut input = map(json!({"path": path}));
         if let Some(lines) = lines {

@@ -35,7 +35,7 @@ fn every_combination_of_permit_forbid_and_approval() {
         (PERMIT, FORBID, "", Verdict::Forbid, &["f"], forbidden),
         (PERMIT, "", ASK, Verdict::Ask, &["a"], "look at it"),
         (PERMIT, NO_FORBID, ASK, Verdict::Ask, &["a"], "look at it"),
-        // An approval lifts its own forbid. It is no permit, and it lifts no other forbid.
+        // An approval lifts only its own `forbid`. It does not permit the call and lifts no other `forbid`.
         ("", "", ASK, Verdict::Forbid, &[], silent),
         (NO_PERMIT, "", ASK, Verdict::Forbid, &[], silent),
         (PERMIT, FORBID, ASK, Verdict::Forbid, &["f"], forbidden),
@@ -47,7 +47,7 @@ fn every_combination_of_permit_forbid_and_approval() {
 }
 
 #[test]
-fn a_rule_without_a_name_is_called_by_its_place() {
+fn policy_without_id_is_named_by_position() {
     check(
         "\n\n  permit(principal, action, resource);",
         Verdict::Permit,
@@ -101,7 +101,7 @@ fn nested_arguments_decimals_sets_and_nulls() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_forbidden_and_named() {
+fn failing_policy_forbids_and_is_named() {
     let rules = "@id(\"p\") permit(principal, action, resource);
         @id(\"sum\") forbid(principal, action == Action::\"pay\", resource)
         when { context.input has count && context.input.count + 1 > 10 };";
@@ -110,32 +110,28 @@ fn what_cannot_be_evaluated_is_forbidden_and_named() {
     let ruling = loaded(rules).decide(&alice(), "pay", &map(pay(i64::MAX)));
     assert_eq!((ruling.verdict, ruling.policies), (Verdict::Forbid, vec!["sum".to_owned()]));
     assert!(ruling.why.contains("overflow"), "{}", ruling.why);
-    // A rule that asks is no weaker.
+    // A policy with `@approval` is not weaker.
     let ruling = loaded(&rules.replace("@id(\"sum\")", "@id(\"sum\") @approval(\"many\")"));
     assert_eq!(ruling.decide(&alice(), "pay", &map(pay(i64::MAX))).verdict, Verdict::Forbid);
 }
 
 #[test]
-fn what_cedar_cannot_hold_is_forbidden_where_a_rule_looks_at_it() {
+fn inexpressible_value_is_forbidden_if_a_policy_uses_it() {
     let looks = "@id(\"p\") permit(principal, action == Action::\"pay\", resource)
         when { context.input.amount.lessThan(decimal(\"1000.0\")) && !(context.input has count) };";
     let to = json!({"iban": ""});
-    let (no, places) = (Verdict::Forbid, "has more than the four decimal places that Cedar compares");
+    let (no, places) = (Verdict::Forbid, "has more than four decimal places, the limit of Cedar");
     for (input, at, why) in [
         (json!({"amount": 999.999_999, "to": to}), "amount", places),
-        (json!({"amount": 1e15, "to": to}), "amount", "is beyond what Cedar's decimals hold"),
+        (json!({"amount": 1e15, "to": to}), "amount", "does not fit into Cedar's decimals"),
         (
             json!({"amount": 1, "to": to, "count": u64::MAX}),
             "count",
-            "is beyond what Cedar's 64-bit integers hold",
+            "does not fit into Cedar's 64-bit integers",
         ),
-        (
-            json!({"amount": 1, "to": to, "count": 1e30}),
-            "count",
-            "is beyond what Cedar's 64-bit integers hold",
-        ),
-        // `bind` lets none of these through; here they are refused all the same.
-        (json!({"amount": "1", "to": to}), "amount", "is not of the type that its schema gives it"),
+        (json!({"amount": 1, "to": to, "count": 1e30}), "count", "does not fit into Cedar's 64-bit integers"),
+        // `bind` rejects these earlier; they are rejected here too.
+        (json!({"amount": "1", "to": to}), "amount", "does not have the type of its schema"),
         (json!({"to": to}), "amount", "is missing"),
     ] {
         check_call(
@@ -144,7 +140,7 @@ fn what_cedar_cannot_hold_is_forbidden_where_a_rule_looks_at_it() {
             input,
             no,
             &[],
-            &format!("argument `{at}` {why}, so no policy can judge it"),
+            &format!("argument `{at}` {why}, so policies cannot evaluate it"),
         );
     }
     check_call(
@@ -163,15 +159,15 @@ fn what_cedar_cannot_hold_is_forbidden_where_a_rule_looks_at_it() {
 }
 
 #[test]
-fn an_unknown_tool_is_forbidden() {
+fn unknown_tool_is_forbidden() {
     let set = loaded(ALL);
     assert_eq!(set.decide(&alice(), "no_such_tool", &Map::new()).verdict, Verdict::Forbid);
     assert!(!set.could_permit(&alice(), "no_such_tool"));
 }
 
-/// Names and texts are values, whatever characters they have.
+/// Names and texts are values, regardless of their characters.
 #[test]
-fn a_subject_cannot_pose_as_policy() {
+fn subject_cannot_inject_policy_text() {
     let set = loaded("permit(principal == Caller::\"bob\", action, resource);");
     for subject in ["bob\" || true", "Caller::\"bob\"", "bob\u{0}", "bob ", "", "{\"__entity\":{}}"] {
         let caller = Caller::new(subject, ["bob", "Caller::\"bob\""]);
@@ -188,9 +184,9 @@ fn a_subject_cannot_pose_as_policy() {
     assert_eq!(set.decide(&alice(), "read_file", &map(entity)).verdict, Verdict::Forbid);
 }
 
-/// A tool may be called like the group of all actions. Rules about all tools hold for it, and rules about other tools do not.
+/// A tool may have the name of the group of all actions. Policies about all tools apply to it; policies about other tools do not.
 #[test]
-fn a_tool_named_like_the_group_gets_no_power() {
+fn tool_named_like_the_group_gets_no_extra_rights() {
     let mut tools = tools();
     tools.push(known(
         "call",
@@ -214,7 +210,7 @@ fn a_tool_named_like_the_group_gets_no_power() {
 }
 
 #[test]
-fn listing_hides_what_is_always_refused() {
+fn listing_hides_tools_that_are_always_forbidden() {
     let shown = |rules: &str| loaded(rules).could_permit(&alice(), "read_file");
     for (rules, expect) in [
         ("", false),
@@ -253,9 +249,9 @@ fn listing_hides_what_is_always_refused() {
             "permit(principal, action, resource); forbid(principal, action, resource) unless { context.input has lines };",
             true,
         ),
-        // A person may lift it.
+        // A person may approve it.
         ("permit(principal, action, resource); @approval(\"x\") forbid(principal, action, resource);", true),
-        // It cannot be told whether the failing part is reached.
+        // Unknown whether evaluation reaches the failing part.
         (
             "permit(principal, action, resource) when { context.input has path || resource.level + 9223372036854775807 > 0 };",
             true,
@@ -266,7 +262,7 @@ fn listing_hides_what_is_always_refused() {
 }
 
 #[test]
-fn the_digest_is_of_names_and_texts_in_any_order() {
+fn digest_covers_names_and_texts_in_any_order() {
     let digest = |sources: &[(&str, &str)]| {
         let sources: Vec<(String, String)> =
             sources.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Asserts all mistakes, each as `line:column: message (help)`.
+/// Asserts all errors, each as `line:column: message (help)`.
 #[track_caller]
 fn check(rules: &str, expect: &[&str]) {
     let errors = load_for(&tools(), rules).expect_err(rules);
@@ -17,9 +17,9 @@ fn check_condition(tool: &str, condition: &str, expect: &[&str]) {
     );
 }
 
-/// Such a rule loads, because a program may name its callers itself, and never matches a caller of the doors.
+/// Such a policy loads, because an embedding program may choose its callers' names, but it matches no caller of the server.
 #[test]
-fn a_caller_without_a_known_form_is_warned_about() {
+fn unknown_form_of_a_caller_name_is_a_warning() {
     let warnings = |rules: &str| -> Vec<String> {
         let policies = load_for(&tools(), rules).unwrap();
         policies.warnings().iter().map(ToString::to_string).collect()
@@ -50,14 +50,14 @@ fn a_caller_without_a_known_form_is_warned_about() {
 }
 
 #[test]
-fn names_that_do_not_exist() {
+fn unknown_names_are_errors() {
     check(
         "permit(principal, action == Action::\"raed_file\", resource);",
         &["1:29: unrecognized action `Action::\"raed_file\"` (did you mean `Action::\"read_file\"`?)"],
     );
     check(
         "permit(principal, action, resource == Tool::\"raed_file\");",
-        &["1:46: there is no tool `raed_file` (did you mean `read_file`?)"],
+        &["1:46: unknown tool `raed_file` (did you mean `read_file`?)"],
     );
     check_condition(
         "read_file",
@@ -86,7 +86,7 @@ fn names_that_do_not_exist() {
 }
 
 #[test]
-fn types_that_do_not_fit() {
+fn mismatched_types_are_errors() {
     check_condition(
         "read_file",
         "context.input.path == 3",
@@ -110,13 +110,13 @@ fn types_that_do_not_fit() {
         "pay",
         "context.input.amount > 3",
         &[
-            "2:8: unexpected type: expected Long but saw decimal (compare with `.lessThan(decimal(\"1.0\"))`, `.greaterThan(…)` and their likes)",
+            "2:8: unexpected type: expected Long but saw decimal (compare with `.lessThan(decimal(\"1.0\"))`, `.greaterThan(…)` and similar)",
         ],
     );
 }
 
 #[test]
-fn words_that_are_never_said() {
+fn impossible_values_are_errors() {
     check_condition(
         "read_file",
         "resource.classification == \"raed\"",
@@ -140,19 +140,19 @@ fn words_that_are_never_said() {
 }
 
 #[test]
-fn what_cedar_cannot_express() {
+fn inexpressible_arguments_are_errors() {
     check_condition(
         "pay",
         "context.input has anything",
         &[
-            "2:26: argument `anything` of tool `pay` cannot be used in a policy: its schema gives it no type (give it a plain type in the tool's input schema, or leave this tool out of the rule)",
+            "2:26: argument `anything` of tool `pay` cannot be used in a policy: its schema does not define its type (give it a plain type in the tool's input schema, or exclude this tool from the policy)",
         ],
     );
     check_condition(
         "pay",
         "context.input has pair && context.input.pair.contains(\"x\")",
         &[
-            "2:26: argument `pair` of tool `pay` cannot be used in a policy: its items have a type for each place, and a Cedar set has no places (give it a plain type in the tool's input schema, or leave this tool out of the rule)",
+            "2:26: argument `pair` of tool `pay` cannot be used in a policy: its items have a type per position, and a Cedar set has no positions (give it a plain type in the tool's input schema, or exclude this tool from the policy)",
         ],
     );
     check_condition(
@@ -160,35 +160,35 @@ fn what_cedar_cannot_express() {
         "context.input.to == {\"iban\": \"x\"}",
         &[
             "2:8: the types {iban: String,} and {iban: String,name?: String,} are not compatible (both operands to a `==` expression must have compatible types. Compatible record types must have exactly the same attributes)",
-            "2:22: `context.input.to` of tool `pay` has members that a policy cannot see (compare the members that matter, one by one)",
+            "2:22: `context.input.to` of tool `pay` has members that policies cannot see (compare the relevant members one by one)",
         ],
     );
     check_condition(
         "pay",
         "context.input == context.input",
         &[
-            "2:8: `context.input` of tool `pay` has members that a policy cannot see (compare the members that matter, one by one)",
+            "2:8: `context.input` of tool `pay` has members that policies cannot see (compare the relevant members one by one)",
         ],
     );
     check_condition(
         "pay",
         "context == context",
         &[
-            "2:8: `context` of tool `pay` has members that a policy cannot see (compare the members that matter, one by one)",
+            "2:8: `context` of tool `pay` has members that policies cannot see (compare the relevant members one by one)",
         ],
     );
     check_condition(
         "pay",
         "context.input.to.extra == 1",
         &[
-            "2:25: argument `to.extra` of tool `pay` cannot be used in a policy: its schema gives it no type (give it a plain type in the tool's input schema, or leave this tool out of the rule)",
+            "2:25: argument `to.extra` of tool `pay` cannot be used in a policy: its schema does not define its type (give it a plain type in the tool's input schema, or exclude this tool from the policy)",
         ],
     );
 }
 
-/// An argument that cannot be seen is not there for a rule. No rule may become more lenient by that.
+/// For a policy, an argument that Cedar cannot express is absent. No policy may become more lenient by that.
 #[test]
-fn what_cannot_be_seen_opens_no_hole() {
+fn invisible_argument_does_not_weaken_a_policy() {
     let with = |name: &str, schema: Value| {
         let mut tools = tools();
         tools.push(known(name, "classification: read", &schema));
@@ -212,7 +212,7 @@ fn what_cannot_be_seen_opens_no_hole() {
         (format!("forbid(principal, action == Action::\"read_file\", resource) when {{ {is_etc} }};"), true),
     ] {
         for (tools, why) in [
-            (&vague, "`vague` cannot be used in a policy: its schema gives it no type"),
+            (&vague, "`vague` cannot be used in a policy: its schema does not define its type"),
             (
                 &open,
                 "`open` cannot be used in a policy: its schema accepts arguments that it does not declare",
@@ -230,50 +230,50 @@ fn what_cannot_be_seen_opens_no_hole() {
 }
 
 #[test]
-fn rules_that_never_match() {
+fn policies_that_never_match_are_errors() {
     check(
         "permit(principal, action == Action::\"call\", resource);",
         &[
-            "1:38: `Action::\"call\"` is the group of all calls, and no call equals it (write `action in Action::\"call\"` for all tools, `resource == Tool::\"call\"` for one of that name)",
+            "1:38: `Action::\"call\"` is the group of all calls; no call equals it (write `action in Action::\"call\"` for all tools, `resource == Tool::\"call\"` for one of that name)",
         ],
     );
     check(
         "permit(principal, action, resource) when { action == Action::\"call\" };",
         &[
-            "1:63: `Action::\"call\"` is the group of all calls, and no call equals it (write `action in Action::\"call\"` for all tools, `resource == Tool::\"call\"` for one of that name)",
+            "1:63: `Action::\"call\"` is the group of all calls; no call equals it (write `action in Action::\"call\"` for all tools, `resource == Tool::\"call\"` for one of that name)",
         ],
     );
     check(
         "permit(principal, action == Action::\"pay\", resource == Tool::\"read_file\");",
         &[
-            "1:44: action and resource name different tools (a tool is called by its own action; leave one of the two out)",
+            "1:44: action and resource name different tools (each tool has its own action; remove one of the two)",
         ],
     );
     check(
         "permit(principal, action, resource) when { resource.level > 3 && false };",
         &[
-            "1:1: policy is impossible: the policy expression evaluates to false for all valid requests (a policy that never applies is a mistake; mend or remove it)",
+            "1:1: policy is impossible: the policy expression evaluates to false for all valid requests (a policy that never applies is an error; correct or remove it)",
         ],
     );
 }
 
 #[test]
-fn forms_that_are_refused() {
+fn unsupported_forms_are_errors() {
     check(
         "permit(principal == ?principal, action, resource);",
         &[
-            "1:1: a template has slots that nothing here fills (write out the principal and the resource instead of `?principal` and `?resource`)",
+            "1:1: templates are not supported (write the principal and the resource instead of `?principal` and `?resource`)",
         ],
     );
     check(
         "@approval(\"x\")\npermit(principal, action, resource);",
         &[
-            "1:1: `@approval` on a `permit` means nothing (put it on a `forbid`, which then means: forbidden unless a person approves)",
+            "1:1: `@approval` has no meaning on a `permit` (put it on a `forbid`, which then means: forbidden unless a person approves)",
         ],
     );
     check(
         "\n@approval\nforbid(principal, action, resource);",
-        &["2:1: `@approval` does not say why (write `@approval(\"why a person must look\")`)"],
+        &["2:1: `@approval` has no text (write `@approval(\"why a person must decide\")`)"],
     );
     check(
         "@id(\"\")\npermit(principal, action, resource);",
@@ -281,7 +281,7 @@ fn forms_that_are_refused() {
     );
     check(
         "@id(\"a\") permit(principal, action, resource);\n@id(\"a\") forbid(principal, action, resource);",
-        &["2:1: another policy is called `a`, too (give each its own `@id`)"],
+        &["2:1: duplicate policy id `a` (give each its own `@id`)"],
     );
     check(
         "permit(principal, action, resource) when { principal.subject == \"a\u{202e}b\" };",
@@ -292,7 +292,7 @@ fn forms_that_are_refused() {
 }
 
 #[test]
-fn every_mistake_is_told_at_its_place() {
+fn every_error_has_its_position() {
     check(
         "permit(principal, action == Action::\"raed_file\", resource);\n\n// a remark; with a \"quote\npermit(principal, action == Action::\"pay\", resource)\n  when { context.input.amuont == 1 };\n",
         &[
@@ -312,9 +312,9 @@ fn every_mistake_is_told_at_its_place() {
     assert_eq!(files, ["a.cedar", "b.cedar"]);
 }
 
-/// Annotations and remarks, in any script, do not mislead.
+/// Annotations and comments in any script do not shift positions.
 #[test]
-fn places_are_right_among_remarks() {
+fn positions_are_correct_between_comments() {
     check(
         "// прим. permit(pth);\n@approval(\"pth; permit(pth)\") // pth\nforbid(principal, // ключ\n  action == Action::\"read_file\", resource)\nwhen { context.input.pth == 1 };",
         &["5:22: no tool that this policy is about has an argument `pth` (did you mean `path`?)"],
@@ -327,7 +327,7 @@ fn places_are_right_among_remarks() {
 }
 
 #[test]
-fn without_tools_rules_about_all_tools_load() {
+fn policies_about_all_tools_load_without_tools() {
     for rules in [
         "",
         ALL,
@@ -339,26 +339,26 @@ fn without_tools_rules_about_all_tools_load() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_refused() {
+fn duplicate_tool_name_is_rejected() {
     let mut tools = tools();
     tools.push(known("pay", "classification: read", &json!({"type": "object", "properties": {}})));
     let errors = load_for(&tools, ALL).expect_err("two tools");
     assert_eq!(
         shown(&errors),
-        "tool `pay`: another tool has the same name, so no rule could tell them apart\n"
+        "tool `pay`: another tool has the same name, so policies cannot distinguish them\n"
     );
 }
 
-/// Unknown annotations are for whoever reads the file.
+/// Unknown annotations are for readers of the file.
 #[test]
-fn other_annotations_are_free() {
+fn unknown_annotations_are_allowed() {
     loaded("@owner(\"ops\") @ticket permit(principal, action, resource);");
 }
 
-/// What nests deeply, or is long, must neither overflow the stack nor hang: it loads, or it is refused. Half of the stack
-/// that a thread usually has must do.
+/// Deeply nested or long policies must neither overflow the stack nor hang; they load or are rejected. Runs with half of
+/// the usual stack.
 #[test]
-fn monstrous_policies_are_survived() {
+fn huge_policies_do_not_crash() {
     let thread = std::thread::Builder::new().stack_size(1024 * 1024);
     thread.spawn(survive_monsters).unwrap().join().unwrap();
 }
@@ -382,7 +382,7 @@ fn survive_monsters() {
         .map(|condition| load_for(&tools(), &rule(condition)).is_ok())
     };
     assert_eq!(survive(100_000), [false; 10]);
-    // As far as the limits let through.
+    // At the limits.
     assert_eq!(survive(299), [true, false, false, true, true, true, false, false, false, true]);
     let long = loaded(&rule(vec!["resource.destructive"; 150].join(" || ")));
     assert_eq!(long.decide(&alice(), "wipe_disk", &Map::new()).verdict, Verdict::Permit);
@@ -390,14 +390,15 @@ fn survive_monsters() {
     loaded(&rule(format!("[{texts}].contains(principal.subject)")));
 }
 
-/// Names of tools and arguments come from others. None of them may break the set, or be taken for something else.
+/// Names of tools and arguments are untrusted. None may break the set or be mistaken for something else.
 #[test]
-fn names_are_only_names() {
+fn hostile_names_are_treated_as_values() {
     let odd = ["__cedar", "__entity", "Action::\"x\"", "a\"b", "type", "\u{202e}", "Tool", "has", "", "ключ"];
     let properties: Map<String, Value> =
         odd.iter().map(|&name| (name.to_owned(), json!({"type": "string"}))).collect();
     let schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    let mut tools: Vec<Known> = odd.iter().map(|_| known("t", "classification: read", &schema)).collect();
+    let mut tools: Vec<SampleTool> =
+        odd.iter().map(|_| known("t", "classification: read", &schema)).collect();
     for (tool, name) in tools.iter_mut().zip(odd) {
         name.clone_into(&mut tool.name);
     }
@@ -411,14 +412,14 @@ fn names_are_only_names() {
 }
 
 #[test]
-fn a_message_shows_what_would_hide() {
+fn message_escapes_invisible_characters() {
     let errors = load_for(&tools(), "permit(principal, action, resource == Tool::\"a\u{202e}\u{1b}[2J\");");
     let errors = shown(&errors.expect_err("no such tool"));
-    assert!(errors.contains("there is no tool `a\\u{202e}\\u{1b}[2J`"), "{errors}");
+    assert!(errors.contains("unknown tool `a\\u{202e}\\u{1b}[2J`"), "{errors}");
 }
 
 #[test]
-fn a_set_can_be_shared_by_threads() {
+fn policies_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync + 'static>(_: &T) {}
     is_shared(&loaded(ALL));
 }

@@ -15,7 +15,7 @@ const BY_PERMISSION: &str = include_str!("../../../../../profiles/cedar/by-permi
 const GUIDE: &str = include_str!("../../../../../docs/cedar.md");
 
 #[test]
-fn the_samples_do_what_they_say() {
+fn sample_policies_work_as_documented() {
     use Verdict::{Ask, Forbid, Permit};
     check(READ_ONLY, &[], [Permit, Forbid, Forbid]);
     check(APPROVE_WRITES, &[], [Permit, Ask, Forbid]);
@@ -26,9 +26,9 @@ fn the_samples_do_what_they_say() {
     check(BY_PERMISSION, &["tools.write", "tools.operate"], [Permit, Permit, Forbid]);
 }
 
-/// Each example of the guide loads; those that are said to be mistakes do not.
+/// Every example of the guide loads, except those marked as mistakes.
 #[test]
-fn the_examples_of_the_guide_are_right() {
+fn examples_of_the_guide_are_valid() {
     let mut counted = (0, 0);
     for block in GUIDE.split("```cedar").skip(1) {
         let (head, rest) = block.split_once('\n').unwrap();
@@ -37,7 +37,7 @@ fn the_examples_of_the_guide_are_right() {
         match (head.trim(), result) {
             ("", Ok(_)) => counted.0 += 1,
             ("mistake", Err(errors)) => {
-                // What the guide shows next is what is really said.
+                // The guide shows the actual message next.
                 assert!(
                     GUIDE.contains(&format!("{example}```\n\n```text\n{}```", shown(&errors))),
                     "{}",

@@ -1,4 +1,4 @@
-//! Widening never lowers the level and narrowing never raises it, whichever layer does it.
+//! Widening never lowers the level and narrowing never raises it, in any layer.
 
 use std::sync::LazyLock;
 
@@ -10,9 +10,9 @@ use crate::{UserOverrides, resolve, testing};
 
 use super::super::*;
 
-/// What a document can ask for, as far as it can be ordered.
+/// The grants of a document that can be ordered.
 #[derive(Clone, Debug)]
-struct Asked {
+struct RequestedGrants {
     network: Net,
     switches: Vec<Switch>,
     added_allow: Vec<&'static str>,
@@ -41,7 +41,7 @@ enum Net {
     Open,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = RequestedGrants> {
     let net = prop_oneof![
         Just(Net::Blocked),
         (prop::sample::subsequence(vec!["a.org", "*.b.org", "*", "docs.*"], 0..=4), any::<bool>())
@@ -60,7 +60,7 @@ fn asked() -> impl Strategy<Value = Asked> {
     ];
     let switches = prop::sample::subsequence(Switch::ALL.to_vec(), 0..=5);
     (net, switches, prop::sample::subsequence(allow, 0..=6), prop::sample::subsequence(deny, 0..=5)).prop_map(
-        |(network, switches, added_allow, removed_deny)| Asked {
+        |(network, switches, added_allow, removed_deny)| RequestedGrants {
             network,
             switches,
             added_allow,
@@ -69,14 +69,14 @@ fn asked() -> impl Strategy<Value = Asked> {
     )
 }
 
-impl Asked {
-    /// Asked for by the document itself.
+impl RequestedGrants {
+    /// Requested by the document itself.
     fn level(&self, set: &PolicySet) -> RiskLevel {
         let spec = self.spec();
         rate(&resolve(&spec, set, None).unwrap(), &spec, set).level
     }
 
-    /// Granted by a profile, as far as a profile can; the document only names it.
+    /// Granted by a profile, as far as possible; the document only names the profile.
     fn level_by_profile(&self) -> RiskLevel {
         let (mode, hosts) = match &self.network {
             Net::Blocked => ("blocked", json!([])),
@@ -98,7 +98,7 @@ impl Asked {
         rate(&resolve(&spec, &set, None).unwrap(), &spec, &set).level
     }
 
-    /// Said by the operator, as far as an override can, over a document that asks for `below`.
+    /// Set by overrides, as far as possible, for a document that requests `below`.
     fn level_by_operator(&self, below: &Self) -> RiskLevel {
         let network = match &self.network {
             Net::Blocked => json!({"access": "none"}),
@@ -109,7 +109,7 @@ impl Asked {
             Net::Open => json!({"access": "full", "blockPrivateIPs": false}),
         };
         let is_on = |switch: Switch| self.switches.contains(&switch);
-        // An empty list takes files away, no list leaves the document its own.
+        // An empty list removes file access; without a list the document keeps its own.
         let touches_files = is_on(Switch::FileRead) || is_on(Switch::FileWrite);
         let execution = json!({
             "allowedPaths": if touches_files { json!(null) } else { json!([]) },
@@ -147,14 +147,14 @@ impl Asked {
         spec
     }
 
-    /// The least that is at least as wide as both.
+    /// The narrowest grants that include both.
     fn join(&self, other: &Self) -> Self {
         let network = match (&self.network, &other.network) {
             (Net::Blocked, net) | (net, Net::Blocked) => net.clone(),
             (Net::Listed { hosts: a, private: p }, Net::Listed { hosts: b, private: q }) => {
                 Net::Listed { hosts: union(a, b), private: *p || *q }
             }
-            // `*` is scored above `strict`, which reaches the same; private addresses lie outside both.
+            // `*` is rated above `strict`, which reaches the same hosts; both exclude private addresses.
             (Net::Listed { private, hosts }, Net::Strict) | (Net::Strict, Net::Listed { private, hosts }) => {
                 if *private || hosts.contains(&"*") {
                     Net::Open
@@ -185,38 +185,38 @@ proptest! {
 
     /// Read from left to right, widening never lowers; from right to left, narrowing never raises.
     #[test]
-    fn the_level_follows_the_reach(first in asked(), second in asked()) {
+    fn level_follows_the_reach(first in asked(), second in asked()) {
         let both = first.join(&second).level(&SHIPPED);
         prop_assert!(first.level(&SHIPPED) <= both);
         prop_assert!(second.level(&SHIPPED) <= both);
     }
 
-    /// The same through a profile, over a document that says nothing.
+    /// The same through a profile, for a document without settings.
     #[test]
-    fn the_level_follows_the_reach_of_a_profile(first in asked(), second in asked()) {
+    fn level_follows_the_reach_of_a_profile(first in asked(), second in asked()) {
         let both = first.join(&second).level_by_profile();
         prop_assert!(first.level_by_profile() <= both);
         prop_assert!(second.level_by_profile() <= both);
     }
 
-    /// The same through an operator's overrides, over any document.
+    /// The same through overrides, for any document.
     #[test]
-    fn the_level_follows_the_reach_of_an_override(first in asked(), second in asked(), below in asked()) {
+    fn level_follows_the_reach_of_an_override(first in asked(), second in asked(), below in asked()) {
         let both = first.join(&second).level_by_operator(&below);
         prop_assert!(first.level_by_operator(&below) <= both);
         prop_assert!(second.level_by_operator(&below) <= both);
     }
 
-    /// An operator who takes away everything that an override can take away never raises the level.
+    /// Overrides that remove everything they can never raise the level.
     #[test]
-    fn the_operator_can_always_narrow(asked in asked(), kept in asked()) {
-        let nothing = Asked { network: Net::Blocked, switches: Vec::new(), ..kept };
+    fn overrides_can_always_narrow(asked in asked(), kept in asked()) {
+        let nothing = RequestedGrants { network: Net::Blocked, switches: Vec::new(), ..kept };
         prop_assert!(nothing.level_by_operator(&asked) <= asked.level(&SHIPPED));
     }
 
-    /// More prohibitions only narrow.
+    /// More denials only narrow.
     #[test]
-    fn prohibitions_never_raise(mut asked in asked(), denied in "[a-z]{1,8}\\.[A-Z][a-z]{0,6}", keeps_deny in any::<bool>()) {
+    fn denials_never_raise_the_level(mut asked in asked(), denied in "[a-z]{1,8}\\.[A-Z][a-z]{0,6}", keeps_deny in any::<bool>()) {
         let before = asked.level(&SHIPPED);
         if keeps_deny { asked.removed_deny.clear(); }
         let narrowed = asked.level(&SHIPPED);

@@ -65,7 +65,7 @@ fn hosts_join_in_allowlist_mode_only() {
 }
 
 #[test]
-fn two_vocabularies_must_agree() {
+fn both_network_notations_must_agree() {
     check(
         &testing::js(
             "{sandboxOverrides: {networkMode: strict}, x-toolgate-capability: {network: {access: none}}}",
@@ -101,7 +101,7 @@ fn two_vocabularies_must_agree() {
 }
 
 #[test]
-fn capability_words_are_network_modes() {
+fn capability_settings_map_to_network_modes() {
     let reach = ["data.canLeakData = true (tool)", "labels.acceptsUntrusted = false (built-in)"];
     check(
         &testing::js("x-toolgate-capability: {network: {access: full}}"),
@@ -117,9 +117,9 @@ fn capability_words_are_network_modes() {
     );
 }
 
-/// `check` lets no such document through; a model that came another way must not get past `resolve` either.
+/// `check` rejects such a document; `resolve` must also reject a model from another source.
 #[test]
-fn a_host_that_is_none_is_refused_twice() {
+fn invalid_host_is_rejected_by_check_and_resolve() {
     let network = |hosts: &str| {
         testing::js(&format!("x-toolgate-capability: {{network: {{access: limited, {hosts}}}}}"))
     };
@@ -152,7 +152,7 @@ fn a_host_that_is_none_is_refused_twice() {
 }
 
 #[test]
-fn a_handler_reaches_its_own_host_and_no_other() {
+fn handler_reaches_its_own_host_only() {
     let http = "http: {url: 'https://API.example.com/v1/{id}'}";
     let own = [
         r#"network.mode = "allowlist" (tool)"#,
@@ -175,7 +175,7 @@ fn declared_network_must_cover_the_handlers_host() {
     let http = "http: {url: 'https://api.example.com:8443/v1'}";
     let refused = |why: &str| {
         format!(
-            "RESOLVER_REJECT /handler/http/url: the handler's host `api.example.com` is out of reach: {why}"
+            "RESOLVER_REJECT /handler/http/url: the handler's host `api.example.com` is not reachable: {why}"
         )
     };
     for (rest, why) in [
@@ -184,23 +184,20 @@ fn declared_network_must_cover_the_handlers_host() {
         ("capability: {extends: read}", "the network is blocked (defaults:read)"),
         (
             "sandboxOverrides: {networkMode: allowlist, hostsAllow: [example.com]}",
-            "it is not among the allowed hosts (tool)",
+            "it is not an allowed host (tool)",
         ),
         (
             "capability: {network: {access: limited, allowedHosts: [other.org]}}",
-            "it is not among the allowed hosts (tool)",
+            "it is not an allowed host (tool)",
         ),
         (
             "capability: {network: {access: limited, allowedHosts: ['api.example.com:443']}}",
-            "it is not among the allowed hosts (tool)",
+            "it is not an allowed host (tool)",
         ),
-        (
-            "capability: {network: {blockedHosts: ['api.example.com:8443']}}",
-            "it is among the blocked hosts (tool)",
-        ),
-        ("capability: {network: {blockedHosts: ['*.example.com']}}", "it is among the blocked hosts (tool)"),
+        ("capability: {network: {blockedHosts: ['api.example.com:8443']}}", "it is a blocked host (tool)"),
+        ("capability: {network: {blockedHosts: ['*.example.com']}}", "it is a blocked host (tool)"),
         ("capability: {network: {blockedPorts: [8443]}}", "port 8443 is blocked (tool)"),
-        ("sandboxOverrides: {networkMode: allowlist}", "it is not among the allowed hosts (baseline)"),
+        ("sandboxOverrides: {networkMode: allowlist}", "it is not an allowed host (baseline)"),
     ] {
         check(&testing::manifest(http, rest), &[&refused(why)]);
     }
@@ -236,7 +233,7 @@ fn remedy_for_a_blocked_host_names_the_pattern_to_remove() {
 }
 
 #[test]
-fn the_operator_may_narrow_open_and_widen_strict() {
+fn overrides_can_narrow_open_and_widen_strict() {
     let open = testing::js("sandboxOverrides: {networkMode: open}");
     check_with(
         &open,
@@ -262,7 +259,7 @@ fn the_operator_may_narrow_open_and_widen_strict() {
 }
 
 #[test]
-fn a_profile_cannot_smuggle_hosts_past_the_reader() {
+fn profile_hosts_need_a_network_mode() {
     let profiles = [("quiet", "{extends: quieter}"), ("quieter", "{hostsAllow: ['evil.example']}")];
     check_with(
         &testing::js(
@@ -278,7 +275,7 @@ fn a_profile_cannot_smuggle_hosts_past_the_reader() {
             "labels.acceptsUntrusted = false (built-in)",
         ],
     );
-    // A profile's hosts without a mode give a handler nothing beyond its own host.
+    // Without a mode, the hosts of a profile give a handler nothing beyond its own host.
     check_with(
         &testing::manifest("http: {url: 'https://good.org/'}", "profile: quiet"),
         "",

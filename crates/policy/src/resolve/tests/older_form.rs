@@ -1,9 +1,9 @@
-//! `policy: {approval: …}`: what the reference's migration gives such a manifest.
+//! `policy: {approval: …}`: the result of the reference's migration.
 
 use super::*;
 
 #[test]
-fn the_older_form_gets_the_defaults_of_its_time() {
+fn older_form_gets_its_old_defaults() {
     let document = testing::manifest("cli: {command: date}", "policy: {approval: ask}");
     let policy = resolve(&testing::spec(&document), &PolicySet::shipped().unwrap(), None).unwrap();
     let shown: Vec<String> = policy
@@ -56,13 +56,13 @@ fn the_older_form_gets_the_defaults_of_its_time() {
 }
 
 #[test]
-fn a_newer_word_and_the_operators_lie_above_it() {
+fn capability_and_overrides_win_over_the_older_form() {
     let timeout = |more: &str| {
         let document = testing::manifest("cli: {command: date}", more);
         let user = UserOverrides::parse("tools: {t: {capability: {audit: {logArgs: false}}}}", Format::Yaml);
         let policy =
             resolve(&testing::spec(&document), &PolicySet::shipped().unwrap(), Some(&user.unwrap())).unwrap();
-        assert_eq!(policy.audit.log_args.origin, Origin::User);
+        assert_eq!(policy.audit.log_args.origin, SettingOrigin::User);
         let (timeout, trust) = (policy.execution.timeout_ms, policy.approval.trust_after_approval);
         format!("{} ({}), trust {} ({})", timeout.value, timeout.origin, trust.value, trust.origin)
     };
@@ -70,7 +70,7 @@ fn a_newer_word_and_the_operators_lie_above_it() {
         timeout("{policy: {approval: ask}, capability: {execution: {timeout: 5000}}}"),
         "5000 (tool), trust true (defaults:policy-approval)"
     );
-    // Whoever names defaults gets those, and their trust; only the level is taken from the older word.
+    // A document that extends defaults gets those and their trust; only the level comes from the older setting.
     assert_eq!(
         timeout("{policy: {approval: always}, capability: {extends: bash}}"),
         "120000 (defaults:bash), trust false (defaults:bash)"
@@ -79,12 +79,12 @@ fn a_newer_word_and_the_operators_lie_above_it() {
 }
 
 #[test]
-fn it_reaches_no_network_unless_it_says_so() {
+fn older_form_has_no_network_by_default() {
     let http = "http: {url: 'https://a.org/'}";
     check(
         &testing::manifest(http, "policy: {approval: ask}"),
         &[
-            "RESOLVER_REJECT /handler/http/url: the handler's host `a.org` is out of reach: the network is blocked (defaults:policy-approval)",
+            "RESOLVER_REJECT /handler/http/url: the handler's host `a.org` is not reachable: the network is blocked (defaults:policy-approval)",
         ],
     );
     let policy = resolve(
@@ -100,7 +100,7 @@ fn it_reaches_no_network_unless_it_says_so() {
 }
 
 #[test]
-fn no_document_can_name_it() {
+fn document_cannot_extend_the_older_defaults() {
     let set = PolicySet::shipped().unwrap();
     assert!(set.defaults_names().all(|name| name != "policy-approval"));
     let document = testing::manifest("cli: {command: date}", "capability: {extends: policy-approval}");

@@ -4,9 +4,9 @@ use super::*;
 use crate::testing::{finished, record};
 
 #[test]
-fn a_summary_has_what_a_span_needs() {
+fn summary_has_the_fields_of_a_span() {
     let record = record();
-    let ended = Ended::of(&finished(&record, Some(Reason::Timeout)), Callers::Hashed);
+    let ended = CallSummary::of(&finished(&record, Some(Reason::Timeout)), CallerNames::Hashed);
     assert_eq!(ended.tool.as_deref(), Some("weather"));
     assert_eq!(ended.level, Some(RiskLevel::L2));
     assert_eq!(ended.transport, Some("http"));
@@ -18,23 +18,23 @@ fn a_summary_has_what_a_span_needs() {
 }
 
 #[test]
-fn a_caller_is_named_only_where_that_is_set() {
+fn caller_is_named_only_if_configured() {
     let record = record();
-    assert_eq!(Ended::of(&finished(&record, None), Callers::Plain).caller, "anna@example.com");
-    assert_eq!(Callers::default(), Callers::Hashed);
+    assert_eq!(CallSummary::of(&finished(&record, None), CallerNames::Plain).caller, "anna@example.com");
+    assert_eq!(CallerNames::default(), CallerNames::Hashed);
 }
 
 #[test]
-fn text_that_a_client_made_up_is_left_out() {
+fn arbitrary_client_text_is_left_out() {
     let mut record = record();
     record.tool = json!({ "name": "my password is hunter2" }).into();
     record.client = json!({ "transport": "hunter2", "protocol": "hunter2" });
-    let ended = Ended::of(&finished(&record, Some(Reason::UnknownTool)), Callers::Hashed);
+    let ended = CallSummary::of(&finished(&record, Some(Reason::UnknownTool)), CallerNames::Hashed);
     assert!(!format!("{ended:?}").contains("hunter2"), "{ended:?}");
 }
 
 #[test]
-fn a_summary_is_small_whatever_the_record_holds() {
+fn summary_is_small_for_any_record() {
     let mut record = record();
     let huge = "ü".repeat(1 << 20);
     record.call_id.clone_from(&huge);
@@ -43,21 +43,21 @@ fn a_summary_is_small_whatever_the_record_holds() {
     record.client = json!({ "transport": huge, "protocol": huge });
     let stages = vec![(Stage::Execute, Duration::ZERO); 1000];
     let call = Finished { stages: &stages, ..finished(&record, None) };
-    let ended = Ended::of(&call, Callers::Plain);
+    let ended = CallSummary::of(&call, CallerNames::Plain);
     let bytes = ended.call_id.capacity() + ended.caller.capacity() + ended.tool.as_ref().unwrap().capacity();
     assert!(bytes <= 3 * 8 * MOST_CHARS, "{bytes}");
     assert_eq!((ended.protocol, ended.transport, ended.stages.len()), (None, None, 6));
 }
 
 #[test]
-fn the_reason_says_how_a_call_ended() {
-    assert_eq!(Kind::of(None), Kind::Released);
-    assert_eq!(Kind::of(Some(Reason::ApprovalPending)), Kind::Pending);
-    assert_eq!(Kind::of(Some(Reason::PolicyForbids)), Kind::Refused);
-    assert_eq!(Kind::of(Some(Reason::ToolFailed)), Kind::Failed);
-    assert_eq!(Kind::of(Some(Reason::JournalFailed)), Kind::Broken);
-    let errors: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.is_error()).collect();
-    assert_eq!(errors, [Kind::Failed, Kind::Broken]);
+fn outcome_follows_from_the_reason() {
+    assert_eq!(CallOutcome::of(None), CallOutcome::Released);
+    assert_eq!(CallOutcome::of(Some(Reason::ApprovalPending)), CallOutcome::Pending);
+    assert_eq!(CallOutcome::of(Some(Reason::PolicyForbids)), CallOutcome::Refused);
+    assert_eq!(CallOutcome::of(Some(Reason::ToolFailed)), CallOutcome::Failed);
+    assert_eq!(CallOutcome::of(Some(Reason::JournalFailed)), CallOutcome::Broken);
+    let errors: Vec<CallOutcome> = CallOutcome::ALL.into_iter().filter(|kind| kind.is_error()).collect();
+    assert_eq!(errors, [CallOutcome::Failed, CallOutcome::Broken]);
 }
 
 const HASH_OF_ANNA: &str = "f7d54c22dda5b178";

@@ -1,4 +1,4 @@
-//! What is kept of a call that has ended, until it is sent? Little, bounded, and neither arguments nor outputs.
+//! The summary of a finished call that is kept until it is sent. It holds neither arguments nor outputs.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,14 +8,14 @@ use toolgate_policy::RiskLevel;
 
 use crate::{
     hex::{digest, hex},
-    settings::Callers,
+    settings::CallerNames,
 };
 
 /// A call's summary for a span.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Ended {
+pub struct CallSummary {
     pub call_id: String,
-    /// Nothing where no tool was found: the name is then a client's text and not ours.
+    /// `None` if the tool is unknown: the name would be text of the client.
     pub tool: Option<String>,
     pub level: Option<RiskLevel>,
     pub caller: String,
@@ -28,8 +28,8 @@ pub struct Ended {
     pub stages: Vec<(Stage, Duration)>,
 }
 
-impl Ended {
-    pub fn of(call: &Finished<'_>, callers: Callers) -> Self {
+impl CallSummary {
+    pub fn of(call: &Finished<'_>, callers: CallerNames) -> Self {
         let record = call.record;
         let level = level_of(call);
         Self {
@@ -53,7 +53,7 @@ impl Ended {
     }
 }
 
-/// How many spans this call makes: one for the whole, and one for every stage.
+/// The number of spans of this call: one for the whole, and one per stage.
 pub fn spans_of(call: &Finished<'_>) -> u64 {
     spans(call.stages)
 }
@@ -62,14 +62,14 @@ fn spans(stages: &[(Stage, Duration)]) -> u64 {
     1 + stages.len().min(Stage::ALL.len()) as u64
 }
 
-/// The level of the tool, once the call was admitted to one.
+/// The risk level of the tool, if the call was admitted.
 pub fn level_of(call: &Finished<'_>) -> Option<RiskLevel> {
     text(&call.record.tool, "level").and_then(RiskLevel::from_name)
 }
 
-/// How a call ended. Read from the reason: the record was closed before it was known whether it can be written.
+/// How a call ended. Derived from the reason, because the record is closed before the journal write can fail.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum CallOutcome {
     Released,
     Pending,
     Refused,
@@ -77,7 +77,7 @@ pub enum Kind {
     Broken,
 }
 
-impl Kind {
+impl CallOutcome {
     pub const ALL: [Self; 5] = [Self::Released, Self::Pending, Self::Refused, Self::Failed, Self::Broken];
 
     pub const fn of(reason: Option<Reason>) -> Self {
@@ -102,17 +102,17 @@ impl Kind {
         }
     }
 
-    /// A refusal is the gateway at work, not an error.
+    /// A refusal is correct behaviour, not an error.
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Failed | Self::Broken)
     }
 }
 
-/// Hashed here and not by the sender, so that the plain name is not even queued.
-fn named(subject: &str, callers: Callers) -> String {
+/// Hashes here and not in the sender, so the plain name is not even queued.
+fn named(subject: &str, callers: CallerNames) -> String {
     match callers {
-        Callers::Plain => short(subject),
-        Callers::Hashed => hex(&digest::<8>(subject.as_bytes())),
+        CallerNames::Plain => short(subject),
+        CallerNames::Hashed => hex(&digest::<8>(subject.as_bytes())),
     }
 }
 
@@ -120,7 +120,7 @@ fn text<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.get(key).and_then(Value::as_str)
 }
 
-/// A client may write anything as its protocol version; versions are dates.
+/// Clients may send any text as protocol version; valid versions are dates.
 fn is_date(text: &str) -> bool {
     text.len() == "2026-07-28".len() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
