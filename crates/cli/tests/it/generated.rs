@@ -32,7 +32,7 @@ fn the_reasons_are_documented() {
     compare("docs/call.md", &format!("{before}<!-- reasons -->\n{table}<!-- /reasons -->{after}"));
 }
 
-fn compare(name: &str, expected: &str) {
+pub fn compare(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     if std::env::var_os("TOOLGATE_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
