@@ -93,7 +93,7 @@ impl RiskLevel {
 /// One signal: what it is, how grave, and which setting of which layer is behind it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reason {
-    /// Stable; see the table in `docs/policy.md`.
+    /// Stable; see the table in `docs/settings.md`.
     pub code: &'static str,
     pub level: RiskLevel,
     pub text: Cow<'static, str>,

@@ -62,7 +62,7 @@ impl<T: Clone + PartialEq> Listing<T> {
 /// A layer of the policy, from the ground up.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Origin {
-    /// What holds where nobody says anything; in the code, and in `docs/policy.md`.
+    /// What holds where nobody says anything; in the code, and in `docs/settings.md`.
     Builtin,
     Baseline,
     Profile(Arc<str>),

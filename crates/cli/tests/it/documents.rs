@@ -85,16 +85,16 @@ fn index_lists_every_page() {
 #[test]
 fn every_code_and_setting_is_documented() {
     let page = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();
-    let (codes, settings) = (page("spec.md") + &page("lints.md"), page("policy.md"));
+    let (codes, settings) = (page("spec.md") + &page("lints.md"), page("settings.md"));
     for code in toolgate_spec::Code::ALL {
-        assert!(codes.contains(&format!("| `{}` |", code.name())), "{} is not documented", code.name());
+        assert!(codes.contains(&format!("|`{}`|", code.name())), "{} is not documented", code.name());
     }
     let example = root().join("examples/tools/read_note/tool.json");
     let resolved = toolgate(&["resolve", "--format", "json", &example.to_string_lossy()]);
     let resolved: serde_json::Value = serde_json::from_str(&resolved).unwrap();
     for setting in resolved["settings"].as_array().unwrap() {
         let name = setting["name"].as_str().unwrap();
-        assert!(settings.contains(&format!("| `{name}` |")), "{name} is not documented");
+        assert!(settings.contains(&format!("|`{name}`|")), "{name} is not documented");
     }
 }
 
