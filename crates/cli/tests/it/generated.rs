@@ -26,7 +26,8 @@ fn the_reasons_are_documented() {
         })
         .collect();
     let table = format!("|reason|end|retry|meaning|\n|---|---|---|---|\n{}", rows.concat());
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reasons.md")).unwrap();
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reasons.md")).unwrap();
     let (before, rest) = text.split_once("<!-- reasons -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /reasons -->").unwrap();
     compare("docs/reasons.md", &format!("{before}<!-- reasons -->\n{table}<!-- /reasons -->{after}"));
