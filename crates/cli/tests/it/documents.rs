@@ -82,6 +82,19 @@ fn index_lists_every_page() {
     }
 }
 
+/// Short pages are read. A page over the budget is two pages.
+#[test]
+fn pages_stay_within_their_budget() {
+    let mut words = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        words += text.split_whitespace().count();
+        let lines = text.lines().count();
+        assert!(lines <= 250, "{}: {lines} lines, at most 250", path.display());
+    }
+    assert!(words <= 35_000, "the documents have {words} words, at most 35,000");
+}
+
 #[test]
 fn every_code_and_setting_is_documented() {
     let page = |name: &str| fs::read_to_string(root().join("docs").join(name)).unwrap();

@@ -1,6 +1,7 @@
 //! The ledger of attacks: `tests/attacks/ledger/*.yaml` names what exists, and `docs/attacks` is generated from it.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -40,13 +41,8 @@ fn pages_of_the_ledger_are_up_to_date() {
          |page|rows|about|\n|---|---|---|\n"
     );
     for page in &pages {
-        index += &format!(
-            "|[{}](attacks/{}.md)|{}|{}|\n",
-            page.title,
-            page.name,
-            page.rows.len(),
-            page.about.replace("](../", "](")
-        );
+        let about = page.about.replace("](../", "](");
+        writeln!(index, "|[{}](attacks/{}.md)|{}|{about}|", page.title, page.name, page.rows.len()).unwrap();
         compare(&format!("docs/attacks/{}.md", page.name), &text_of(page));
     }
     index += "\nThe pages are generated. To add a row, edit `tests/attacks/ledger/` and run `make bless`. A row without a test is rejected.\n";
@@ -56,7 +52,7 @@ fn pages_of_the_ledger_are_up_to_date() {
 fn text_of(page: &LedgerPage) -> String {
     let mut text = format!("# {}\n\n{}\n", page.title, page.about);
     if let Some(folder) = &page.tests_in {
-        text += &format!("Tests without a path are in `{folder}`.\n");
+        writeln!(text, "Tests without a path are in `{folder}`.").unwrap();
     }
     text += "\n|attack|stopped by|test|\n|---|---|---|\n";
     for row in &page.rows {
@@ -72,7 +68,7 @@ fn text_of(page: &LedgerPage) -> String {
                 None => tests.push(format!("`{test}`")),
             }
         }
-        text += &format!("|{}|{}|{}|\n", row.attack, row.stopped_by, tests.join(", "));
+        writeln!(text, "|{}|{}|{}|", row.attack, row.stopped_by, tests.join(", ")).unwrap();
     }
     text + "\n[All pages](../attacks.md)\n"
 }
@@ -171,8 +167,8 @@ fn page(folder: &Path, name: &'static str) -> LedgerPage {
         attack: text_at(row, "attack"),
         stopped_by: text_at(row, "stopped_by"),
         tests: match &row["test"] {
-            Value::String(test) => vec![test.clone()],
-            Value::Array(tests) => tests.iter().map(|test| test.as_str().unwrap().to_owned()).collect(),
+            Value::String(one) => vec![one.clone()],
+            Value::Array(several) => several.iter().map(|one| one.as_str().unwrap().to_owned()).collect(),
             _ => Vec::new(),
         },
     });
