@@ -115,8 +115,8 @@ fn catalog_page_lists_every_tool() {
             ApprovalLevel::Ask if !policy.approval.is_required() => "until trusted",
             ApprovalLevel::Ask | ApprovalLevel::Always => "every call",
         };
-        let category = spec.category.clone().unwrap_or_else(|| "other".to_owned());
-        let row = format!("|`{}`|{}|{}|{asks}|\n", tool.name, first_clause(&spec.description), level.name());
+        let category = spec.category.clone().unwrap_or_else(|| "other".to_owned()).to_lowercase();
+        let row = format!("|`{}`|{}|{}|{asks}|\n", tool.name, summary(&spec.description), level.name());
         categories.entry(category).or_default().push(row);
     }
     let tables: Vec<String> = categories
@@ -143,10 +143,15 @@ fn catalog_page_lists_every_tool() {
     );
 }
 
-/// The description up to its first comma, colon, semicolon or full stop.
-fn first_clause(description: &str) -> &str {
-    let end = [". ", ", ", "; ", ": "].iter().filter_map(|mark| description.find(mark)).min();
-    description[..end.unwrap_or(description.len())].trim_end_matches('.')
+/// The first sentence of a description. A long one ends at its first colon or semicolon. The column `asks` tells whether a
+/// person has to agree, so the sentence does not repeat it.
+fn summary(description: &str) -> String {
+    let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let sentence =
+        sentence.replace(", after a person has agreed", "").replace(" after a person has agreed", "");
+    let short = [": ", "; "].iter().filter_map(|mark| sentence.find(mark)).min();
+    let end = short.filter(|_| sentence.split(' ').count() > 14).unwrap_or(sentence.len());
+    sentence[..end].replace('|', "\\|")
 }
 
 fn root() -> PathBuf {
