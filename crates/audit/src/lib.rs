@@ -3,7 +3,7 @@
 //! A [`Journal`] appends records to one file a day; each record carries the digest of the one before it, and
 //! every now and then a signed checkpoint covers all of them. [`verify`] finds what was changed since,
 //! [`verify_list`] which journals are gone as a whole, [`read`] reads, [`receipt`] proves single records to somebody who does not have the rest. The format is a promise and
-//! written down in `docs/journal.md`.
+//! written down in `docs/journal-format.md`.
 #![forbid(unsafe_code)]
 
 mod canonical;

@@ -17,7 +17,7 @@ use crate::{
     tree::{Choice, Prover, root_of},
 };
 
-/// Records, and the proof that they stood in a signed journal. Its JSON is a format: see `docs/journal.md`.
+/// Records, and the proof that they stood in a signed journal. Its JSON is a format: see `docs/journal-format.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {

@@ -23,7 +23,7 @@ impl Config {
 
 /// The rows of `docs/config.md`.
 pub fn reference_table() -> String {
-    let mut table = String::from("| key | value | default | meaning |\n|---|---|---|---|\n");
+    let mut table = String::from("|key|value|default|meaning|\n|---|---|---|---|\n");
     write_rows(&mut table, ROOT, "", Parent::Section);
     table
 }
@@ -87,7 +87,7 @@ fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Pare
                     KeyDefault::Null => "null".to_owned(),
                     _ => format!("`{}`", fallback(key)),
                 };
-                let _ = writeln!(table, "| `{name}` | {} | {default} | {} |", value(kind), key.doc);
+                let _ = writeln!(table, "|`{name}`|{}|{default}|{}|", value(kind), key.doc);
                 match kind {
                     ConfigValueKind::Section(keys) => {
                         write_rows(table, keys, &format!("{name}."), Parent::Section)

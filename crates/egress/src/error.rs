@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_documented() {
-        let page = include_str!("../../../docs/egress.md");
+        let page = include_str!("../../../docs/egress-reference.md");
         for reason in EgressReason::ALL {
             assert!(page.contains(&format!("`{}`", reason.slug())), "{}", reason.slug());
         }

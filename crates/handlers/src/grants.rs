@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_holds_credentials_can_be_blocked_by_name_and_is_documented() {
-        let page = include_str!("../../../docs/policy.md");
+        let page = include_str!("../../../docs/settings.md");
         for path in CREDENTIALS {
             assert!(PathPattern::parse(path).is_ok() && !path.contains('*'), "{path}");
             assert!(page.contains(&format!("`{path}`")), "{path}");

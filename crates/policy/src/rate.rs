@@ -92,7 +92,7 @@ impl RiskLevel {
 /// One signal: its level, and the setting and layer that cause it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RiskReason {
-    /// Stable; see the table in `docs/policy.md`.
+    /// Stable; see the table in `docs/settings.md`.
     pub code: &'static str,
     pub level: RiskLevel,
     pub text: Cow<'static, str>,

@@ -62,7 +62,7 @@ impl<T: Clone + PartialEq> SettingList<T> {
 /// A policy layer, from lowest to highest.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum SettingOrigin {
-    /// The built-in default, documented in `docs/policy.md`.
+    /// The built-in default, documented in `docs/settings.md`.
     Builtin,
     Baseline,
     Profile(Arc<str>),

@@ -1,4 +1,4 @@
-//! The providers in `docs/secrets.md` are those of the rules, and its example is a rule. `make bless` rewrites the table.
+//! The providers in `docs/secret-rules.md` are those of the rules, and its example is a rule. `make bless` rewrites the table.
 #![allow(clippy::disallowed_methods, reason = "compares with a file")]
 
 use std::{
@@ -12,17 +12,20 @@ use toolgate_secrets::{Detector, RuleFile};
 
 #[test]
 fn providers_are_documented() {
-    let mut providers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    let mut tiers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for rule in Detector::shipped().unwrap().rules() {
-        providers.entry(rule.provider).or_default().insert((rule.tier, rule.kind));
+        tiers.entry(rule.tier).or_default().insert(rule.provider);
     }
-    let mut table = String::from("| provider | what is found |\n|---|---|\n");
-    for (provider, kinds) in providers {
-        let kinds: Vec<String> =
-            kinds.iter().rev().map(|(tier, kind)| format!("{kind} ({})", tier.name())).collect();
-        writeln!(table, "| {provider} | {} |", kinds.join(", ")).unwrap();
+    let mut table = String::from("|tier|providers|\n|---|---|\n");
+    let mut listed = BTreeSet::new();
+    for (tier, mut providers) in tiers.into_iter().rev() {
+        providers.retain(|provider| listed.insert(provider.to_owned()));
+        if !providers.is_empty() {
+            let names: Vec<_> = providers.into_iter().collect();
+            writeln!(table, "|{}|{}|", tier.name(), names.join(", ")).unwrap();
+        }
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/secrets.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/secret-rules.md");
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once("<!-- providers -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /providers -->").unwrap();
@@ -33,17 +36,17 @@ fn providers_are_documented() {
     let committed = fs::read_to_string(&path).unwrap();
     assert!(
         committed == expected,
-        "docs/secrets.md is not what the rules say; run `make bless` and review the change"
+        "docs/secret-rules.md is not what the rules say; run `make bless` and review the change"
     );
 }
 
 #[test]
 fn documented_rule_is_valid() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/secrets.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/secret-rules.md");
     let text = fs::read_to_string(path).unwrap();
     let (_, rest) = text.split_once("```json\n").unwrap();
     let (example, _) = rest.split_once("```").unwrap();
-    let own = RuleFile { name: "secrets.md", text: example };
+    let own = RuleFile { name: "secret-rules.md", text: example };
     Detector::with(&[own], &[]).unwrap();
 }
 

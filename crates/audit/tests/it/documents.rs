@@ -11,7 +11,7 @@ use crate::support::Place;
 
 #[test]
 fn the_verifier_in_the_manual_agrees() {
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/journal.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/journal-format.md");
     let manual = fs::read_to_string(manual).unwrap();
     let (_, rest) = manual.split_once("```python\n").expect("a block of Python");
     let (script, _) = rest.split_once("```").unwrap();

@@ -26,9 +26,9 @@ fn hostile_scripts_end_as_their_headers_say() {
 
 #[test]
 fn every_script_has_its_row_in_the_ledger() {
-    let ledger = fs::read_to_string(root().join("docs/attacks.md")).unwrap();
+    let ledger = fs::read_to_string(root().join("tests/attacks/ledger/javascript.yaml")).unwrap();
     for (name, _) in scripts() {
-        assert!(ledger.contains(&name), "docs/attacks.md has no row for {name}");
+        assert!(ledger.contains(&name), "tests/attacks/ledger/javascript.yaml has no row for {name}");
     }
 }
 

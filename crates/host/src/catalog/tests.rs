@@ -98,10 +98,9 @@ fn shipped_tools_that_work_with_files_block_the_same_paths() {
 }
 
 #[test]
-fn the_documents_table_is_the_catalog() {
+fn catalog_page_lists_every_tool() {
     let set = PolicySet::shipped().unwrap();
-    let text = fs::read_to_string(root().join("docs/catalog.md")).unwrap();
-    let mut missing = Vec::new();
+    let mut categories: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for tool in shipped_tools() {
         let spec = tool.check.spec.as_ref().unwrap();
         let policy = resolve(spec, &set, None).unwrap();
@@ -116,13 +115,43 @@ fn the_documents_table_is_the_catalog() {
             ApprovalLevel::Ask if !policy.approval.is_required() => "until trusted",
             ApprovalLevel::Ask | ApprovalLevel::Always => "every call",
         };
-        let sentence = spec.description.split(". ").next().unwrap().trim_end_matches('.').replace('|', "\\|");
-        let row = format!("| `{}` | {sentence} | {} | {asks} |", tool.name, level.name());
-        if !text.contains(&row) {
-            missing.push(row);
-        }
+        let category = spec.category.clone().unwrap_or_else(|| "other".to_owned()).to_lowercase();
+        let row = format!("|`{}`|{}|{}|{asks}|\n", tool.name, summary(&spec.description), level.name());
+        categories.entry(category).or_default().push(row);
     }
-    assert!(missing.is_empty(), "docs/catalog.md lacks\n{}", missing.join("\n"));
+    let tables: Vec<String> = categories
+        .into_iter()
+        .map(|(category, mut rows)| {
+            rows.sort();
+            format!(
+                "### {category}\n\n|tool|what it does|level|asks|\n|---|---|---|---|\n{}\n",
+                rows.concat()
+            )
+        })
+        .collect();
+    let path = root().join("docs/catalog.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("<!-- tools -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /tools -->").unwrap();
+    let expected = format!("{before}<!-- tools -->\n{}<!-- /tools -->{after}", tables.concat());
+    if std::env::var_os("TOOLGATE_BLESS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap() == expected,
+        "docs/catalog.md is not what the documents say; run `make bless` and review the change"
+    );
+}
+
+/// The first sentence of a description. A long one ends at its first colon or semicolon. The column `asks` tells whether a
+/// person has to agree, so the sentence does not repeat it.
+fn summary(description: &str) -> String {
+    let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let sentence =
+        sentence.replace(", after a person has agreed", "").replace(" after a person has agreed", "");
+    let short = [": ", "; "].iter().filter_map(|mark| sentence.find(mark)).min();
+    let end = short.filter(|_| sentence.split(' ').count() > 14).unwrap_or(sentence.len());
+    sentence[..end].replace('|', "\\|")
 }
 
 fn root() -> PathBuf {

@@ -82,9 +82,9 @@ fn digest_of_a_plain_tool_is_stable() {
 
 #[test]
 fn every_setting_is_documented() {
-    let page = include_str!("../../../../docs/policy.md");
+    let page = include_str!("../../../../docs/settings.md");
     for name in NAMES {
-        assert!(page.contains(&format!("| `{name}` |")), "{name}");
+        assert!(page.contains(&format!("|`{name}`|")), "{name}");
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A call keeps its worker while it waits for a slow server, so one caller could hold every worker. Each rule below compares
 //! what is held with what is free. The first caller gets about half of the workers, the next one half of the rest, and some
-//! are left for everybody else. See `docs/runtime.md`.
+//! are left for everybody else. See `docs/worker.md`.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,4 +1,4 @@
-//! The journal's entry for a call. Its fields are a promise; see `docs/journal.md`.
+//! The journal's entry for a call. Its fields are a promise; see `docs/journal-fields.md`.
 
 use std::{
     ops::{Deref, Not},
