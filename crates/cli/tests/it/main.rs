@@ -40,6 +40,7 @@ mod install;
 mod journals;
 mod js;
 mod json_shape;
+mod language;
 mod leavings;
 mod ledger;
 mod local_pass;

@@ -2,9 +2,7 @@
 //! left out, the handlers and their sandbox: these tools do nothing, as the bare server's.
 
 use std::{
-    future::Future,
     net::SocketAddr,
-    pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };

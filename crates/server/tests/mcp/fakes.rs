@@ -3,8 +3,6 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    future::Future,
-    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
