@@ -139,7 +139,7 @@ async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
     for call in hanging {
         let outcome = shown(&call.await.unwrap());
         assert!(
-            outcome.starts_with("check.argument_refused: what the arguments name could not"),
+            outcome.starts_with("check.argument_refused: the paths in the arguments could not"),
             "{outcome}"
         );
     }
