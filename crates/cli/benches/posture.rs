@@ -3,6 +3,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark that cannot run shall say so")]
 
+#[path = "shared/times.rs"]
+mod times;
+
 use std::{
     fmt::Write as _,
     fs,
@@ -13,6 +16,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use times::{median, ratio};
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_spec::{Format, check_text, locate, model::ToolSpec};
 
@@ -118,17 +122,12 @@ fn interleaved(rounds: usize, one: impl Fn(), other: impl Fn()) -> (Duration, Du
         work();
         start.elapsed()
     };
-    let mut times: (Vec<Duration>, Vec<Duration>) = (0..rounds).map(|_| (time(&one), time(&other))).unzip();
-    (median(&mut times.0), median(&mut times.1))
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+    let times: (Vec<Duration>, Vec<Duration>) = (0..rounds).map(|_| (time(&one), time(&other))).unzip();
+    (median(&times.0), median(&times.1))
 }
 
 fn report(what: &str, ours: Duration, theirs: Duration, count: usize, goal: f64) {
-    let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+    let ratio = ratio(ours, theirs);
     let micros =
         |time: Duration| time.as_secs_f64() * 1e6 / f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     println!("{what:<66} {ratio:>6.2}   (goal ≤ {goal}; {:.2} µs / {:.2} µs)", micros(ours), micros(theirs));

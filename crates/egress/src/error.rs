@@ -26,7 +26,7 @@ impl Class {
 }
 
 macro_rules! reasons {
-    ($($name:ident, $class:ident, $slug:literal;)*) => {
+    ($($name:ident, $class:ident, $slug:literal, $meaning:literal, $remedy:literal;)*) => {
         /// Every reason why a request fails.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum EgressReason { $($name,)* }
@@ -41,67 +41,180 @@ macro_rules! reasons {
                 match self { $(Self::$name => Class::$class,)* }
             }
 
-            #[cfg(test)]
-            pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
+            /// What happened, for `toolgate explain`.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $meaning,)* }
+            }
+
+            /// What to do about it.
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Self::$name => $remedy,)* }
+            }
+
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
         }
     };
 }
 
 reasons! {
-    InvalidUrl, InvalidInput, "invalid-url";
-    UrlTooLong, InvalidInput, "url-too-long";
-    MissingHost, InvalidInput, "missing-host";
-    InvalidMethod, InvalidInput, "invalid-method";
-    InvalidHeader, InvalidInput, "invalid-header";
-    InvalidRequest, InvalidInput, "invalid-request";
-    RequestHeadersTooLarge, InvalidInput, "request-headers-too-large";
-    RequestBodyTooLarge, InvalidInput, "request-body-too-large";
+    InvalidUrl, InvalidInput, "invalid-url",
+        "the URL cannot be parsed, has control characters, or its host is not a name",
+        "correct the URL";
+    UrlTooLong, InvalidInput, "url-too-long",
+        "the URL is longer than 16 KiB",
+        "shorten the URL, or send the data in a body";
+    MissingHost, InvalidInput, "missing-host",
+        "the URL has no host",
+        "add a host to the URL";
+    InvalidMethod, InvalidInput, "invalid-method",
+        "the request has no valid HTTP method",
+        "use a method such as GET or POST";
+    InvalidHeader, InvalidInput, "invalid-header",
+        "a header has an invalid name or value",
+        "correct the header";
+    InvalidRequest, InvalidInput, "invalid-request",
+        "the request to the proxy cannot be parsed, or has two meanings",
+        "send a plain HTTP/1.1 request or a CONNECT request to the proxy";
+    RequestHeadersTooLarge, InvalidInput, "request-headers-too-large",
+        "the request has too many or too long headers",
+        "send fewer or shorter headers";
+    RequestBodyTooLarge, InvalidInput, "request-body-too-large",
+        "the request body is larger than 10 MiB",
+        "send less data in one request";
 
-    UnsupportedScheme, Security, "unsupported-scheme";
-    UserinfoInUrl, Security, "userinfo-in-url";
-    ForbiddenMethod, Security, "forbidden-method";
-    MethodNeedsApproval, Security, "method-needs-approval";
-    NetworkBlocked, Security, "network-blocked";
-    HostBlocked, Security, "host-blocked";
-    HostNotInAllowlist, Security, "host-not-in-allowlist";
-    PortBlocked, Security, "port-blocked";
-    GatewayListener, Security, "gateway-listener";
-    MetadataEndpoint, Security, "metadata-endpoint";
-    LiteralPrivateIp, Security, "literal-private-ip";
-    ResolvedPrivateIp, Security, "resolved-private-ip";
-    DnsResolutionFailed, Security, "dns-resolution-failed";
-    DnsNoAddresses, Security, "dns-no-addresses";
-    DnsTooManyAddresses, Security, "dns-too-many-addresses";
-    TooManyRedirects, Security, "too-many-redirects";
-    InsecureRedirect, Security, "insecure-redirect";
-    ResponseHeadersTooLarge, Security, "response-headers-too-large";
-    ResponseBodyTooLarge, Security, "response-body-too-large";
-    ContentRefused, Security, "content-refused";
-    TunnelNotTls, Security, "tunnel-not-tls";
-    TunnelNameMismatch, Security, "tunnel-name-mismatch";
-    TunnelNameHidden, Security, "tunnel-name-hidden";
-    TooManyConnections, Security, "too-many-connections";
-    TooManyNames, Security, "too-many-names";
-    TrafficLimitReached, Security, "traffic-limit-reached";
+    UnsupportedScheme, Security, "unsupported-scheme",
+        "the URL is neither http nor https",
+        "use an https URL";
+    UserinfoInUrl, Security, "userinfo-in-url",
+        "the URL has a user name or a password",
+        "send credentials in a header";
+    ForbiddenMethod, Security, "forbidden-method",
+        "the method is CONNECT, TRACE or TRACK",
+        "use another method";
+    MethodNeedsApproval, Security, "method-needs-approval",
+        "a command uses a method of `askForMethods` without an approval",
+        "declare the method, so that the call asks before it runs";
+    NetworkBlocked, Security, "network-blocked",
+        "the policy of the tool blocks the network",
+        "set `networkMode` in the document or in an override if the tool needs the network";
+    HostBlocked, Security, "host-blocked",
+        "the host or its address is blocked",
+        "remove the host from `blockedHosts` if the tool may reach it";
+    HostNotInAllowlist, Security, "host-not-in-allowlist",
+        "the host and port are not in the allowlist of the tool",
+        "add the host to `hostsAllow` if the tool may reach it";
+    PortBlocked, Security, "port-blocked",
+        "the port is blocked, is 0, or is not a port for tunnels",
+        "use another port, or change `blockedPorts`";
+    GatewayListener, Security, "gateway-listener",
+        "the address and port belong to a listener of the gateway",
+        "tools cannot call the gateway; use another service";
+    MetadataEndpoint, Security, "metadata-endpoint",
+        "the target is a metadata endpoint of a cloud",
+        "give the tool credentials as a secret instead";
+    LiteralPrivateIp, Security, "literal-private-ip",
+        "the URL names an address that is not public",
+        "allow exactly this address in `hostsAllow` if the tool may reach it";
+    ResolvedPrivateIp, Security, "resolved-private-ip",
+        "the name resolves to an address that is not public",
+        "allow exactly the address in `hostsAllow` if the tool may reach it";
+    DnsResolutionFailed, Security, "dns-resolution-failed",
+        "the name cannot be resolved",
+        "check the name and the name servers of this machine";
+    DnsNoAddresses, Security, "dns-no-addresses",
+        "the name has no addresses",
+        "check the name";
+    DnsTooManyAddresses, Security, "dns-too-many-addresses",
+        "the name has more than 64 addresses",
+        "use a name with fewer addresses";
+    TooManyRedirects, Security, "too-many-redirects",
+        "the server redirects more than five times",
+        "use the final URL";
+    InsecureRedirect, Security, "insecure-redirect",
+        "the server redirects from https to http with data that must stay secret",
+        "use a server that redirects to https";
+    ResponseHeadersTooLarge, Security, "response-headers-too-large",
+        "the response has too many or too long headers",
+        "use a server that sends fewer headers";
+    ResponseBodyTooLarge, Security, "response-body-too-large",
+        "the response body is larger than the limit, compressed or not",
+        "ask for less data, such as one page";
+    ContentRefused, Security, "content-refused",
+        "the request contains a secret that the tool was not given for this use",
+        "remove the secret from the URL, the headers and the body";
+    TunnelNotTls, Security, "tunnel-not-tls",
+        "the traffic in a tunnel does not start with TLS",
+        "use https through the proxy";
+    TunnelNameMismatch, Security, "tunnel-name-mismatch",
+        "the ClientHello names another host than the tunnel, or none",
+        "connect to the host that the tunnel was opened for";
+    TunnelNameHidden, Security, "tunnel-name-hidden",
+        "the ClientHello is encrypted (ECH), so its host cannot be checked",
+        "turn off Encrypted Client Hello in the client";
+    TooManyConnections, Security, "too-many-connections",
+        "the run opens more connections than allowed",
+        "reuse connections, or open fewer";
+    TooManyNames, Security, "too-many-names",
+        "the run resolves more names than allowed, or a name that is too long",
+        "resolve fewer names in one call";
+    TrafficLimitReached, Security, "traffic-limit-reached",
+        "the run sends or receives more bytes than allowed",
+        "transfer less data in one call";
 
-    DnsTimeout, HelperRuntime, "dns-timeout";
-    ConnectFailed, HelperRuntime, "connect-failed";
-    ConnectTimeout, HelperRuntime, "connect-timeout";
-    TlsFailed, HelperRuntime, "tls-failed";
-    TlsTimeout, HelperRuntime, "tls-timeout";
-    TlsRootsUnusable, HelperRuntime, "tls-roots-unusable";
-    ResolverUnusable, HelperRuntime, "resolver-unusable";
-    ResponseHeadersTimeout, HelperRuntime, "response-headers-timeout";
-    ResponseBodyTimeout, HelperRuntime, "response-body-timeout";
-    RequestTimeout, HelperRuntime, "request-timeout";
-    ConnectionLost, HelperRuntime, "connection-lost";
-    ConnectionIdle, HelperRuntime, "connection-idle";
-    InvalidResponse, HelperRuntime, "invalid-response";
-    ResponseTruncated, HelperRuntime, "response-truncated";
-    InvalidEncoding, HelperRuntime, "invalid-encoding";
-    UnsupportedEncoding, HelperRuntime, "unsupported-encoding";
-    InvalidRedirect, HelperRuntime, "invalid-redirect";
-    RedirectRefused, HelperRuntime, "redirect-refused";
+    DnsTimeout, HelperRuntime, "dns-timeout",
+        "the name was not resolved in time",
+        "try again, and check the name servers of this machine";
+    ConnectFailed, HelperRuntime, "connect-failed",
+        "no connection could be opened",
+        "check that the server runs and that this machine can reach it";
+    ConnectTimeout, HelperRuntime, "connect-timeout",
+        "no connection was opened in time",
+        "try again, and check that this machine can reach the server";
+    TlsFailed, HelperRuntime, "tls-failed",
+        "TLS failed, because of the certificate or the protocol",
+        "check the certificate of the server and the root certificates of this machine";
+    TlsTimeout, HelperRuntime, "tls-timeout",
+        "TLS was not set up in time",
+        "try again";
+    TlsRootsUnusable, HelperRuntime, "tls-roots-unusable",
+        "this machine has no usable root certificates",
+        "install the package `ca-certificates`";
+    ResolverUnusable, HelperRuntime, "resolver-unusable",
+        "the name servers of this machine cannot be used",
+        "check `/etc/resolv.conf`";
+    ResponseHeadersTimeout, HelperRuntime, "response-headers-timeout",
+        "the server sent no headers in time",
+        "try again, or ask for less";
+    ResponseBodyTimeout, HelperRuntime, "response-body-timeout",
+        "the server stopped sending the body",
+        "try again, or ask for less";
+    RequestTimeout, HelperRuntime, "request-timeout",
+        "the whole request took too long",
+        "ask for less, or raise the timeout of the tool";
+    ConnectionLost, HelperRuntime, "connection-lost",
+        "the connection broke",
+        "try again";
+    ConnectionIdle, HelperRuntime, "connection-idle",
+        "no data moved between command and server for too long",
+        "try again, or send data more often";
+    InvalidResponse, HelperRuntime, "invalid-response",
+        "the response is not HTTP/1.1",
+        "check that the server speaks HTTP";
+    ResponseTruncated, HelperRuntime, "response-truncated",
+        "the response ends early",
+        "try again";
+    InvalidEncoding, HelperRuntime, "invalid-encoding",
+        "the response cannot be decompressed",
+        "check the server";
+    UnsupportedEncoding, HelperRuntime, "unsupported-encoding",
+        "the response has a compression that was not asked for",
+        "use a server that sends gzip or plain data";
+    InvalidRedirect, HelperRuntime, "invalid-redirect",
+        "the server redirects without a valid target, or to several",
+        "check the server";
+    RedirectRefused, HelperRuntime, "redirect-refused",
+        "the server redirects, and the tool asked for `redirect: \"error\"`",
+        "use the final URL, or follow redirects";
 }
 
 /// A failed request. The message is for the caller: it contains only names from the request, never an address that only

@@ -170,7 +170,12 @@ impl Gate {
 
     /// All live tools in order, hidden from nobody; for operators.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
-        self.0.live().all().to_vec()
+        self.0.live().all().cloned().collect()
+    }
+
+    /// The set of live tools as it is now.
+    pub fn live(&self) -> Arc<LiveSet> {
+        self.0.live()
     }
 
     pub fn live_count(&self) -> usize {

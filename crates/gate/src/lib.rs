@@ -45,4 +45,4 @@ pub use publish::{
     wider_than_used,
 };
 pub use reason::{AUTH, End, Reason, Retry, Stage};
-pub use registry::LiveSet;
+pub use registry::{ListPosition, LiveSet};

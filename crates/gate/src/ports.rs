@@ -356,4 +356,6 @@ pub struct StoredPass {
     pub is_withdrawn: bool,
     /// Codes of findings that the operator accepted when publishing exactly this document.
     pub accepted: Vec<String>,
+    /// The operator published exactly this document although it says `draft: true`, because its file cannot be written.
+    pub accepts_draft: bool,
 }

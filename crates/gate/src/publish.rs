@@ -55,6 +55,8 @@ pub struct Candidate {
     pub findings: Arc<[Finding]>,
     /// Codes of blocking findings that the operator accepts for this document.
     pub accepted: Vec<String>,
+    /// The operator publishes this document although it says `draft: true`.
+    pub accepts_draft: bool,
 }
 
 /// Why a document is no candidate.
@@ -96,7 +98,7 @@ pub struct Trial {
 impl Candidate {
     /// Publishes a document whose file says `draft: true` and cannot be written. Holds for exactly this document.
     pub fn accept_draft(&mut self) {
-        self.accepted.push(ACCEPTED_DRAFT.to_owned());
+        self.accepts_draft = true;
     }
 
     /// The test run that lets it be published as it is now.
@@ -146,7 +148,9 @@ impl Workshop {
         let lifecycle = self.lifecycle(&tool, pass.as_ref(), is_withdrawn, &findings);
         let pass = pass.filter(|pass| speaks_for(pass, &tool));
         let accepted = pass.as_ref().map(|pass| pass.accepted.clone()).unwrap_or_default();
-        Ok(Candidate { lifecycle, pass, is_withdrawn, findings, accepted, tool: Arc::new(tool) })
+        let accepts_draft = pass.as_ref().is_some_and(|pass| pass.accepts_draft);
+        let tool = Arc::new(tool);
+        Ok(Candidate { tool, lifecycle, pass, is_withdrawn, findings, accepted, accepts_draft })
     }
 
     /// Is the tool under the policy that this workshop would give it? For a tool whose document cannot be read just now.
@@ -169,11 +173,8 @@ impl Workshop {
         findings: &[Finding],
     ) -> Lifecycle {
         let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
-        let is_accepted_draft = pass.is_some_and(|pass| {
-            pass.is_published
-                && speaks_for(pass, tool)
-                && pass.accepted.iter().any(|one| one == ACCEPTED_DRAFT)
-        });
+        let is_accepted_draft =
+            pass.is_some_and(|pass| pass.is_published && pass.accepts_draft && speaks_for(pass, tool));
         let mut spec = Cow::Borrowed(tool.spec.as_ref());
         if is_accepted_draft {
             spec.to_mut().draft = None;
@@ -249,6 +250,7 @@ impl Workshop {
             is_published: false,
             is_withdrawn: false,
             accepted: candidate.accepted.clone(),
+            accepts_draft: candidate.accepts_draft,
             record: PassRecord {
                 document_digest: tool.digest.clone(),
                 policy_digest: tool.policy_digest.clone(),
@@ -310,6 +312,7 @@ impl Workshop {
                 at: now,
                 observed: Observed::default().to_json(),
                 accepted: Vec::new(),
+                accepts_draft: false,
             })
         })?;
         if pass.is_published {
@@ -336,8 +339,8 @@ impl Workshop {
                 return Err(TAKEN_BACK.to_owned());
             }
             note()?;
-            let accepted = candidate.accepted.clone();
-            Ok(StoredPass { is_published: true, is_withdrawn: false, accepted, ..latest })
+            let (accepted, accepts_draft) = (candidate.accepted.clone(), candidate.accepts_draft);
+            Ok(StoredPass { is_published: true, is_withdrawn: false, accepted, accepts_draft, ..latest })
         });
         published?;
         self.note_publication(&candidate.tool)
@@ -437,6 +440,7 @@ fn never_tested(name: &str, now: SystemTime) -> StoredPass {
         is_published: false,
         is_withdrawn: true,
         accepted: Vec::new(),
+        accepts_draft: false,
     }
 }
 
@@ -494,5 +498,3 @@ const TAKEN_BACK: &str = "it was taken back meanwhile";
 
 /// Whose call a test run is.
 const LOCAL_PASS: &str = "local-pass";
-/// Among the accepted codes: the operator published a document that says it is a draft.
-const ACCEPTED_DRAFT: &str = "draft";

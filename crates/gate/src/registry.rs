@@ -1,13 +1,20 @@
-//! Which tools are live? A set that is swapped whole; a call keeps the tool it began with.
+//! The set of live tools. It is swapped whole; a call keeps the tool it began with.
+//!
+//! A changed set shares all but the changes with the old one, so an edit costs the same with ten tools and with ten thousand.
 
 mod audience;
+mod position;
 
 use std::{
     collections::HashMap,
+    ops::Bound,
     sync::{Arc, PoisonError},
 };
 
 use audience::Audience;
+use imbl::{HashSet, OrdMap, OrdSet, ordmap::DiffItem};
+pub use position::ListPosition;
+use position::Listed;
 use serde_json::Value;
 use toolgate_policy::{Caller, CedarPolicies, ToolPolicy};
 
@@ -27,10 +34,13 @@ pub(crate) struct InForce {
 }
 
 /// The live tools in the order in which they are listed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LiveSet {
-    tools: Vec<Arc<LiveTool>>,
-    by_name: HashMap<String, usize>,
+    tools: OrdSet<Listed>,
+    /// By the name on the wire.
+    by_name: OrdMap<String, Listed>,
+    /// The looks of all names. INVARIANT: no two tools share one, so no two share a name.
+    looks: HashSet<String>,
     /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
     cedar: Option<Arc<CedarPolicies>>,
     /// Their digest, ready for every record.
@@ -65,9 +75,59 @@ impl LiveSet {
 
     /// The same set without the tools that are not wanted any more.
     pub(crate) fn only(&self, wanted: impl Fn(&LiveTool) -> bool) -> Self {
-        let kept: Vec<Arc<LiveTool>> = self.tools.iter().filter(|tool| wanted(tool)).cloned().collect();
-        let (set, _) = Self::new(kept);
-        Self { cedar: self.cedar.clone(), cedar_digest: self.cedar_digest.clone(), ..set }
+        let mut set = self.with_new_audience();
+        for tool in self.all().filter(|tool| !wanted(tool)) {
+            set.remove(tool);
+        }
+        set
+    }
+
+    /// The same set without `gone` and with `come`. `None`: the name of a tool in `come` can be mistaken for another one.
+    pub fn changed<'t>(
+        &self,
+        gone: impl IntoIterator<Item = &'t LiveTool>,
+        come: impl IntoIterator<Item = (ListPosition, Arc<LiveTool>)>,
+    ) -> Option<Self> {
+        let mut set = self.with_new_audience();
+        for tool in gone {
+            set.remove(tool);
+        }
+        for (position, tool) in come {
+            if tool.looks().iter().any(|look| set.looks.contains(look)) {
+                return None;
+            }
+            set.add(Listed { position, tool });
+        }
+        Some(set)
+    }
+
+    /// The tools that `before` has and this set does not, by their names on the wire. Costs as much as the difference.
+    pub fn gone_since<'s>(&self, before: &'s Self) -> Vec<(&'s ListPosition, &'s LiveTool)> {
+        let changes = before.by_name.diff(&self.by_name);
+        let gone = changes.filter_map(|change| match change {
+            DiffItem::Remove(_, listed) => Some((&listed.position, listed.tool.as_ref())),
+            DiffItem::Add(..) | DiffItem::Update { .. } => None,
+        });
+        gone.collect()
+    }
+
+    fn with_new_audience(&self) -> Self {
+        Self { audience: Audience::default(), ..self.clone() }
+    }
+
+    fn add(&mut self, listed: Listed) {
+        self.looks.extend(listed.tool.looks().iter().cloned());
+        self.by_name.insert(listed.tool.name().to_owned(), listed.clone());
+        self.tools.insert(listed);
+    }
+
+    fn remove(&mut self, tool: &LiveTool) {
+        if let Some(listed) = self.by_name.remove(tool.name()) {
+            self.tools.remove(&listed);
+            for look in listed.tool.looks() {
+                self.looks.remove(look);
+            }
+        }
     }
 
     /// May this caller know of the tool? Not where no call of it could ever succeed. `policy` is the one in code.
@@ -82,19 +142,26 @@ impl LiveSet {
     }
 
     /// Tools that would have one name on the wire, or names that people cannot tell apart, are a mistake or an attack; none of
-    /// them is live.
+    /// them is live. The second value names them.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
-        let tools: Vec<Arc<LiveTool>> = tools.into_iter().collect();
+        let tools = tools.into_iter().enumerate();
+        Self::with_positions(tools.map(|(index, tool)| (ListPosition::nth(index), tool)))
+    }
+
+    /// As `new`, for tools that have positions already. Each needs another one.
+    pub fn with_positions(
+        tools: impl IntoIterator<Item = (ListPosition, Arc<LiveTool>)>,
+    ) -> (Self, Vec<String>) {
+        let tools: Vec<(ListPosition, Arc<LiveTool>)> = tools.into_iter().collect();
         let mut bearers: HashMap<&str, usize> = HashMap::with_capacity(tools.len());
-        for look in tools.iter().flat_map(|tool| tool.looks()) {
+        for look in tools.iter().flat_map(|(_, tool)| tool.looks()) {
             *bearers.entry(look.as_str()).or_default() += 1;
         }
         let mut set = Self::default();
         let mut doubled = Vec::new();
-        for tool in &tools {
+        for (position, tool) in &tools {
             if tool.looks().iter().all(|look| bearers.get(look.as_str()) == Some(&1)) {
-                set.by_name.insert(tool.name().to_owned(), set.tools.len());
-                set.tools.push(Arc::clone(tool));
+                set.add(Listed { position: position.clone(), tool: Arc::clone(tool) });
             } else {
                 doubled.push(tool.name().to_owned());
             }
@@ -105,7 +172,7 @@ impl LiveSet {
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<LiveTool>> {
-        self.by_name.get(name).and_then(|at| self.tools.get(*at)).cloned()
+        self.by_name.get(name).map(|listed| Arc::clone(&listed.tool))
     }
 
     pub fn len(&self) -> usize {
@@ -117,8 +184,8 @@ impl LiveSet {
     }
 
     /// All of them, in order.
-    pub(crate) fn all(&self) -> &[Arc<LiveTool>] {
-        &self.tools
+    pub fn all(&self) -> impl Iterator<Item = &Arc<LiveTool>> {
+        self.tools.iter().map(|listed| &listed.tool)
     }
 
     /// At most `limit` tools behind `after` that this caller may know of, and the name to go on behind.
@@ -130,25 +197,30 @@ impl LiveSet {
         limit: usize,
         policy: &dyn ToolPolicy,
     ) -> Option<(Vec<Arc<LiveTool>>, Option<String>)> {
-        let start = match after {
-            None => 0,
-            Some(name) => self.by_name.get(name)? + 1,
+        let mut start = match after {
+            None => None,
+            Some(name) => Some(self.by_name.get(name)?.clone()),
         };
         let shown = self.audience.shown_to(caller);
-        let judge = |place: usize| self.tools.get(place).map(|tool| self.is_open_to(tool, caller));
-        let could_allow = |tool: &&Arc<LiveTool>| policy.could_allow(caller, &tool.wire_name);
+        let judged_behind = |last: Option<&Listed>| {
+            let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+            let rest = self.tools.range::<_, Listed>((from, Bound::Unbounded));
+            rest.map(|listed| (listed.clone(), self.is_open_to(&listed.tool, caller)))
+        };
+        let could_allow = |tool: &Arc<LiveTool>| policy.could_allow(caller, &tool.wire_name);
         let mut page: Vec<Arc<LiveTool>> = Vec::new();
-        let mut from = start;
-        // What a policy in code says is never remembered, for it may change its mind; nor is it asked under the lock, for it
-        // may list tools itself. One more than the page holds says whether this page is the last.
+        // The answers of a policy in code are never kept, because they may change. It is asked without the lock, because it
+        // may list tools itself. One tool more than the page holds shows whether this page is the last.
         while page.len() <= limit {
             let wanted = limit.saturating_add(1).saturating_sub(page.len());
-            let (places, has_more) =
-                shown.lock().unwrap_or_else(PoisonError::into_inner).page(from, wanted, judge);
-            let Some(last) = places.last() else { break };
-            from = last + 1;
-            let tools = places.into_iter().filter_map(|place| self.tools.get(place));
-            page.extend(tools.filter(could_allow).cloned());
+            let (found, has_more) = shown.lock().unwrap_or_else(PoisonError::into_inner).page(
+                start.as_ref(),
+                wanted,
+                judged_behind,
+            );
+            let Some(last) = found.last() else { break };
+            start = Some(last.clone());
+            page.extend(found.into_iter().map(|listed| listed.tool).filter(could_allow));
             if !has_more {
                 break;
             }

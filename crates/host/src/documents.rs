@@ -21,7 +21,7 @@ use crate::parallel::in_parallel;
 /// One tool of a file.
 #[derive(Clone, Debug)]
 pub struct Document {
-    pub file: PathBuf,
+    pub file: Arc<Path>,
     pub check: ToolCheck,
 }
 
@@ -47,13 +47,32 @@ struct ToolRoot {
     /// Without symlinks, as the watcher reports changes. `None`: it does not exist.
     real: Option<PathBuf>,
     files: BTreeMap<PathBuf, DocumentFile>,
+    /// The files that have other names, under which they can change without a report about this one.
+    aliased: BTreeSet<PathBuf>,
+}
+
+/// The files whose tools an update may have changed.
+#[derive(Debug)]
+pub enum Touched {
+    Everything,
+    Files(Vec<TouchedFile>),
+}
+
+/// The tools of a file before and after an update.
+#[derive(Debug)]
+pub struct TouchedFile {
+    /// Which of the configured paths it is below.
+    pub root: usize,
+    pub before: Arc<[Arc<Document>]>,
+    pub after: Arc<[Arc<Document>]>,
+    /// It has a problem now.
+    pub is_unread: bool,
 }
 
 #[derive(Clone, Debug)]
 struct DocumentFile {
     /// Of the bytes that were parsed. `None`: they could not be read.
     digest: Option<[u8; 32]>,
-    /// It has other names, under which it can change without a report about this one.
     has_other_names: bool,
     documents: Arc<[Arc<Document>]>,
     unread: Option<Unread>,
@@ -61,21 +80,30 @@ struct DocumentFile {
 
 impl Documents {
     /// Brings this up to date. Reads everything if the paths are other ones, or if `changes` does not name all changes.
-    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) {
+    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) -> Touched {
         let is_same = self.roots.iter().map(|root| &root.path).eq(paths);
         let files = match changes {
             FileChanges::Paths(named) if is_same => self.files_of(named),
             _ => None,
         };
-        match files {
-            Some(files) => self.read_again(files),
-            None => self.read_all(paths),
+        if let Some(files) = files {
+            Touched::Files(self.read_again(files))
+        } else {
+            self.read_all(paths);
+            Touched::Everything
         }
     }
 
-    /// All tools in order.
-    pub fn tools(&self) -> impl Iterator<Item = &Arc<Document>> {
-        self.files().flat_map(|file| file.documents.iter())
+    /// All tools in order, with the number of their configured path and their place in the file.
+    pub fn tools(&self) -> impl Iterator<Item = (usize, usize, &Arc<Document>)> {
+        let files = self
+            .roots
+            .iter()
+            .enumerate()
+            .flat_map(|(at, root)| root.files.values().map(move |file| (at, file)));
+        files.flat_map(|(at, file)| {
+            file.documents.iter().enumerate().map(move |(index, document)| (at, index, document))
+        })
     }
 
     pub fn unread(&self) -> impl Iterator<Item = &Unread> {
@@ -97,7 +125,12 @@ impl Documents {
                 found.push((at, one, before));
             }
             let real = fs::canonicalize(path).ok();
-            roots.push(ToolRoot { path: path.clone(), real, files: BTreeMap::new() });
+            roots.push(ToolRoot {
+                path: path.clone(),
+                real,
+                files: BTreeMap::new(),
+                aliased: BTreeSet::new(),
+            });
         }
         let read = in_parallel(&found, |(at, one, before)| {
             let is_named = paths.get(*at).is_some_and(|path| path == path_of(one));
@@ -107,7 +140,7 @@ impl Documents {
         for ((at, one, _), (file, is_parsed)) in found.iter().zip(read) {
             self.parsed += usize::from(is_parsed);
             if let (Some(root), Some(file)) = (roots.get_mut(*at), file) {
-                root.files.insert(path_of(one).to_owned(), file);
+                root.insert(path_of(one).to_owned(), file);
             }
         }
         self.roots = roots;
@@ -137,16 +170,16 @@ impl Documents {
                 }
                 files.push((at, file));
             }
-            let other_names = root.files.iter().filter(|(_, file)| file.has_other_names);
-            files.extend(other_names.map(|(path, _)| (at, path.clone())));
+            files.extend(root.aliased.iter().map(|path| (at, path.clone())));
         }
         files.sort_unstable();
         files.dedup();
         Some(files)
     }
 
-    fn read_again(&mut self, files: Vec<(usize, PathBuf)>) {
+    fn read_again(&mut self, files: Vec<(usize, PathBuf)>) -> Vec<TouchedFile> {
         self.parsed = 0;
+        let mut touched = Vec::new();
         for (at, file) in files {
             let Some(root) = self.roots.get_mut(at) else { continue };
             let is_named = file == root.path;
@@ -155,17 +188,52 @@ impl Documents {
             } else {
                 toolgate_store::walk_one(&root.path, &file, &is_document)
             };
-            let before = root.files.remove(&file);
+            let before = root.remove(&file);
             let (read, is_parsed) = match walked {
                 Walked::File(found) => read_found(&found, is_named, before.as_ref()),
                 // A directory by now: the watcher reports its files.
                 Walked::Nothing | Walked::Directory => (None, false),
             };
             self.parsed += usize::from(is_parsed);
+            touched.extend(TouchedFile::between(at, before.as_ref(), read.as_ref()));
             if let Some(read) = read {
-                root.files.insert(file, read);
+                root.insert(file, read);
             }
         }
+        touched
+    }
+}
+
+impl TouchedFile {
+    /// `None`: the same tools are in it.
+    fn between(root: usize, before: Option<&DocumentFile>, after: Option<&DocumentFile>) -> Option<Self> {
+        if let (Some(before), Some(after)) = (before, after)
+            && before.digest.is_some()
+            && before.digest == after.digest
+        {
+            return None;
+        }
+        let documents = |file: Option<&DocumentFile>| file.map(|file| Arc::clone(&file.documents));
+        Some(Self {
+            root,
+            before: documents(before).unwrap_or_default(),
+            after: documents(after).unwrap_or_default(),
+            is_unread: after.is_some_and(|file| file.unread.is_some()),
+        })
+    }
+}
+
+impl ToolRoot {
+    fn insert(&mut self, path: PathBuf, file: DocumentFile) {
+        if file.has_other_names {
+            self.aliased.insert(path.clone());
+        }
+        self.files.insert(path, file);
+    }
+
+    fn remove(&mut self, path: &Path) -> Option<DocumentFile> {
+        self.aliased.remove(path);
+        self.files.remove(path)
     }
 }
 
@@ -218,7 +286,8 @@ fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Opt
             checked.findings.first().map_or_else(|| "no tool".to_owned(), |one| one.message.clone());
         Unread { file: file.to_owned(), problem }
     });
-    let document = |check| Arc::new(Document { file: file.to_owned(), check });
+    let shared: Arc<Path> = Arc::from(file);
+    let document = |check| Arc::new(Document { file: Arc::clone(&shared), check });
     let documents = checked.tools.into_iter().map(document).collect();
     (Some(DocumentFile { digest: Some(digest), has_other_names, documents, unread }), true)
 }

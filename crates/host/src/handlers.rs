@@ -213,13 +213,14 @@ mod tests {
         let missing = check_described([&own].into_iter(), &loaded).unwrap_err();
         assert_eq!(missing.to_string(), "commands: no document describes a tool `pages`");
         // One that cannot be loaded is described all the same; why not is told elsewhere.
-        loaded.tools.push(Arc::new(Surveyed {
+        let tool = Surveyed {
             name: own.clone(),
             origin: Origin::File(PathBuf::from("pages.yaml")),
             candidate: Err("its command is not installed".to_owned()),
             is_exposed: false,
             document: None,
-        }));
+        };
+        loaded.tools.insert(toolgate_gate::ListPosition::nth(0), Arc::new(tool));
         assert!(check_described([&own].into_iter(), &loaded).is_ok());
     }
 

@@ -37,7 +37,7 @@ pub use handlers::own_variables;
 pub use isolation::{HostLayers, layer_state};
 pub use journals::{Writes, note_command};
 pub use listing::ToolList;
-pub use load::{LoadWork, Loaded, Origin, Problem, Surveyed, ToTry};
+pub use load::{FoundTools, LoadWork, Loaded, Origin, Problem, Surveyed, ToTry};
 pub use open::{
     Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, ask_threshold, open_egress,
     open_state,

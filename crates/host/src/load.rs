@@ -1,6 +1,11 @@
 //! The tools of a workspace: which were found, which may be live, and the problems with the others.
 
+mod build;
 mod cache;
+mod found;
+mod patch;
+mod rules;
+mod source;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,18 +14,20 @@ use std::{
     sync::Arc,
 };
 
-use toolgate_gate::{Candidate, LiveTool};
+use toolgate_gate::{Candidate, LiveSet, LiveTool};
 use toolgate_policy::{CedarError, CedarPolicies, PassOutcome};
 use toolgate_spec::{ToolCheck, model::Body};
 
-pub(crate) use self::cache::LoadCache;
-use crate::documents::Document;
-use crate::rust_tool::RustTool;
+pub use self::found::FoundTools;
+pub(crate) use self::{cache::LoadCache, rules::Rules};
+use crate::{documents::Document, rust_tool::RustTool};
 
 /// Everything that was found, and what of it may be live.
 #[derive(Debug)]
 pub struct Loaded {
-    pub tools: Vec<Arc<Surveyed>>,
+    pub tools: FoundTools,
+    /// Those of them that are active and exposed, without policies.
+    pub(crate) live: LiveSet,
     /// Errors in documents and policies. With any of these an earlier good set stays in force.
     pub problems: Vec<Problem>,
     /// Those of them that are about whole files and folders: which tools are in there is not known.
@@ -36,11 +43,13 @@ pub struct Loaded {
     pub work: LoadWork,
 }
 
-/// The work of one load. A reload after one edit parses and judges one document, however many there are.
+/// The work of one load. A reload after one edit visits, parses and judges one document, however many there are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LoadWork {
     /// Files whose bytes were parsed.
     pub parsed: usize,
+    /// Tools that were looked at, be it to find that nothing about them changed.
+    pub visited: usize,
     /// Tools that were resolved, rated and prepared.
     pub judged: usize,
 }
@@ -52,7 +61,8 @@ pub(crate) struct Unusable;
 impl Default for Loaded {
     fn default() -> Self {
         Self {
-            tools: Vec::new(),
+            tools: FoundTools::default(),
+            live: LiveSet::default(),
             problems: Vec::new(),
             unread: Vec::new(),
             unheeded: Vec::new(),
@@ -117,23 +127,10 @@ impl fmt::Display for Problem {
 }
 
 impl Loaded {
-    /// The tools that are active and exposed, in order: shipped ones first, as the preset has them, then the files'.
-    pub fn live(&self) -> Vec<Arc<LiveTool>> {
-        let is_live = |tool: &&Arc<Surveyed>| {
-            tool.is_exposed
-                && tool.candidate.as_ref().is_ok_and(|candidate| candidate.lifecycle.state.is_exposed())
-        };
-        self.tools
-            .iter()
-            .filter(is_live)
-            .filter_map(|tool| tool.candidate.as_ref().ok())
-            .map(|candidate| Arc::clone(&candidate.tool))
-            .collect()
-    }
-
     /// Shipped tools that were chosen and are to take a test run under the policy in force.
     pub fn untried(&self, which: ToTry) -> impl Iterator<Item = &Candidate> {
-        let shipped = self.tools.iter().filter(|tool| tool.origin == Origin::Shipped && tool.is_exposed);
+        // They come first.
+        let shipped = self.tools.iter().take_while(|tool| tool.origin == Origin::Shipped);
         let is_meant = move |candidate: &&Candidate| match (&candidate.pass, which) {
             (None, _) => true,
             (Some(_), ToTry::Untried) => false,
@@ -141,7 +138,20 @@ impl Loaded {
                 !pass.is_withdrawn && matches!(pass.record.outcome, PassOutcome::Failed { .. })
             }
         };
-        shipped.filter_map(|tool| tool.candidate.as_ref().ok()).filter(is_meant)
+        let exposed = shipped.filter(|tool| tool.is_exposed);
+        exposed.filter_map(|tool| tool.candidate.as_ref().ok()).filter(is_meant)
+    }
+}
+
+impl Surveyed {
+    pub(crate) fn usable(&self) -> Option<&Candidate> {
+        self.candidate.as_ref().ok()
+    }
+
+    /// The tool, if it is active and exposed.
+    pub(crate) fn live(&self) -> Option<&Arc<LiveTool>> {
+        let candidate = self.usable().filter(|_| self.is_exposed)?;
+        candidate.lifecycle.state.is_exposed().then_some(&candidate.tool)
     }
 }
 

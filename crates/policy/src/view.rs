@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_spec::HostPattern;
 
@@ -119,34 +119,40 @@ impl EffectivePolicy {
 /// SHA-256 over the canonical JSON (RFC 8785) of all setting values. Origins and list order are left out, because they do not
 /// change what is enforced.
 pub fn policy_digest(policy: &EffectivePolicy) -> String {
-    let values: Map<String, Value> = policy
-        .settings()
-        .into_iter()
-        .filter(|setting| setting.name != "profile")
-        .map(|setting| (setting.name.to_owned(), as_set(setting.value)))
-        .collect();
-    let values = Value::Object(values);
-    // Texts, booleans and bounded integers always have a canonical form. Otherwise the plain form still distinguishes
-    // policies.
-    let canonical =
-        serde_json_canonicalizer::to_vec(&values).unwrap_or_else(|_| values.to_string().into_bytes());
+    let settings = policy.settings().into_iter().filter(|setting| setting.name != "profile");
+    let mut members: Vec<(&str, String)> =
+        settings.map(|setting| (setting.name, canonical(&setting.value))).collect();
+    members.sort_unstable();
+    let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     let mut digest = String::from("sha256:");
-    for byte in Sha256::digest(&canonical) {
+    for byte in Sha256::digest(format!("{{{}}}", members.join(","))) {
         // Writing to a string cannot fail.
         let _ = write!(digest, "{byte:02x}");
     }
     digest
 }
 
-/// All lists are sets: the position of an entry has no meaning.
-fn as_set(value: Value) -> Value {
+/// The canonical JSON of a setting. Lists are sets: each entry allows, forbids or watches for something, wherever in the list it
+/// is.
+///
+/// Written here, because a general serializer takes most of the time in which thousands of tools are loaded.
+fn canonical(value: &Value) -> String {
     match value {
-        Value::Array(mut entries) => {
-            entries.sort_by_cached_key(Value::to_string);
+        Value::Array(entries) => {
+            let mut entries: Vec<String> = entries.iter().map(canonical).collect();
+            entries.sort_unstable();
             entries.dedup();
-            Value::Array(entries)
+            format!("[{}]", entries.join(","))
         }
-        single => single,
+        // The plain form of these is canonical already. Integers from 2^53 on have another one.
+        Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
+        Value::Number(number) if number.as_i64().is_some_and(|number| number.unsigned_abs() < 1 << 53) => {
+            number.to_string()
+        }
+        // If there is no canonical form, the plain one still tells two policies apart.
+        Value::Number(_) | Value::Object(_) => {
+            serde_json_canonicalizer::to_string(value).unwrap_or_else(|_| value.to_string())
+        }
     }
 }
 

@@ -13,6 +13,9 @@
     reason = "a bench prints, and fails loudly"
 )]
 
+#[path = "../../cli/benches/shared/times.rs"]
+mod times;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -20,6 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use times::{median, ratio};
 use tokio::runtime::Runtime as Tokio;
 use toolgate_sandbox::{
     Access, Bind, Children, CommandJail, CommandLimits, CommandRequired, Ending, Jailer, Network, OutputCaps,
@@ -241,14 +245,6 @@ const LIMITS: [&str; 2] = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:102
 
 /// Lets the kernel put away what a variant has left, so that nobody pays for the one before.
 const BETWEEN: Duration = Duration::from_millis(20);
-
-fn median(sorted: &[Duration]) -> Duration {
-    sorted[sorted.len() / 2]
-}
-
-fn ratio(one: Duration, other: Duration) -> f64 {
-    one.as_secs_f64() / other.as_secs_f64()
-}
 
 fn goal(what: &str, value: f64, bound: f64, is_met: bool, sign: &str) {
     let verdict = if is_met { "met" } else { "MISSED" };

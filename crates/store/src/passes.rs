@@ -147,7 +147,7 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
     note_change(connection, tool_id, pass.name.as_deref())?;
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT OR REPLACE INTO passes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             tool_id,
@@ -161,6 +161,7 @@ fn put(connection: &Connection, tool_id: &str, pass: &StoredPass) -> rusqlite::R
             pass.name,
             pass.is_withdrawn,
             pass.accepted.join(" "),
+            pass.accepts_draft,
         ])?;
     Ok(())
 }
@@ -196,5 +197,6 @@ fn pass(row: &Row<'_>) -> rusqlite::Result<StoredPass> {
         is_published: row.get("published")?,
         is_withdrawn: row.get("withdrawn")?,
         accepted: accepted.split_whitespace().map(str::to_owned).collect(),
+        accepts_draft: row.get("accepts_draft")?,
     })
 }

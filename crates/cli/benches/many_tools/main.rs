@@ -10,17 +10,22 @@
     reason = "a bench prints, and fails loudly"
 )]
 
+#[path = "../shared/gateway.rs"]
+mod gateway;
+#[path = "../shared/times.rs"]
+mod times;
+
 use std::{
     fs,
-    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Child,
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::json;
+use times::{median, ratio};
 use toolgate::{Config, Extras, Toolgate, Writes};
 use toolgate_config::Overrides;
 
@@ -39,16 +44,12 @@ fn main() {
         of_few.push(few.edit());
         of_many.push(many.edit());
     }
-    let (few_time, many_time) = (median(of_few), median(of_many));
+    let (few_time, many_time) = (median(&of_few), median(&of_many));
     println!(
         "an edit is live after {few_time:.1?} with {} tools and {many_time:.1?} with {}",
         few.tools, many.tools
     );
-    judge(
-        "ratio of the time from an edit to it being live",
-        many_time.as_secs_f64() / few_time.as_secs_f64(),
-        1.5,
-    );
+    judge("ratio of the time from an edit to it being live", ratio(many_time, few_time), 1.5);
     let last = many.memory();
     println!("resident memory: {first} KiB after the first reload, {last} KiB after {} reloads", 2 * ROUNDS);
     judge("ratio of memory", last / first, 1.3);
@@ -63,8 +64,8 @@ fn main() {
         );
     }
     for arguments in [&["call", "tool_00001", "value=1"][..], &["list"]] {
-        let [few_time, many_time] =
-            [&few, &many].map(|gateway| median((0..3).map(|_| gateway.command(arguments)).collect()));
+        let [few_time, many_time] = [&few, &many]
+            .map(|gateway| median(&(0..3).map(|_| gateway.command(arguments)).collect::<Vec<_>>()));
         println!("`toolgate {}` takes {few_time:.1?} and {many_time:.1?}", arguments[0]);
     }
     for mut gateway in [few, many] {
@@ -93,20 +94,10 @@ impl Gateway {
             fs::write(tool_file(folder.path(), number), document(number, number)).unwrap();
         }
         publish(&file);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .arg("serve")
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let (child, _, log) = gateway::serve(folder.path());
         let (send, lines) = mpsc::channel();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        thread::spawn(move || log.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-        let gateway = Self { folder, tools, child, lines };
-        gateway.wait_for("serving MCP");
-        gateway
+        thread::spawn(move || log.map_while(Result::ok).try_for_each(|line| send.send(line)));
+        Self { folder, tools, child, lines }
     }
 
     /// Edits a tool, and undoes the edit: then the published document is there again, and the tool is live. Returns the
@@ -139,20 +130,13 @@ impl Gateway {
 
     fn command(&self, arguments: &[&str]) -> Duration {
         let begun = Instant::now();
-        let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        gateway::toolgate(self.folder.path(), arguments);
         begun.elapsed()
     }
 
     /// Resident memory in KiB.
     fn memory(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        gateway::resident_kib(self.child.id()) as f64
     }
 
     /// CPU time of all threads.
@@ -195,11 +179,6 @@ fn publish(file: &Path) {
         }
         toolgate.close().unwrap();
     });
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
 }
 
 fn judge(what: &str, ratio: f64, goal: f64) {

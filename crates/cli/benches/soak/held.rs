@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, fs, thread, time::Duration};
 
+use crate::gateway::resident_kib;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     resident_kib: u64,
@@ -61,10 +63,4 @@ pub fn children(process: u32) -> BTreeSet<u32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
         .collect()
-}
-
-fn resident_kib(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
-    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
 }

@@ -10,6 +10,8 @@
 
 mod door;
 mod edits;
+#[path = "../shared/gateway.rs"]
+mod gateway;
 mod held;
 
 use std::{
@@ -18,7 +20,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     io::{BufRead, BufReader},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -29,6 +31,7 @@ use std::{
 
 use door::Door;
 use edits::Edits;
+use gateway::{serve, toolgate};
 use held::Held;
 use serde_json::Value;
 
@@ -37,7 +40,8 @@ fn main() {
     let span = Duration::from_secs(seconds.and_then(|text| text.parse().ok()).unwrap_or(30));
     let folder = tempfile::tempdir().unwrap();
     let (mut edits, token) = prepare(folder.path());
-    let (mut gateway, address) = serve(folder.path());
+    let (mut gateway, address, log) = serve(folder.path());
+    thread::spawn(move || log.for_each(drop));
     let (door, counts) = (Arc::new(Door { address, token }), Arc::new(Counts::default()));
     let process = gateway.id();
     alone(&door);
@@ -96,30 +100,6 @@ fn prepare(folder: &Path) -> (Edits, String) {
     let edits = Edits::new(folder);
     toolgate(folder, &["publish"]);
     (edits, toolgate(folder, &["token", "create", "soak"]).trim().to_owned())
-}
-
-fn toolgate(folder: &Path, arguments: &[&str]) -> String {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_toolgate")).args(arguments).current_dir(folder).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
-    said
-}
-
-fn serve(folder: &Path) -> (Child, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let line = lines.find(|line| line.contains("serving MCP at")).expect("it serves");
-    let address = line.split("http://").nth(1).unwrap().trim_end_matches("/mcp").to_owned();
-    // Read on, or the gateway would wait for us.
-    thread::spawn(move || lines.for_each(drop));
-    (child, address)
 }
 
 /// What a JavaScript tool costs over the door, while nobody else calls.

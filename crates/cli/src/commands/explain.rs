@@ -1,9 +1,10 @@
-//! Explains codes: findings of documents, reasons of calls, and refusals at the gateway's door.
+//! Explains codes: findings of documents, reasons of calls, refusals at the gateway's door, and failed requests of tools.
 
 use std::io::Write;
 
 use anstyle::Style;
 use serde_json::{Value, json};
+use toolgate_egress::{Class, Reason as EgressReason};
 use toolgate_gate::{End, Reason};
 use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
@@ -34,13 +35,17 @@ enum Known {
     Finding(Code),
     Call(Reason),
     Door(DoorCode),
+    /// Why a request of a tool failed.
+    Egress(EgressReason),
 }
 
 impl Known {
     fn all() -> impl Iterator<Item = Self> {
         let findings = Code::ALL.iter().copied().map(Self::Finding);
         let calls = Reason::ALL.iter().copied().map(Self::Call);
-        findings.chain(calls).chain(DoorCode::ALL.iter().copied().map(Self::Door))
+        let door = DoorCode::ALL.iter().copied().map(Self::Door);
+        let egress = EgressReason::ALL.iter().copied().map(Self::Egress);
+        findings.chain(calls).chain(door).chain(egress)
     }
 
     fn name(self) -> &'static str {
@@ -48,6 +53,7 @@ impl Known {
             Self::Finding(code) => code.name(),
             Self::Call(reason) => reason.code(),
             Self::Door(code) => code.code(),
+            Self::Egress(reason) => reason.slug(),
         }
     }
 
@@ -56,6 +62,7 @@ impl Known {
             Self::Finding(code) => code.title(),
             Self::Call(reason) => reason.meaning(),
             Self::Door(code) => code.title(),
+            Self::Egress(reason) => reason.meaning(),
         }
     }
 
@@ -69,6 +76,10 @@ impl Known {
                 End::Broken => "broken",
             },
             Self::Door(_) => "refused",
+            Self::Egress(reason) => match reason.class() {
+                Class::InvalidInput | Class::Security => "refused",
+                Class::HelperRuntime => "failed",
+            },
         }
     }
 
@@ -117,6 +128,16 @@ impl Known {
                 ),
                 format!("What to do: {}", code.remedy()),
             ],
+            Self::Egress(reason) => {
+                let whose = match reason.class() {
+                    Class::InvalidInput => "The request of the tool is not valid; nothing was sent.",
+                    Class::Security => "The gateway refused a request of the tool.",
+                    Class::HelperRuntime => "A request of the tool failed on the network or at the server.",
+                };
+                let class =
+                    format!("{whose} The tool sees an error of the class `{}`.", reason.class().word());
+                vec![class, format!("What to do: {}", reason.remedy())]
+            }
         }
     }
 }

@@ -122,8 +122,8 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                 }
             }
             Err(problem) if is_mistake(&loaded, problem) => passes.note_mistake(tool, problem, terminal)?,
-            // A tool of another kind, which this gateway does not run yet.
-            Err(_) => {}
+            // A tool of a kind that does not run yet, or a command that is not installed.
+            Err(problem) => passes.not_run.push(format!("`{}`: {problem}", tool.name)),
         }
     }
     passes.finish(&loaded, terminal)
@@ -160,11 +160,13 @@ struct Passes {
     passed: usize,
     failed: usize,
     tools: Vec<Value>,
+    /// Tools that this gateway cannot run, each with the reason.
+    not_run: Vec<String>,
 }
 
 impl Default for Passes {
     fn default() -> Self {
-        Self { format: OutputFormat::Text, passed: 0, failed: 0, tools: Vec::new() }
+        Self { format: OutputFormat::Text, passed: 0, failed: 0, tools: Vec::new(), not_run: Vec::new() }
     }
 }
 
@@ -206,7 +208,8 @@ impl Passes {
                 Some(problem) => {
                     Failure::new(format!("{}: {}", visible(&problem.place), visible(&problem.what)))
                 }
-                None => Failure::new("no tool was found that this gateway runs"),
+                None if self.not_run.is_empty() => Failure::new("no tool was found"),
+                None => Failure::new(format!("no tool was run: {}", visible(&self.not_run.join("; ")))),
             });
         }
         match self.format {
@@ -215,6 +218,9 @@ impl Passes {
                 terminal.data(report);
             }
             OutputFormat::Text => {
+                for reason in &self.not_run {
+                    writeln!(terminal, "SKIP  {}", visible(reason))?;
+                }
                 writeln!(terminal, "\n{} passed, {} failed", counted(self.passed, "tool"), self.failed)?;
             }
         }

@@ -268,6 +268,25 @@ fn a_shipped_name_is_reserved() {
     assert!(said.contains("RESERVED_NAME") && said.contains("`catalog.include.names`"), "{said}");
 }
 
+#[test]
+fn run_notes_that_a_reserved_name_cannot_be_published() {
+    let place = Place::new();
+    place.write_tool("slugify", &json!({}));
+    place.write_tool("mine", &json!({}));
+    let errors = |file: &str| {
+        let output = place.toolgate(&["run", file]);
+        assert!(output.status.success(), "{file}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = errors("tools/slugify.json");
+    assert!(said.contains("this tool cannot be published: "), "{said}");
+    assert!(
+        said.contains("is the name of a shipped tool") && said.contains("`catalog.include.names`"),
+        "{said}"
+    );
+    assert!(!errors("tools/mine.json").contains("cannot be published"));
+}
+
 /// Models and people choose by what they see.
 #[test]
 fn so_is_every_name_that_would_be_taken_for_a_shipped_one() {

@@ -43,6 +43,30 @@ fn tool_above_l3_is_not_run_before_publishing_is_confirmed() {
 }
 
 #[test]
+fn test_names_the_kinds_that_do_not_run_yet() {
+    let place = Place::new();
+    fs::create_dir(place.path().join("services")).unwrap();
+    let manifest = |name: &str, handler: &str| {
+        let text = format!(
+            "name: {name}\ndescription: Asks a service for a word. Returns the word.\nclassification: read\n\
+             input: {{type: object, properties: {{}}}}\ntestInput: {{}}\nhandler: {handler}\n\
+             sandboxOverrides: {{networkMode: allowlist, hostsAllow: [word.example]}}\n"
+        );
+        fs::write(place.path().join(format!("services/{name}.yaml")), text).unwrap();
+    };
+    manifest("ask_http", "{http: {url: 'https://word.example/'}}");
+    manifest("ask_mcp", "{mcp: {tool: word, url: 'https://word.example/mcp'}}");
+    let said = place.fails(&["test", "services"], 2);
+    assert!(
+        said.contains("no tool was run: `ask_http`: `http` tools cannot be run by this gateway yet"),
+        "{said}"
+    );
+    // Beside a tool that runs, each is named, and the run passes.
+    let said = place.ok(&["test", "services", "tools"]);
+    assert!(said.contains("SKIP  `ask_http`: `http` tools cannot be run by this gateway yet"), "{said}");
+}
+
+#[test]
 fn writing_test_run_changes_a_copy_of_the_workspace() {
     let place = place_with_eraser("");
     for arguments in [&["publish", "erase", "--yes"][..], &["test"], &["test", "tools/erase.yaml"]] {

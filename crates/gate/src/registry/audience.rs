@@ -4,12 +4,11 @@
 //! INVARIANT: whether a tool is shown depends on the tool, the policies and the whole `Caller`, and on nothing else: no
 //! clock, no approval, no arguments. So what is remembered is looked up by the whole caller, and dropped with the set.
 
-use std::{
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_policy::Caller;
+
+use super::position::Listed;
 
 /// The callers who listed last, the latest at the end.
 #[derive(Debug, Default)]
@@ -19,11 +18,18 @@ pub(super) struct Audience(Mutex<Vec<Member>>);
 struct Member {
     caller: Caller,
     /// With a lock of its own: a caller about whom much is asked keeps no other one waiting.
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<Shown<Listed>>>,
+}
+
+/// A copy of a set remembers nothing.
+impl Clone for Audience {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Audience {
-    pub fn shown_to(&self, caller: &Caller) -> Arc<Mutex<Shown>> {
+    pub fn shown_to(&self, caller: &Caller) -> Arc<Mutex<Shown<Listed>>> {
         let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let member = match members.iter().position(|member| member.caller == *caller) {
             Some(at) => members.remove(at),
@@ -38,40 +44,52 @@ impl Audience {
     }
 }
 
-/// What one caller is shown of a stretch of the set. Only what a page needs is looked at, so that a caller who is new or
-/// was forgotten costs no more than without a memory.
-#[derive(Debug, Default)]
-pub(super) struct Shown {
-    looked_at: Range<usize>,
-    /// In order, and all of them within the stretch.
-    places: Vec<usize>,
+/// The tools that one caller is shown, of those behind `after` up to `until`. Only the tools that a page needs are judged, so
+/// a caller who is new or was forgotten costs no more than without a memory.
+#[derive(Debug)]
+pub(super) struct Shown<T> {
+    /// `None`: from the first tool on.
+    after: Option<T>,
+    /// The last tool that was judged, or `after`.
+    until: Option<T>,
+    /// In order.
+    tools: Vec<T>,
 }
 
-impl Shown {
-    /// At most `limit` places from `start` on, and whether there are more. `judge` tells of a place whether its tool is
-    /// shown; `None`: the set ends before it.
-    pub fn page(
+impl<T> Default for Shown<T> {
+    fn default() -> Self {
+        Self { after: None, until: None, tools: Vec::new() }
+    }
+}
+
+impl<T: Clone + Ord> Shown<T> {
+    /// At most `limit` tools behind `start`, and whether there are more. `judged_behind` returns the tools behind one, each with
+    /// whether it is shown.
+    pub fn page<I: Iterator<Item = (T, bool)>>(
         &mut self,
-        start: usize,
+        start: Option<&T>,
         limit: usize,
-        judge: impl Fn(usize) -> Option<bool>,
-    ) -> (Vec<usize>, bool) {
-        if !(self.looked_at.start..=self.looked_at.end).contains(&start) {
-            *self = Self { looked_at: start..start, places: Vec::new() };
+        judged_behind: impl Fn(Option<&T>) -> I,
+    ) -> (Vec<T>, bool) {
+        if !(self.after.as_ref()..=self.until.as_ref()).contains(&start) {
+            *self = Self { after: start.cloned(), until: start.cloned(), tools: Vec::new() };
         }
-        let first = self.places.partition_point(|place| *place < start);
+        let first = self.tools.partition_point(|one| Some(one) <= start);
         let end = first.saturating_add(limit);
         // One more than the page holds: whether there is one says whether this page is the last.
-        while self.places.len() <= end
-            && let Some(is_shown) = judge(self.looked_at.end)
-        {
-            if is_shown {
-                self.places.push(self.looked_at.end);
+        if self.tools.len() <= end {
+            for (tool, is_shown) in judged_behind(self.until.clone().as_ref()) {
+                self.until = Some(tool.clone());
+                if is_shown {
+                    self.tools.push(tool);
+                }
+                if self.tools.len() > end {
+                    break;
+                }
             }
-            self.looked_at.end += 1;
         }
-        let page = self.places.iter().skip(first).take(limit).copied().collect();
-        (page, self.places.len() > end)
+        let page = self.tools.iter().skip(first).take(limit).cloned().collect();
+        (page, self.tools.len() > end)
     }
 }
 
@@ -83,24 +101,24 @@ mod tests {
 
     use super::*;
 
-    fn is_same(audience: &Audience, caller: &Caller, known: &Arc<Mutex<Shown>>) -> bool {
+    fn is_same(audience: &Audience, caller: &Caller, known: &Arc<Mutex<Shown<Listed>>>) -> bool {
         Arc::ptr_eq(&audience.shown_to(caller), known)
     }
 
     /// A set of `size` tools of which every `nth` is shown, and how often anybody asked.
     fn asked(
-        shown: &mut Shown,
+        shown: &mut Shown<usize>,
         (start, limit): (usize, usize),
         size: usize,
         nth: usize,
     ) -> (Vec<usize>, bool, usize) {
         let asked = Cell::new(0);
-        let (places, has_more) = shown.page(start, limit, |place| {
-            (place < size).then(|| {
-                asked.set(asked.get() + 1);
-                place.is_multiple_of(nth)
-            })
-        });
+        let judge = |place: usize| {
+            asked.set(asked.get() + 1);
+            (place, place.is_multiple_of(nth))
+        };
+        let behind = |last: Option<&usize>| (last.map_or(0, |last| last + 1)..size).map(judge);
+        let (places, has_more) = shown.page(start.checked_sub(1).as_ref(), limit, behind);
         (places, has_more, asked.get())
     }
 

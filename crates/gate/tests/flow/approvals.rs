@@ -234,7 +234,8 @@ async fn a_no_of_the_client_is_a_no() {
     let _ = world.call("say", json!({ "text": "hi" })).await;
     let id = world.queue.only().id;
     let outcome = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Decline)).await;
-    let message = "decide.approval_denied: your client answered no to this call; it was not run; do not repeat it";
+    let message =
+        "decide.approval_denied: your client answered no to this call; it was not run; do not repeat it";
     assert_eq!(shown(&outcome), message);
     let again = world.gate.handle(answering(json!({ "text": "hi" }), &id, Answer::Accept)).await;
     assert_eq!(again.reason(), Some(Reason::ApprovalDenied), "and the client cannot turn it into a yes");
@@ -315,7 +316,8 @@ async fn an_operators_no_counts_everywhere_and_for_good() {
     for conversation in [None, Some("one".to_owned())] {
         let mut again = call("say", json!({ "text": "hi" }));
         again.client.conversation = conversation;
-        let message = "decide.approval_denied: an operator denied this call; it was not run; do not repeat it";
+        let message =
+            "decide.approval_denied: an operator denied this call; it was not run; do not repeat it";
         assert_eq!(shown(&world.gate.handle(again).await), message);
     }
     let late = world.queue.decide(&id, ApprovalState::Approved, &operator, None, world.clock.now());

@@ -325,6 +325,47 @@ fn nor_is_one_of_two_that_people_cannot_tell_apart() {
     }
 }
 
+/// The names of the set, in order.
+fn listed(set: &LiveSet) -> Vec<&str> {
+    set.all().map(|tool| tool.name()).collect()
+}
+
+#[test]
+fn changed_set_keeps_the_order_of_lists() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tool = |name: &str| world.tool(&document(name, &json!({})));
+    let at = |index| toolgate_gate::ListPosition::nth(index);
+    let (one, three, five) = (tool("one"), tool("three"), tool("five"));
+    let (set, _) = LiveSet::with_positions([(at(5), five), (at(1), one), (at(3), three.clone())]);
+    assert_eq!(listed(&set), ["one", "three", "five"]);
+    let next = set.changed([three.as_ref()], [(at(4), tool("four")), (at(2), tool("two"))]).unwrap();
+    assert_eq!(listed(&next), ["one", "two", "four", "five"]);
+    assert_eq!(listed(&set), ["one", "three", "five"], "calls that run keep their set");
+    assert!(next.get("three").is_none() && next.get("four").is_some());
+    let gone: Vec<&str> = next.gone_since(&set).iter().map(|(_, tool)| tool.name()).collect();
+    assert_eq!(gone, ["three"]);
+    assert_eq!(set.gone_since(&next).len(), 2);
+    assert!(set.gone_since(&set).is_empty());
+    // An edited tool is another one at the same position.
+    let edited = next.changed([next.get("two").unwrap().as_ref()], [(at(2), tool("two"))]).unwrap();
+    assert_eq!(listed(&edited), listed(&next));
+    assert!(edited.gone_since(&next).is_empty());
+}
+
+#[test]
+fn changed_set_refuses_names_that_can_be_mistaken() {
+    let world = World::new(Does::EchoesArguments, &[]);
+    let tool = |name: &str| world.tool(&document(name, &json!({})));
+    let at = |index| toolgate_gate::ListPosition::nth(index);
+    let mail = tool("mail");
+    let (set, _) = LiveSet::with_positions([(at(1), mail.clone())]);
+    for name in ["mail", "maiI", "mai1", "Mail"] {
+        assert!(set.changed([], [(at(2), tool(name))]).is_none(), "{name}");
+        assert!(set.changed([mail.as_ref()], [(at(2), tool(name))]).is_some(), "{name} alone");
+    }
+    assert!(set.changed([], [(at(2), tool("pay")), (at(3), tool("P\u{430}y"))]).is_none());
+}
+
 #[test]
 fn what_was_not_used_is_named_and_can_be_taken_away() {
     let world = World::new(Does::EchoesArguments, &[]);

@@ -39,7 +39,7 @@ impl Workspace {
     fn after(&mut self, changed: &[&str]) -> (Vec<String>, usize) {
         let changed = changed.iter().map(|file| self.path(file)).collect();
         self.update(&FileChanges::Paths(changed));
-        let names = self.documents.tools().map(|tool| tool.check.name.clone()).collect();
+        let names = self.documents.tools().map(|(_, _, tool)| tool.check.name.clone()).collect();
         (names, self.documents.parsed)
     }
 }
@@ -81,7 +81,7 @@ fn changed_bytes_with_the_same_metadata_are_parsed() {
         .set_modified(modified)
         .unwrap();
     workspace.update(&FileChanges::Everything);
-    assert_eq!(workspace.documents.tools().next().unwrap().check.name, "t0OO");
+    assert_eq!(workspace.documents.tools().next().unwrap().2.check.name, "t0OO");
 }
 
 #[test]
@@ -140,7 +140,10 @@ fn root_that_is_replaced_is_read_whole() {
     symlink(&new, workspace.dir.path().join("tools")).unwrap();
     fs::write(new.join("n.json"), document("n")).unwrap();
     workspace.update(&FileChanges::default());
-    assert_eq!(workspace.documents.tools().map(|tool| tool.check.name.as_str()).collect::<Vec<_>>(), ["n"]);
+    assert_eq!(
+        workspace.documents.tools().map(|(_, _, tool)| tool.check.name.as_str()).collect::<Vec<_>>(),
+        ["n"]
+    );
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Toolgate {
         let (config, workshop) = (self.config(), self.workshop());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // By what is known of them now: the last load may be long ago.
-        for tool in self.load(&config, &workshop, &FileChanges::Everything).tools {
+        for tool in self.load(&config, Arc::clone(&workshop), &FileChanges::Everything).tools.iter() {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
@@ -122,7 +122,7 @@ impl Toolgate {
             }
             trials.push(trial);
         }
-        self.put_in_force(self.load(&config, &workshop, &FileChanges::Everything), &config)?;
+        self.put_in_force(self.load(&config, Arc::clone(&workshop), &FileChanges::Everything), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {

@@ -1,15 +1,7 @@
 //! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
 //! beside that, and the journal is signed every minute.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt,
-    future::Future,
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -18,8 +10,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
-use toolgate_gate::LiveTool;
-use toolgate_store::FileWatch;
+use toolgate_gate::LiveSet;
+use toolgate_store::Watch;
 
 use super::{
     auth::Callers,
@@ -310,13 +302,14 @@ pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
 }
 
 /// Names the tools that were live before a reload and are not any more, with the reason and the remedy.
-fn report_gone(before: &[Arc<LiveTool>], toolgate: &Toolgate, loaded: &Loaded, log: &ServeLog) {
-    let now = toolgate.gate().all();
-    let live: HashSet<&str> = now.iter().map(|tool| tool.spec().name.as_str()).collect();
-    let gone: HashSet<&str> =
-        before.iter().map(|tool| tool.spec().name.as_str()).filter(|name| !live.contains(name)).collect();
-    for name in gone.iter().take(MOST_GONE) {
-        let found = loaded.tools.iter().find(|tool| tool.name == **name);
+fn report_gone(before: &LiveSet, toolgate: &Toolgate, loaded: &Loaded, log: &ServeLog) {
+    let now = toolgate.gate().live();
+    let gone = now.gone_since(before);
+    for (position, tool) in gone.iter().take(MOST_GONE) {
+        let name = tool.spec().name.as_str();
+        // Usually the document is still in its file.
+        let found = loaded.tools.at(position).filter(|tool| tool.name == name);
+        let found = found.or_else(|| loaded.tools.iter().find(|tool| tool.name == name));
         let why = match found.map(|tool| (&tool.candidate, tool.is_exposed)) {
             None => "its document is gone".to_owned(),
             Some((Err(problem), _)) => problem.clone(),
@@ -345,7 +338,7 @@ async fn reload(
     log: &ServeLog,
 ) {
     let was_open = toolgate.config().auth.anonymous.is_some();
-    let before = toolgate.gate().all();
+    let before = toolgate.gate().live();
     match toolgate.reload_changed(overrides, doors, changes).await {
         Ok(Reloaded { loaded, unrecorded }) => {
             if !was_open {

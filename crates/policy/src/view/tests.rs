@@ -135,3 +135,45 @@ const NAMES: [&str; 43] = [
     "labels.outputDataClass",
     "labels.acceptsUntrusted",
 ];
+
+/// Passes are bound to digests, so their form never changes: RFC 8785, by a general serializer.
+#[test]
+fn digest_is_of_canonical_json() {
+    let documents = [
+        testing::PLAIN.to_owned(),
+        testing::js(
+            "sandboxOverrides: {networkMode: allowlist, hostsAllow: [b.example, a.example, b.example]}",
+        ),
+        testing::js(
+            r#"{sandboxOverrides: {fileRead: true}, x-toolgate-capability: {execution: {allowedPaths: ["/\u00e9\"x", "/y"]}}}"#,
+        ),
+    ];
+    for document in &documents {
+        let policy = policy(document);
+        let values: serde_json::Map<String, Value> = policy
+            .settings()
+            .into_iter()
+            .filter(|setting| setting.name != "profile")
+            .map(|setting| (setting.name.to_owned(), sorted(setting.value)))
+            .collect();
+        let canonical = serde_json_canonicalizer::to_vec(&Value::Object(values)).unwrap();
+        let hex: String = Sha256::digest(&canonical).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(policy_digest(&policy), format!("sha256:{hex}"));
+    }
+    for value in
+        [json!(9_007_199_254_740_993_u64), json!(u64::MAX), json!(1.5), json!({ "b": 1, "a": [2, 1] })]
+    {
+        assert_eq!(canonical(&value), serde_json_canonicalizer::to_string(&value).unwrap(), "{value}");
+    }
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(mut entries) => {
+            entries.sort_by_cached_key(Value::to_string);
+            entries.dedup();
+            Value::Array(entries)
+        }
+        single => single,
+    }
+}

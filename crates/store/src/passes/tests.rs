@@ -21,6 +21,7 @@ fn pass(digest: &str, outcome: PassOutcome, observed: Value) -> StoredPass {
         is_published: false,
         is_withdrawn: digest == "2",
         accepted: if digest == "2" { vec!["LINT_A".to_owned(), "LINT_B".to_owned()] } else { Vec::new() },
+        accepts_draft: digest == "2",
     }
 }
 

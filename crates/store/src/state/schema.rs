@@ -103,7 +103,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const APPLICATION: i64 = 0x7467_6174;
 
 /// `user_version` counts the migrations that a file has had. Released migrations are never edited.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -111,4 +111,5 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    include_str!("schema/8.sql"),
 ];

@@ -94,7 +94,7 @@ fn is_private_durable_and_hardened() {
     assert_eq!(ask("synchronous"), "Integer(2)", "2 is FULL");
     assert_eq!(ask("foreign_keys"), "Integer(1)");
     assert_eq!(ask("trusted_schema"), "Integer(0)");
-    assert_eq!(ask("user_version"), "Integer(7)");
+    assert_eq!(ask("user_version"), "Integer(8)");
     writer.execute("PRAGMA writable_schema = ON", []).unwrap();
     writer.execute("DELETE FROM sqlite_schema", []).unwrap_err();
     let reader = lock(&state.shared.reader);
@@ -128,11 +128,11 @@ fn newer_or_foreign_file_is_rejected_unchanged() {
     let place = place();
     drop(open(&place));
     let connection = Connection::open(&place.path).unwrap();
-    connection.pragma_update(None, "user_version", 8).unwrap();
+    connection.pragma_update(None, "user_version", 9).unwrap();
     drop(connection);
     assert_eq!(
         problem(&place.path),
-        "the state `FILE` was written by a newer toolgate (format 8, this one supports 7); upgrade, or choose another file"
+        "the state `FILE` was written by a newer toolgate (format 9, this one supports 8); upgrade, or choose another file"
     );
     let foreign = place.path.with_file_name("notes.db");
     let connection = Connection::open(&foreign).unwrap();
@@ -176,6 +176,31 @@ fn older_file_is_migrated() {
     assert_eq!(passes, [("id", true, false, &None), ("or", false, true, &None)]);
     state.decide(&id, ApprovalState::Approved, &Decider::Operator("olga"), None, SystemTime::now()).unwrap();
     assert_eq!(state.get(&id, SystemTime::now()).unwrap().state, ApprovalState::Approved);
+}
+
+/// Earlier versions kept an accepted draft as a code among the accepted findings.
+#[test]
+fn accepted_draft_of_an_older_file_is_kept() {
+    let connection = Connection::open_in_memory().unwrap();
+    for number in 1..=7 {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/state/schema/{number}.sql"));
+        connection.execute_batch(&fs::read_to_string(file).unwrap()).unwrap();
+    }
+    for (id, accepted) in [("a", "LINT_A draft"), ("b", "draft"), ("c", "LINT_A"), ("d", "drafty")] {
+        connection
+            .execute(
+                "INSERT INTO passes VALUES (?1, 'd', 'p', 'passed', NULL, 0, '{}', 1, NULL, 0, ?2)",
+                [id, accepted],
+            )
+            .unwrap();
+    }
+    connection.execute_batch(include_str!("schema/8.sql")).unwrap();
+    let mut query =
+        connection.prepare("SELECT accepted, accepts_draft FROM passes ORDER BY tool_id").unwrap();
+    let rows = query.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))).unwrap();
+    let rows: Vec<(String, bool)> = rows.map(Result::unwrap).collect();
+    let expected = [("LINT_A", true), ("", true), ("LINT_A", false), ("drafty", false)];
+    assert_eq!(rows, expected.map(|(accepted, is_draft)| (accepted.to_owned(), is_draft)));
 }
 
 #[test]

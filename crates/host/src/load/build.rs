@@ -1,0 +1,182 @@
+//! Builds the set of tools from all documents. Tools that were judged before under the same rules are taken over.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use toolgate_config::Config;
+use toolgate_gate::{ListPosition, LiveSet, LiveTool};
+
+use super::{
+    FoundTools, LoadWork, Loaded, Problem, Surveyed, collisions, place,
+    rules::Rules,
+    source::{Judged, Source, is_exposed, judge},
+};
+use crate::catalog;
+
+/// The tools of a load, by everything that an edit can collide with.
+#[derive(Default)]
+pub(super) struct ToolIndex {
+    pub names: HashMap<String, ListPosition>,
+    /// By id, of usable tools.
+    pub ids: HashMap<String, ListPosition>,
+    /// Tools that cannot be used. Each load judges them again, because the reason may lie outside of the workspace.
+    pub unusable: BTreeSet<ListPosition>,
+    /// A document was left out without a problem: it is a copy of a shipped tool.
+    pub has_hidden: bool,
+}
+
+impl ToolIndex {
+    pub fn insert(&mut self, position: &ListPosition, tool: &Surveyed) {
+        self.names.entry(tool.name.clone()).or_insert_with(|| position.clone());
+        match &tool.candidate {
+            Ok(candidate) => {
+                let id = candidate.tool.spec().id.as_str().to_owned();
+                self.ids.entry(id).or_insert_with(|| position.clone());
+            }
+            Err(_) => {
+                self.unusable.insert(position.clone());
+            }
+        }
+    }
+
+    pub fn remove(&mut self, position: &ListPosition, tool: &Surveyed) {
+        if self.names.get(&tool.name) == Some(position) {
+            self.names.remove(&tool.name);
+        }
+        if let Ok(candidate) = &tool.candidate {
+            let id = candidate.tool.spec().id.as_str();
+            if self.ids.get(id) == Some(position) {
+                self.ids.remove(id);
+            }
+        }
+        self.unusable.remove(position);
+    }
+}
+
+/// A build that is under way.
+struct Build<'l> {
+    loaded: Loaded,
+    index: ToolIndex,
+    config: &'l Config,
+}
+
+/// `known` returns the tool of the last load if its result still holds.
+pub(super) fn build<'l>(
+    sources: &[Source<'l>],
+    known: impl Fn(&Source<'l>) -> Option<Arc<Surveyed>>,
+    config: &'l Config,
+    rules: &Rules,
+) -> (Loaded, ToolIndex) {
+    let known: Vec<Option<Arc<Surveyed>>> = sources.iter().map(known).collect();
+    let fresh: Vec<&Source<'l>> =
+        sources.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(source, _)| source).collect();
+    let work = LoadWork { parsed: 0, visited: sources.len(), judged: fresh.len() };
+    let mut judged = judge(&fresh, rules).into_iter();
+    let mut build =
+        Build { loaded: Loaded { work, ..Loaded::default() }, index: ToolIndex::default(), config };
+    build.loaded.problems.extend(catalog::altered().into_iter().map(|name| Problem {
+        place: format!("shipped tool `{name}`"),
+        what: "it is not as it was reviewed; this program was built from altered files".to_owned(),
+    }));
+    for (source, known) in sources.iter().zip(known) {
+        match known {
+            Some(known) => build.take_known(source, known),
+            None => {
+                if let Some(judged) = judged.next() {
+                    build.take(source, judged);
+                }
+            }
+        }
+    }
+    build.finish()
+}
+
+impl<'l> Build<'l> {
+    fn take_known(&mut self, source: &Source<'l>, known: Arc<Surveyed>) {
+        if !source.is_shipped && self.collides(source) {
+            return;
+        }
+        let is_exposed = is_exposed(self.config, &known.candidate);
+        let tool = if known.is_exposed == is_exposed {
+            known
+        } else {
+            Arc::new(Surveyed { is_exposed, ..known.as_ref().clone() })
+        };
+        self.push(source, tool);
+    }
+
+    fn take(&mut self, source: &Source<'l>, judged: Judged) {
+        if let Some(refusal) = judged.refusal {
+            return self.refuse(source, refusal);
+        }
+        if !source.is_shipped {
+            if self.collides(source) {
+                return;
+            }
+            // A mistake, because the tool would get a secret of the gateway.
+            if let Some(what) = judged.asks_for_own {
+                return self.refuse(source, what);
+            }
+        }
+        let candidate = judged.candidate.map_err(|unfit| {
+            let (what, is_problem) = source.explain(unfit);
+            if is_problem {
+                let place = place(source.check, &source.origin());
+                self.loaded.problems.push(Problem { place, what: what.clone() });
+            }
+            what
+        });
+        self.push(source, Arc::new(source.surveyed(candidate, self.config)));
+    }
+
+    /// Does another tool have its id or name? Then it is refused.
+    fn collides(&mut self, source: &Source<'l>) -> bool {
+        let check = source.check;
+        // Passes are kept by id: two tools with one id would take each other's.
+        let holder = check.spec.as_ref().and_then(|spec| self.index.ids.get(spec.id.as_str()));
+        let holder = holder.and_then(|position| self.loaded.tools.at(position));
+        if holder.is_some_and(|tool| tool.name != check.name) {
+            self.refuse(
+                source,
+                "another tool has the same `toolId`; leave it out or make a new one".to_owned(),
+            );
+            return true;
+        }
+        let is_taken = self.index.names.contains_key(check.name.as_str());
+        // A copy of the shipped tool itself does not collide with it.
+        if is_taken && catalog::reserved_by(&check.name).is_none() {
+            self.refuse(source, format!("there are two tools `{}`; rename one", check.name));
+        } else if is_taken {
+            self.index.has_hidden = true;
+        }
+        is_taken
+    }
+
+    fn push(&mut self, source: &Source<'l>, tool: Arc<Surveyed>) {
+        self.index.insert(&source.position, &tool);
+        self.loaded.tools.insert(source.position.clone(), tool);
+    }
+
+    fn refuse(&mut self, source: &Source<'l>, what: String) {
+        let place = place(source.check, &source.origin());
+        self.loaded.problems.push(Problem { place, what: what.clone() });
+        self.push(source, Arc::new(source.surveyed(Err(what), self.config)));
+    }
+
+    fn finish(self) -> (Loaded, ToolIndex) {
+        let Self { mut loaded, index, .. } = self;
+        let live: Vec<_> = live(&loaded.tools).collect();
+        let names = live.iter().map(|(_, tool)| (tool.name(), tool.spec().name.as_str(), tool.looks()));
+        loaded.problems.extend(collisions(names));
+        // At the start neither of two tools that look alike is live. A reload is rejected for the problem above.
+        (loaded.live, _) = LiveSet::with_positions(live);
+        (loaded, index)
+    }
+}
+
+/// The tools that are active and exposed.
+fn live(tools: &FoundTools) -> impl Iterator<Item = (ListPosition, Arc<LiveTool>)> {
+    tools.with_positions().filter_map(|(position, tool)| Some((position.clone(), Arc::clone(tool.live()?))))
+}

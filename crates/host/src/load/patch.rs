@@ -1,0 +1,147 @@
+//! FileChanges the set of the last load where documents or passes changed. The work does not grow with the number of tools.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use toolgate_config::{
+    Config,
+    model::{Catalog, Exposure},
+};
+use toolgate_gate::{ListPosition, LiveSet, LiveTool};
+use toolgate_store::PassChanges;
+
+use super::{
+    FoundTools, InCode, LoadWork, Loaded,
+    build::ToolIndex,
+    rules::Rules,
+    source::{Judged, Source, judge},
+};
+use crate::documents::TouchedFile;
+
+/// The last load, if none of its tools had a problem with another one. Such a load can be patched.
+pub(super) struct SoundLoad {
+    tools: FoundTools,
+    live: LiveSet,
+    pub index: ToolIndex,
+    rules: Arc<Rules>,
+    catalog: Catalog,
+    exposure: Exposure,
+}
+
+impl SoundLoad {
+    /// `None`: the load has problems, or depends on the order of documents.
+    pub fn of(loaded: &Loaded, index: ToolIndex, rules: &Arc<Rules>, config: &Config) -> Option<Self> {
+        let is_sound = loaded.problems.is_empty() && !index.has_hidden;
+        is_sound.then(|| Self {
+            tools: loaded.tools.clone(),
+            live: loaded.live.clone(),
+            index,
+            rules: Arc::clone(rules),
+            catalog: config.catalog.clone(),
+            exposure: config.exposure.clone(),
+        })
+    }
+
+    fn is_for(&self, rules: &Arc<Rules>, config: &Config) -> bool {
+        Arc::ptr_eq(&self.rules, rules) && self.catalog == config.catalog && self.exposure == config.exposure
+    }
+
+    /// The next load. `None`: a mistake or a collision; then all tools are looked at together, which explains it.
+    pub fn patched(
+        mut self,
+        files: &[TouchedFile],
+        passes: &PassChanges,
+        (config, in_code, rules): (&Config, &InCode, &Arc<Rules>),
+    ) -> Option<(Loaded, Self)> {
+        if !self.is_for(rules, config) || files.iter().any(|file| file.is_unread) {
+            return None;
+        }
+        let before = self.tools.clone();
+        let mut outdated = self.outdated(passes);
+        let mut sources: BTreeMap<ListPosition, Source<'_>> = BTreeMap::new();
+        for position in &outdated {
+            let source = Source::again(position, before.at(position)?, in_code)?;
+            sources.insert(position.clone(), source);
+        }
+        for file in files {
+            for source in Source::of_touched(file, &file.before) {
+                sources.remove(&source.position);
+                outdated.insert(source.position);
+            }
+            sources.extend(
+                Source::of_touched(file, &file.after).map(|source| (source.position.clone(), source)),
+            );
+        }
+        let sources: Vec<&Source<'_>> = sources.values().collect();
+        let judged = judge(&sources, rules);
+        let gone = self.remove(&outdated);
+        let mut come = Vec::new();
+        for (source, judged) in sources.iter().zip(judged) {
+            self.add(source, judged, config, &mut come)?;
+        }
+        self.live = self.live.changed(gone.iter().map(AsRef::as_ref), come)?;
+        let loaded = Loaded {
+            tools: self.tools.clone(),
+            live: self.live.clone(),
+            work: LoadWork { parsed: 0, visited: sources.len(), judged: sources.len() },
+            ..Loaded::default()
+        };
+        Some((loaded, self))
+    }
+
+    /// Tools that are judged again although their documents did not change.
+    fn outdated(&self, passes: &PassChanges) -> BTreeSet<ListPosition> {
+        let mut outdated = self.index.unusable.clone();
+        for (id, name) in &passes.tools {
+            outdated.extend(self.index.ids.get(id).cloned());
+            outdated.extend(name.as_ref().and_then(|name| self.index.names.get(name)).cloned());
+        }
+        outdated
+    }
+
+    /// Returns those that were live.
+    fn remove(&mut self, outdated: &BTreeSet<ListPosition>) -> Vec<Arc<LiveTool>> {
+        let mut gone = Vec::new();
+        for position in outdated {
+            if let Some(tool) = self.tools.remove(position) {
+                self.index.remove(position, &tool);
+                gone.extend(tool.live().cloned());
+            }
+        }
+        gone
+    }
+
+    /// Adds a tool, also to `come` if it is live. `None`: it has a mistake, or its name or id is taken.
+    fn add(
+        &mut self,
+        source: &Source<'_>,
+        judged: Judged,
+        config: &Config,
+        come: &mut Vec<(ListPosition, Arc<LiveTool>)>,
+    ) -> Option<()> {
+        let id = source.check.spec.as_ref().map(|spec| spec.id.as_str());
+        let is_taken = self.index.names.contains_key(&source.check.name)
+            || id.is_some_and(|id| self.index.ids.contains_key(id));
+        let is_refused = judged.refusal.is_some() || judged.asks_for_own.is_some();
+        if is_taken || is_refused {
+            return None;
+        }
+        let candidate = match judged.candidate {
+            Ok(candidate) => Ok(candidate),
+            Err(unfit) => {
+                let (what, is_problem) = source.explain(unfit);
+                if is_problem {
+                    return None;
+                }
+                Err(what)
+            }
+        };
+        let tool = Arc::new(source.surveyed(candidate, config));
+        self.index.insert(&source.position, &tool);
+        come.extend(tool.live().map(|live| (source.position.clone(), Arc::clone(live))));
+        self.tools.insert(source.position.clone(), tool);
+        Some(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Loads tools and puts them in force.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use toolgate_config::Config;
+use toolgate_gate::{LiveSet, Workshop};
+use toolgate_store::Changes;
+
+use super::{
+    OpenError, Toolgate,
+    parts::{approval_settings, argument_limits},
+};
+use crate::{
+    journals::Writes,
+    load::{LoadCache, Loaded, Rules},
+};
+
+impl Toolgate {
+    /// Reads what changed, and shares the rest with the last load.
+    pub(super) fn load(&self, config: &Config, workshop: Arc<Workshop>, changes: &FileChanges) -> Loaded {
+        let rules = self.rules(workshop, config);
+        self.load_by(config, &rules, changes)
+    }
+
+    pub(super) fn load_by(&self, config: &Config, rules: &Arc<Rules>, changes: &FileChanges) -> Loaded {
+        let mut cache = self.cache();
+        let passes = self.state.passes_changed_after(cache.passes_seen()).ok();
+        cache.load(config, rules, &self.in_code, changes, passes.as_ref())
+    }
+
+    /// The rules of the last load, if these judge every tool alike. Then its results still hold.
+    pub(super) fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
+        self.cache().rules(workshop, config)
+    }
+
+    pub(super) fn cache(&self) -> MutexGuard<'_, LoadCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.
+    pub(super) fn put_in_force(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
+        let (_, record) = self.swap(loaded, config);
+        self.note_loaded(&record)
+    }
+
+    /// Swaps tools, policies and the settings of their configuration in one piece. Returns the record for the journal.
+    pub(super) fn swap(&self, mut loaded: Loaded, config: &Config) -> (Arc<Loaded>, Value) {
+        loaded.has_broken_policies = loaded.policies.is_err();
+        // Without usable policies no tool is served.
+        let live = if loaded.has_broken_policies { LiveSet::default() } else { loaded.live.clone() };
+        let cedar = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
+        let set = live.with_shared_policies(cedar);
+        let (found, policies) = (loaded.tools.len(), set.policies_digest());
+        let entry = json!({
+            "kind": "tools.loaded", "live": set.len(), "found": found, "policiesVersion": policies,
+        });
+        let approvals = approval_settings(&config.approvals);
+        self.gate.replace_with_settings(set, approvals, argument_limits(config));
+        let loaded = Arc::new(loaded);
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        (loaded, entry)
+    }
+
+    pub(super) fn note_loaded(&self, record: &Value) -> Result<(), OpenError> {
+        match self.writes {
+            Writes::Gateway => self.note(record),
+            Writes::Command => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Decides which live tools stay when a reload cannot be put in force as a whole.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+};
+
+use toolgate_config::Config;
+use toolgate_gate::{LiveTool, Workshop};
+
+use super::Toolgate;
+use crate::{
+    exposure::is_exposed,
+    load::{FoundTools, Loaded, Origin, Surveyed},
+};
+
+/// The live tools that may stay. Each lookup takes constant time, because every live tool is asked about.
+pub(super) struct Staying<'l> {
+    published: HashMap<String, String>,
+    found: HashMap<&'l str, &'l Surveyed>,
+    mistakes: HashSet<&'l str>,
+    /// The files of the last load that is in force, by the names of their tools. Only needed if a file cannot be read.
+    files_before: HashMap<String, PathBuf>,
+    loaded: &'l Loaded,
+    config: &'l Config,
+    workshop: &'l Workshop,
+}
+
+impl Toolgate {
+    pub(super) fn staying<'l>(
+        &self,
+        loaded: &'l Loaded,
+        config: &'l Config,
+        workshop: &'l Workshop,
+    ) -> Staying<'l> {
+        let files_before =
+            if loaded.unread.is_empty() { HashMap::new() } else { files(&self.loaded().tools) };
+        Staying {
+            published: self.state.published_digests().unwrap_or_default(),
+            found: loaded.tools.iter().map(|tool| (tool.name.as_str(), tool.as_ref())).collect(),
+            mistakes: loaded.problems.iter().map(|problem| problem.what.as_str()).collect(),
+            files_before,
+            loaded,
+            config,
+            workshop,
+        }
+    }
+}
+
+impl Staying<'_> {
+    pub fn includes(&self, tool: &LiveTool) -> bool {
+        if !is_published(&self.published, tool) || !is_exposed(&self.config.exposure, tool.spec()) {
+            return false;
+        }
+        let found = self.found.get(tool.spec().name.as_str());
+        match found.map(|found| &found.candidate) {
+            Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
+            // The last good version of a broken document.
+            Some(Err(problem)) => {
+                self.mistakes.contains(problem.as_str()) && self.workshop.is_under_current_policy(tool)
+            }
+            None => self.is_in_unread_file(tool) && self.workshop.is_under_current_policy(tool),
+        }
+    }
+
+    /// Was the tool read from a file that cannot be read now?
+    fn is_in_unread_file(&self, tool: &LiveTool) -> bool {
+        let file = self.files_before.get(tool.spec().name.as_str());
+        let is_below = |file: &Path| self.loaded.unread.iter().any(|unread| file.starts_with(&unread.place));
+        file.is_some_and(|file| is_below(file))
+    }
+}
+
+/// The files by the names of their tools. The first tool of a name counts.
+fn files(tools: &FoundTools) -> HashMap<String, PathBuf> {
+    let mut files = HashMap::with_capacity(tools.len());
+    for tool in tools {
+        if let Origin::File(file) = &tool.origin {
+            files.entry(tool.name.clone()).or_insert_with(|| file.clone());
+        }
+    }
+    files
+}
+
+/// Is the very document of the tool still published?
+pub(super) fn is_published(published: &HashMap<String, String>, tool: &LiveTool) -> bool {
+    published.get(tool.spec().id.as_str()).is_some_and(|digest| digest == tool.digest())
+}
