@@ -129,6 +129,9 @@ pub struct Survey {
     pub widened: Vec<String>,
     /// What a person has to be asked before it is touched.
     pub questions: Vec<Question>,
+    /// Texts that the handler builds from the arguments for another program: its command line, standard input and environment.
+    /// Danger patterns are matched against them. Texts that a program only searches for are left out.
+    pub built: Vec<String>,
     /// What may leave with a request although it is probably a secret. Filled by the gate.
     pub agreed: Agreed,
     pub grants: Grants,

@@ -79,14 +79,16 @@ fn alerts(bound: &Bound, texts: &[Cow<'_, str>]) -> Vec<String> {
     bound.admitted.tool.alarms_in(texts.iter().map(AsRef::as_ref))
 }
 
-/// The danger patterns that match an argument which names a path, URL or command, or the real name of what it leads to.
+/// The danger patterns that match an argument which names a path, URL or command, the real name of what it leads to, or a text that
+/// another program is given.
 fn dangers(bound: &Bound, survey: &Survey) -> Vec<String> {
     let tool = &bound.admitted.tool;
     if tool.danger.is_empty() {
         return Vec::new();
     }
     let arguments = tool.danger_scope.of_arguments(bound.arguments.members());
-    let texts = texts_in(&arguments, survey);
+    let built = survey.built.iter().map(|text| Cow::Borrowed(text.as_str()));
+    let texts: Vec<Cow<'_, str>> = texts_in(&arguments, survey).into_iter().chain(built).collect();
     let hits: BTreeSet<usize> =
         texts.iter().flat_map(|text| tool.danger.matches(text).iter().collect::<Vec<_>>()).collect();
     hits.into_iter().filter_map(|at| tool.danger.patterns().get(at).cloned()).collect()

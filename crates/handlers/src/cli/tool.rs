@@ -24,6 +24,7 @@ use toolgate_spec::{
 
 use super::{
     arg::refused,
+    built,
     command::CliCommand,
     embedded,
     environment::{self, GatewayEnvironment},
@@ -195,10 +196,14 @@ impl CliTool {
             }
         };
         let line = line::settle(&elements, self.known)?;
+        let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
+        let mut built = built::templates(given, &values)?;
+        built.extend(built::elements(&elements, self.known, &line));
         if self.veils == Veils::Yes {
             sought::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
         }
+        found.built = built;
         found.grants = Grants::new(Settled { line, granted: found.grants });
         Ok(found)
     }
