@@ -186,7 +186,7 @@ impl Blocked {
     /// Everything to hide where this was found, in these places and in the system's folders, or why that cannot be done.
     ///
     /// Without places the disk of the guarded files is not read: a closed directory counts only where its owner could open it, and
-    /// nobody can change the system's folders in a jail.
+    /// the system's folders are read-only in a jail.
     pub fn hidden(
         &self,
         places: &[PathBuf],

@@ -187,7 +187,7 @@ impl Confinement {
         for (place, grant) in host_tree::grants(order).map_err(at("find what is granted"))? {
             rules.grant(place, grant)?;
         }
-        // Only its own: Landlock knows no "self", and children have numbers that nobody knows yet.
+        // Only its own entry: Landlock has no rule for "self", and the numbers of children are not known yet.
         let own = (PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read);
         for (path, grant) in devices().chain([own]) {
             rules.grant_if_there(rustix::fs::openat(CWD, &path, PLACE, Mode::empty()), grant)?;

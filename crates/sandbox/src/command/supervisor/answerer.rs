@@ -47,7 +47,7 @@ impl Answerer {
         Arc::clone(&self.refusals)
     }
 
-    /// Answers until nobody is left who could ask.
+    /// Answers until the last process with this filter has ended.
     fn answer(self, listener: &OwnedFd) {
         let Self { mut notices, filters, refusals } = self;
         while is_asked(listener)
