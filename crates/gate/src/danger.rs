@@ -1,6 +1,7 @@
 //! Which arguments are matched against danger patterns: those that name paths, URLs or commands.
 //!
-//! The patterns speak about paths, URLs and commands. They must not match a text to search for that contains `/etc/passwd`.
+//! The patterns speak about paths, URLs and commands. They must not match a text to search for that contains `/etc/passwd`. Texts that a
+//! command is given in another way, such as the value of an option, are in `Survey::built`.
 
 use std::collections::BTreeSet;
 
@@ -58,8 +59,8 @@ impl DangerScope {
     }
 }
 
-/// The arguments of a command line that stand for themselves, or that follow a part of a path or URL. A value that is glued to
-/// its option, such as `--regexp={text}`, is what the option takes; its name or format says whether that is a path.
+/// The arguments of a command line that stand for themselves, or that follow a part of a path or URL. The handler knows the values of
+/// options: it alone can tell a path from a text to search for, such as `--regexp={text}`.
 fn command_arguments(command: &CliHandler) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for group in &command.args {

@@ -109,13 +109,17 @@ pub struct Survey {
     pub widened: Vec<String>,
     /// What needs a person's approval.
     pub questions: Vec<Question>,
+    /// Texts that the handler builds from the arguments for another program: command line, standard input, environment.
+    /// Danger patterns are matched against them. Texts that a program only searches for are left out.
+    pub built: Vec<String>,
     pub call: Box<dyn Surveyed>,
 }
 
 impl Survey {
     /// The survey of a call that touches nothing.
     pub fn of_nothing(call: impl Surveyed + 'static) -> Self {
-        Self { touches: Vec::new(), widened: Vec::new(), questions: Vec::new(), call: Box::new(call) }
+        let (touches, widened, questions, built) = Default::default();
+        Self { touches, widened, questions, built, call: Box::new(call) }
     }
 }
 

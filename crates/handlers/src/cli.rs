@@ -1,6 +1,7 @@
 //! How is a command tool run? A fixed program, typed arguments that stay arguments, in a jail, never through a shell.
 
 mod arg;
+mod built;
 mod command;
 mod embedded;
 mod environment;

@@ -86,6 +86,8 @@ pub struct CallSurvey<G> {
     pub touches: Vec<Touch>,
     pub widened: Vec<String>,
     pub questions: Vec<Question>,
+    /// Texts that are built from the arguments for another program.
+    pub built: Vec<String>,
     pub granted: G,
 }
 
@@ -95,8 +97,8 @@ type Found = CallSurvey<()>;
 impl<G> CallSurvey<G> {
     /// Makes the gate's survey of it, with the call that `call` makes of the grants.
     pub fn into_survey<C: Surveyed + 'static>(self, call: impl FnOnce(G) -> C) -> Survey {
-        let Self { touches, widened, questions, granted } = self;
-        Survey { touches, widened, questions, call: Box::new(call(granted)) }
+        let Self { touches, widened, questions, built, granted } = self;
+        Survey { touches, widened, questions, built, call: Box::new(call(granted)) }
     }
 }
 
@@ -176,8 +178,8 @@ impl Surveyor {
             spelling::check(&self.rules_of_texts, &self.fields, arguments, &granted.paths, base)?;
         }
         self.method(arguments, &mut found, &mut granted);
-        let Found { touches, widened, questions, granted: () } = found;
-        Ok(CallSurvey { touches, widened, questions, granted })
+        let Found { touches, widened, questions, built, granted: () } = found;
+        Ok(CallSurvey { touches, widened, questions, built, granted })
     }
 
     /// Before the first of them is opened.

@@ -9,7 +9,7 @@ mod calls;
 mod program;
 mod words;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 
@@ -141,7 +141,11 @@ impl CommandProfile {
                 actions.insert(number, action);
             }
         }
-        Ok(Filter { program: program::generate(&actions, calls.machine()), watched: asked, counted })
+        Ok(Filter {
+            program: program::generate(&actions, calls.machine()),
+            watched: Arc::new(asked),
+            counted: counted.into(),
+        })
     }
 }
 
@@ -150,9 +154,9 @@ impl CommandProfile {
 pub(crate) struct Filter {
     pub(crate) program: Vec<Instruction>,
     /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
-    pub(crate) watched: BTreeMap<u32, Conditions>,
+    pub(crate) watched: Arc<BTreeMap<u32, Conditions>>,
     /// Calls that are allowed a number of times.
-    pub(crate) counted: Vec<Countable>,
+    pub(crate) counted: Arc<[Countable]>,
 }
 
 /// What must hold for a watched call to be let through.

@@ -53,17 +53,21 @@ pub(crate) fn lock_bits() {
     let _ = thread::set_capabilities_secure_bits(all);
 }
 
-/// Asks the kernel what came of it.
+/// Asks the kernel for the privileges that this process still has.
 pub(crate) fn read_back(strength: &mut CommandStrength) -> io::Result<()> {
     strength.add_if(Wall::NoNewPrivileges, thread::no_new_privs()?);
     let held = thread::capabilities(None)?;
     let none = (held.effective | held.permitted | held.inheritable).is_empty();
     strength.add_if(Wall::NoCapabilities, none);
+    Ok(())
+}
+
+/// Asks the kernel whether the bounding set is empty. An empty one stays empty: the kernel never adds to it.
+pub(crate) fn read_back_bounding_set(strength: &mut CommandStrength) {
     let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     let could_come_back =
         each.map_while(|one| thread::capability_is_in_bounding_set(one).ok()).any(|is_there| is_there);
     strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
-    Ok(())
 }
 
 /// No program run from here on gains a right.

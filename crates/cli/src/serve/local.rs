@@ -1,11 +1,18 @@
 //! The socket by which `toolgate call` reaches the running gateway. See `crate::local`.
 
-use std::{fs, io, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     io::AsyncReadExt as _,
     net::{UnixListener, UnixStream},
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -20,8 +27,7 @@ use crate::{
 /// Listens until it is stopped, then removes the socket.
 #[derive(Debug)]
 pub struct LocalDoor {
-    task: Option<tokio::task::JoinHandle<()>>,
-    path: PathBuf,
+    task: Option<(tokio::task::JoinHandle<()>, OwnSocket)>,
 }
 
 impl LocalDoor {
@@ -29,13 +35,13 @@ impl LocalDoor {
     pub async fn open(toolgate: &Arc<Toolgate>, log: Log, stop: CancellationToken) -> Self {
         let path = local::socket(&toolgate.config());
         let opened = match local::key(&toolgate.config()) {
-            Ok(key) => bind(&path).await.map(|listener| listener.map(|listener| (listener, key))),
+            Ok(key) => bind(&path).await.map(|bound| bound.map(|(listener, socket)| (listener, socket, key))),
             Err(failure) => Err(io::Error::other(failure.to_string())),
         };
         let task = match opened {
-            Ok(Some((listener, key))) => {
+            Ok(Some((listener, socket, key))) => {
                 let door = Arc::new(Door { toolgate: Arc::clone(toolgate), key });
-                Some(tokio::spawn(accept(listener, door, stop)))
+                Some((tokio::spawn(accept(listener, door, stop)), socket))
             }
             Ok(None) => None,
             Err(error) => {
@@ -43,20 +49,48 @@ impl LocalDoor {
                 None
             }
         };
-        Self { task, path }
+        Self { task }
     }
 
     /// To be called when the calls have ended: the last answers are sent.
     pub async fn close(self) {
-        if let Some(task) = self.task {
+        if let Some((task, socket)) = self.task {
             let _ = timeout(LAST_ANSWERS, task).await;
-            let _ = fs::remove_file(&self.path);
+            socket.remove();
         }
     }
 }
 
+/// The file of our socket.
+#[derive(Debug)]
+struct OwnSocket {
+    path: PathBuf,
+    identity: SocketIdentity,
+}
+
+/// Device, inode, and time of the last change: the inode number of a removed file is used again.
+type SocketIdentity = (u64, u64, i64, i64);
+
+impl OwnSocket {
+    fn bound_at(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), identity: Self::identity(path)? })
+    }
+
+    /// Another gateway may have replaced it after this one stopped listening.
+    fn remove(self) {
+        if Self::identity(&self.path).is_ok_and(|now| now == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    fn identity(path: &Path) -> io::Result<SocketIdentity> {
+        let about = fs::symlink_metadata(path)?;
+        Ok((about.dev(), about.ino(), about.ctime(), about.ctime_nsec()))
+    }
+}
+
 /// `None`: another gateway answers there.
-async fn bind(path: &PathBuf) -> io::Result<Option<UnixListener>> {
+async fn bind(path: &Path) -> io::Result<Option<(UnixListener, OwnSocket)>> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             if UnixStream::connect(path).await.is_ok() {
@@ -69,7 +103,7 @@ async fn bind(path: &PathBuf) -> io::Result<Option<UnixListener>> {
         bound => bound?,
     };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(Some(listener))
+    Ok(Some((listener, OwnSocket::bound_at(path)?)))
 }
 
 struct Door {
@@ -78,16 +112,20 @@ struct Door {
 }
 
 async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken) {
+    let mut requests = Requests::default();
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
-            accepted = listener.accept(), if calls.len() < MOST_CONNECTIONS => match accepted {
-                Ok((stream, _)) => {
+            Some(read) = requests.reading.join_next(), if !requests.reading.is_empty() => {
+                if let Ok(Some((stream, request))) = read {
                     let door = Arc::clone(&door);
-                    calls.spawn(async move { door.serve(stream).await });
+                    calls.spawn(async move { door.serve(stream, request).await });
                 }
+            }
+            accepted = listener.accept(), if calls.len() < MOST_CALLS => match accepted {
+                Ok((stream, _)) => requests.read(stream, &door),
                 // Out of descriptors: wait for some to be closed.
                 Err(_) => tokio::time::sleep(PAUSE).await,
             },
@@ -97,16 +135,39 @@ async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken
     while calls.join_next().await.is_some() {}
 }
 
+/// Connections whose request has not come yet, the oldest first.
+#[derive(Default)]
+struct Requests {
+    reading: JoinSet<Option<(UnixStream, LocalCall)>>,
+    order: VecDeque<AbortHandle>,
+}
+
+impl Requests {
+    /// Closes the oldest idle connection if there are too many: a command sends its request at once.
+    fn read(&mut self, stream: UnixStream, door: &Arc<Door>) {
+        self.order.retain(|one| !one.is_finished());
+        if self.order.len() >= MOST_IDLE
+            && let Some(oldest) = self.order.pop_front()
+        {
+            oldest.abort();
+        }
+        let door = Arc::clone(door);
+        self.order.push_back(self.reading.spawn(async move { door.request(stream).await }));
+    }
+}
+
 impl Door {
-    async fn serve(&self, mut stream: UnixStream) {
+    /// `None`: the peer may not make calls.
+    async fn request(&self, mut stream: UnixStream) -> Option<(UnixStream, LocalCall)> {
         if !local::is_own_user(&stream) {
-            return;
+            return None;
         }
         let most = self.toolgate.config().server.max_request;
-        let Some(request) = local::receive_call(&mut stream, most).await else { return };
-        if !is_equal(request.key.as_bytes(), self.key.as_bytes()) {
-            return;
-        }
+        let request = local::receive_call(&mut stream, most).await?;
+        is_equal(request.key.as_bytes(), self.key.as_bytes()).then_some((stream, request))
+    }
+
+    async fn serve(&self, mut stream: UnixStream, request: LocalCall) {
         let answer = {
             let (hung_up, mut byte) = (&mut stream, [0]);
             tokio::select! {
@@ -140,7 +201,8 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
-const MOST_CONNECTIONS: usize = 256;
+const MOST_CALLS: usize = 256;
+const MOST_IDLE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 /// For answers to commands whose calls have ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);

@@ -179,6 +179,35 @@ fn danger_patterns_leave_search_texts_alone() {
     assert!(said.contains("approve"), "{said}");
 }
 
+/// Another argument names a path, and these do not.
+#[test]
+fn danger_patterns_match_option_values_standard_input_and_environment() {
+    let place = Place::new();
+    let tool = |name: &str, handler: &str| {
+        let document = format!(
+            "name: {name}\n\
+             description: Counts lines, for tests. Returns the number.\n\
+             classification: read\n\
+             params:\n  - {{name: path, type: STRING, required: true, description: A file., testValue: a.md}}\n  \
+             - {{name: text, type: STRING, required: true, description: A text., testValue: a}}\n\
+             touches: {{read: [path]}}\n\
+             capability: {{extends: read, approval: {{level: auto}}}}\n\
+             handler:\n  cli: {handler}\n"
+        );
+        fs::write(place.path().join(format!("tools/{name}.yaml")), document).unwrap();
+    };
+    fs::write(place.path().join("a.md"), "a\n").unwrap();
+    tool("by_option", "{command: diff, args: ['--label={text}', '--', '{path}', '{path}']}");
+    tool("by_stdin", "{command: wc, args: [-l, '--', '{path}'], stdin: '{text}'}");
+    tool("by_env", "{command: wc, args: [-l, '--', '{path}'], env: {NOTE: 'see {text}'}}");
+    place.ok(&["publish", "--yes"]);
+    for name in ["by_option", "by_stdin", "by_env"] {
+        place.ok(&["call", name, "path=a.md", "text=plain"]);
+        let said = place.fails(&["call", name, "path=a.md", "text=/etc/passwd"], 1);
+        assert!(said.contains("approve"), "{name}: {said}");
+    }
+}
+
 #[test]
 fn diff_compares_overrides_and_profiles() {
     let place = Place::new();

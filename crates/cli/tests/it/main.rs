@@ -22,6 +22,7 @@ mod cases;
 mod catalog;
 mod check;
 mod clients;
+mod command_namespaces;
 mod connect;
 mod corpus;
 mod debug_mode;

@@ -3,8 +3,12 @@
 use std::{
     fs,
     io::{Read as _, Write as _},
-    os::unix::{fs::PermissionsExt as _, net::UnixStream},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
     path::PathBuf,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -64,7 +68,7 @@ fn call_goes_through_the_running_gateway_and_without_one_works_alone() {
 #[test]
 fn socket_of_a_killed_gateway_is_replaced() {
     let place = place();
-    drop(std::os::unix::net::UnixListener::bind(socket(&place)).unwrap());
+    drop(UnixListener::bind(socket(&place)).unwrap());
     assert_eq!(place.ok(&["call", "word_count", "text=a b"]).trim(), "2", "nothing listens");
     let serving = Serving::start(&place);
     assert_eq!(place.ok(&["call", "word_count", "text=a b c"]).trim(), "3");
@@ -101,4 +105,30 @@ fn gateway_for_another_configuration_is_not_used() {
     assert_eq!(place.ok(&["call", "word_count", "text=a b", "--config", "other.yaml"]).trim(), "2");
     assert_eq!(calls(&place, "journal").len(), 0);
     serving.stop();
+}
+
+/// More of them than the gateway serves at once.
+#[test]
+fn idle_connections_do_not_block_the_socket() {
+    let place = place();
+    let serving = Serving::start(&place);
+    let idle: Vec<UnixStream> = (0..300).map(|_| UnixStream::connect(socket(&place)).unwrap()).collect();
+    let begin = Instant::now();
+    assert_eq!(place.ok(&["call", "word_count", "text=a b"]).trim(), "2");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert_eq!(calls(&place, "journal").len(), 1, "the gateway made the call");
+    drop(idle);
+    serving.stop();
+}
+
+/// A gateway that stops takes some time, and the next one may listen before it has ended.
+#[test]
+fn stopping_gateway_leaves_the_socket_of_its_successor() {
+    let place = place();
+    let serving = Serving::start(&place);
+    fs::remove_file(socket(&place)).unwrap();
+    let successor = UnixListener::bind(socket(&place)).unwrap();
+    serving.stop();
+    assert!(UnixStream::connect(socket(&place)).is_ok(), "the socket is still there");
+    drop(successor);
 }

@@ -47,7 +47,7 @@ impl Checked {
 
 pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
     let survey = survey(gate, &bound).await.map_err(|stop| stop.with_alerts(alerts_in(&bound, &[])))?;
-    let Survey { touches, widened, mut questions, call } = survey;
+    let Survey { touches, widened, mut questions, built, call } = survey;
     let alerts = alerts_in(&bound, &touches);
     let mut agreed = Agreed::default();
     if bound.admitted.tool.policy.data.can_leak_data.value
@@ -56,7 +56,7 @@ pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
         questions.push(found.question);
         agreed = found.agreed;
     }
-    let dangers = dangers(&bound, &touches);
+    let dangers = dangers(&bound, (&touches, &built));
     let (notes, left) = (Arc::default(), Arc::default());
     Ok(Checked {
         bound,
@@ -128,14 +128,16 @@ fn alerts_in(bound: &Bound, touches: &[Touch]) -> Vec<String> {
     bound.admitted.tool.alarms_in(texts_of(bound, touches).iter().map(AsRef::as_ref))
 }
 
-/// The danger patterns that match an argument which names a path, URL or command, or the real name of what it leads to.
-fn dangers(bound: &Bound, touches: &[Touch]) -> Vec<String> {
+/// The danger patterns that match an argument which names a path, URL or command, the real name of what it leads to, or a text that
+/// another program is given.
+fn dangers(bound: &Bound, (touches, built): (&[Touch], &[String])) -> Vec<String> {
     let tool = &bound.admitted.tool;
     if tool.danger.is_empty() {
         return Vec::new();
     }
     let arguments = tool.danger_scope.of_arguments(bound.arguments.members());
-    let texts = texts_in(&arguments, touches);
+    let built = built.iter().map(|text| Cow::Borrowed(text.as_str()));
+    let texts: Vec<Cow<'_, str>> = texts_in(&arguments, touches).into_iter().chain(built).collect();
     let hits: BTreeSet<usize> =
         texts.iter().flat_map(|text| tool.danger.matches(text).iter().collect::<Vec<_>>()).collect();
     hits.into_iter().filter_map(|at| tool.danger.patterns().get(at).cloned()).collect()

@@ -136,7 +136,13 @@ pub const WORKERS: u32 = 1_000;
 impl Runnable for FakeTool {
     fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
         let FakeSurvey { touches, widened, questions } = self.look(arguments, stop)?;
-        Ok(Survey { touches, widened, questions, call: Box::new(FakeCall { tool: self, worker: None }) })
+        Ok(Survey {
+            touches,
+            widened,
+            questions,
+            built: Vec::new(),
+            call: Box::new(FakeCall { tool: self, worker: None }),
+        })
     }
 
     fn survey_waits_for_disk(&self) -> bool {

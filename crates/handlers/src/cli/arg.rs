@@ -95,6 +95,14 @@ impl Arg {
         Ok(text)
     }
 
+    /// The text of the element, unchecked.
+    pub(super) fn text(&self) -> String {
+        let texts = self.parts.iter().map(|part| match part {
+            ArgText::Author(text) | ArgText::Caller { text, .. } => text.as_str(),
+        });
+        texts.collect()
+    }
+
     /// For an element that code made, of which there is no template to look at before: is the option all the author's?
     pub(super) fn check_option(&self, known: &Known) -> Result<(), Refusal> {
         let [ArgText::Author(start), ArgText::Caller { text, .. }] = self.parts.as_slice() else {

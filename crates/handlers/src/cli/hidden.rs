@@ -159,7 +159,9 @@ impl Blocked {
     pub fn new(grants: Option<&FileGrants>, guarded: &[PathBuf]) -> Result<Self, String> {
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         // Links in a name make `..` mean something else; its real name is among those hidden in any case.
-        let guarded = guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
+        let guarded: BTreeSet<PathBuf> =
+            guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
+        let guarded: Vec<PathBuf> = guarded.into_iter().collect();
         let Some(grants) = grants else {
             return Ok(Self { patterns: Vec::new(), guarded, bases: Vec::new(), roots: Vec::new() });
         };
@@ -181,9 +183,18 @@ impl Blocked {
         Ok(Self { patterns, guarded, bases, roots })
     }
 
-    /// Everything to hide where this was found, here and in the system's folders, or why that cannot be done.
-    pub fn hidden(&self, found: &Found, in_system: BTreeSet<PathBuf>) -> Result<Vec<PathBuf>, String> {
-        let closed = self.guarded.iter().filter_map(|path| closed_above(path));
+    /// Everything to hide where this was found, in these places and in the system's folders, or why that cannot be done.
+    ///
+    /// Without places the disk of the guarded files is not read: a closed directory counts only where its owner could open it, and
+    /// the system's folders are read-only in a jail.
+    pub fn hidden(
+        &self,
+        places: &[PathBuf],
+        found: &Found,
+        in_system: BTreeSet<PathBuf>,
+    ) -> Result<Vec<PathBuf>, String> {
+        let guarded = if places.is_empty() { [].as_slice() } else { &self.guarded };
+        let closed = guarded.iter().filter_map(|path| closed_above(path));
         let named = self.guarded.iter().chain(&found.blocked).chain(&found.closed).cloned();
         let mut hidden: Vec<PathBuf> = named.chain(closed).chain(in_system).collect();
         hidden.sort();

@@ -66,6 +66,26 @@ impl<'c> Values<'c> {
         Ok(())
     }
 
+    pub fn is_callers(&self, name: &str) -> bool {
+        !self.statics.contains_key(name) && self.arguments.contains_key(name)
+    }
+
+    /// A text for standard input or a variable, as far as it is known before secrets are looked up.
+    pub fn known_text(&self, template: &ArgTemplate) -> Result<String, Refusal> {
+        let mut text = String::new();
+        for part in template.parts() {
+            match part {
+                ArgPart::Literal(literal) => text.push_str(literal),
+                ArgPart::Variable(name) => {
+                    if let Some(value) = self.given(name) {
+                        text.push_str(&self.text(name, value)?);
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+
     /// A value as it comes to stand in a text.
     fn text(&self, name: &str, value: &Value) -> Result<String, Refusal> {
         let text = text_of(value).map_err(|(why, remedy)| refused(format!("`{name}` {why}"), remedy))?;

@@ -79,6 +79,11 @@ impl Reader {
         self.kind = Kind::Code(parser);
     }
 
+    /// Is the output read by code of the embedding program, which may take any time?
+    pub const fn runs_code(&self) -> bool {
+        matches!(self.kind, Kind::Code(_))
+    }
+
     /// The form of the output as far as searches are concerned: code may make anything of it, as one JSON value may hold anything.
     pub const fn form<'o>(&self, written: &'o CommandOutput) -> &'o CommandOutput {
         match self.kind {

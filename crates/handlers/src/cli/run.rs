@@ -153,14 +153,14 @@ impl Prepared {
                 let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                 let line = settled.line.clone();
                 let sought = tool.sought(&line);
-                let by_looking = is_told_by_looking(&ended);
+                let work = TellWork::of(&ended, &self.tool);
                 let told = move || {
                     let call = report::Call { tool: &tool, line: &line, sought };
                     let teller =
                         Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
                     report::make(ended, made, &call, teller)
                 };
-                let told = tell(told, by_looking, request).await;
+                let told = tell(told, work, request).await;
                 let report = told.unwrap_or_else(|| leaving.without_its_end());
                 leaving.so_far = None;
                 report
@@ -272,8 +272,8 @@ fn rest(tool: &CliTool, due: Instant) -> Result<Duration, Problem> {
     if rest.is_zero() { Err(Problem::late(tool)) } else { Ok(rest) }
 }
 
-/// Looking at the tree blocks, so it is done elsewhere, and it ends when nobody waits for it any longer; unless the disk does not
-/// answer. Then the thread stays, and so does its place.
+/// Path checks that may wait for a disk run on the blocking pool with a permit, and end when the caller stops waiting; unless the disk
+/// does not answer. Then the thread stays, and keeps its permit. All other checks are shorter than the way to that pool.
 async fn view(
     tool: &Arc<CliTool>,
     settled: &Settled,
@@ -288,30 +288,52 @@ async fn view(
         let program = own.program.hold()?;
         Ok((own.view.view(&granted, &stop)?, program))
     };
-    let looked = if waits {
-        let place = request.looks.enter(request.caller, due).await;
-        place.ok_or_else(Problem::no_place)?.spawn(look)
-    } else {
-        spawn_blocking(look)
-    };
+    if !waits {
+        return look().map_err(Problem::jail);
+    }
+    let place = request.looks.enter(request.caller, due).await;
+    let looked = place.ok_or_else(Problem::no_place)?.spawn(look);
     let looked = timeout_at(due, looked).await.map_err(|_| Problem::late(tool))?;
     let looked = looked.map_err(|error| Problem::jail(error.to_string()))?;
     looked.map_err(Problem::jail)
 }
 
-/// What a command wrote is compared, read and masked as long as that takes, so it is done elsewhere. `None` where a disk that has to be
-/// looked at for it does not answer.
+/// Reads, compares and masks the output. A long output takes long, so this runs on the blocking pool; a short one is done sooner than a
+/// thread of the pool would begin. `None` if a disk that it needs does not answer.
 async fn tell(
     told: impl FnOnce() -> RunReport + Send + 'static,
-    by_looking: bool,
+    work: TellWork,
     request: RunRequest<'_>,
 ) -> Option<RunReport> {
-    if !by_looking {
-        return spawn_blocking(told).await.ok();
+    match work {
+        TellWork::Short => return Some(told()),
+        TellWork::Long => return spawn_blocking(told).await.ok(),
+        TellWork::WithDisk => {}
     }
     let due = Instant::now() + request.looks.longest();
     let place = request.looks.enter(request.caller, due).await?;
     timeout_at(due, place.spawn(told)).await.ok()?.ok()
+}
+
+/// How long it takes to make a report.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum TellWork {
+    Short,
+    Long,
+    WithDisk,
+}
+
+impl TellWork {
+    fn of(ended: &Ended, tool: &CliTool) -> Self {
+        let bytes = ended.stdout.len().saturating_add(ended.stderr.len());
+        if is_told_by_looking(ended) {
+            Self::WithDisk
+        } else if bytes <= SHORT_OUTPUT && !tool.reader.runs_code() {
+            Self::Short
+        } else {
+            Self::Long
+        }
+    }
 }
 
 /// Does the report look at what the command says it could not find or read?
@@ -331,6 +353,9 @@ impl fmt::Debug for Prepared {
         f.debug_struct("Prepared").field("tool", &self.tool.spec.name).finish_non_exhaustive()
     }
 }
+
+/// In bytes.
+const SHORT_OUTPUT: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,7 @@ use toolgate_spec::{
 
 use super::{
     arg::refused,
+    built,
     command::CliCommand,
     embedded,
     environment::{self, GatewayEnvironment},
@@ -178,7 +179,8 @@ impl CliTool {
         arguments: &Map<String, Value>,
         stop: &StopFlag,
     ) -> Result<CallSurvey<Settled>, Refusal> {
-        let CallSurvey { touches, widened, questions, granted } = self.surveyor.survey(arguments, stop)?;
+        let CallSurvey { touches, widened, questions, granted, .. } =
+            self.surveyor.survey(arguments, stop)?;
         let values = self.values(&self.literals, arguments, &granted);
         let written = self.body.written();
         // Only whether they can be filled in; secrets are looked up when it runs.
@@ -197,12 +199,15 @@ impl CliTool {
             }
         };
         let line = line::settle(&elements, self.known)?;
+        let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
+        let mut built = built::templates(given, &values)?;
+        built.extend(built::elements(&elements, self.known, &line));
         if self.veils == Veils::Yes {
             sought::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
         }
         let granted = Settled { line, granted: Arc::new(granted) };
-        Ok(CallSurvey { touches, widened, questions, granted })
+        Ok(CallSurvey { touches, widened, questions, built, granted })
     }
 
     /// Reads the output by code. Refused for a command that searches for a caller's text: lines with a secret in them are left

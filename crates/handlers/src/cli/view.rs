@@ -40,6 +40,8 @@ pub struct ViewPlan {
     access: Access,
     blocked: Arc<Blocked>,
     sandbox: SandboxKind,
+    /// A blocked pattern begins in the system's folders, so they are searched at every call.
+    searches_system: bool,
 }
 
 /// Do arguments of the tool name paths?
@@ -98,14 +100,16 @@ impl ViewPlan {
             cwd: folder,
             names_paths,
             access,
+            searches_system: blocked.searches_system(),
             blocked: Arc::new(blocked),
             sandbox: policy.execution.sandbox.value,
         })
     }
 
-    /// Does a view of this call look at other disks than the system's own?
+    /// Does a view of this call search a directory, or read another disk than the system's own? If not, [`Self::view`] makes a few
+    /// dozen system calls about names that the kernel has in its cache.
     pub fn waits_for_disk(&self, granted: &CallGrants) -> bool {
-        self.granted_folders().is_some() || !granted.paths.is_empty()
+        self.granted_folders().is_some() || !granted.paths.is_empty() || self.searches_system
     }
 
     /// Folders that a command sees whatever its arguments name.
@@ -171,7 +175,7 @@ impl ViewPlan {
         // Which of it is in sight under other names has been looked for, and its folders are large.
         let in_binds: BTreeSet<PathBuf> = found.blocked.iter().cloned().collect();
         let system_only: Vec<PathBuf> = in_system.difference(&in_binds).cloned().collect();
-        let hidden = self.blocked.hidden(&found, in_system)?;
+        let hidden = self.blocked.hidden(&places, &found, in_system)?;
         let mut hidden_large = self.blocked.large_of(&hidden);
         hidden_large.extend(system_only);
         Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })

@@ -7,30 +7,57 @@ use rustix::fs::Mode;
 use super::{
     CommandStrength,
     encode::{Order, Word},
+    groundwork::Groundwork,
     init::{Trouble, at, offer_to_die_first, tell, wait_for_the_group},
     passing,
-    seal::{self, Filters, Ground},
+    seal::{self, Confinement, Filters, Ground},
     view::{self, Base},
     walls::Wall,
 };
 use crate::{privileges, sys, sys::process};
 
-/// In namespaces of its own. Waits for the order, which may come much later, and adds to the view what the command sees.
-pub(crate) fn run(base: Base, mut strength: CommandStrength, inner: &UnixStream, filters: &Filters) -> ! {
-    let viewed = receive_order(inner).map_err(at("read the order")).and_then(|order| {
+/// In its own namespaces. Prepares all that needs no order, waits for the order, and adds the command's binds to the view.
+pub(crate) fn run(
+    base: Base,
+    groundwork: &Groundwork,
+    mut strength: CommandStrength,
+    inner: &UnixStream,
+    filters: &Filters,
+) -> ! {
+    let viewed = prepare(&base, groundwork, &mut strength).and_then(|confinement| {
+        let order = receive_order(inner).map_err(at("read the order"))?;
         view::finish(base, &order)?;
-        Ok(order)
+        Ok((order, confinement))
     });
     match viewed {
-        Ok(order) => {
+        Ok((order, confinement)) => {
             strength.add(Wall::PrivateView);
-            finish(&order, strength, inner, filters, Ground::View)
+            finish(&order, strength, inner, filters, Stand::View(confinement))
         }
         Err(trouble) => {
             tell(inner, &trouble.into(), &[]);
             sys::leave(CANNOT_RUN)
         }
     }
+}
+
+/// Each step here takes nothing away that mounting needs.
+fn prepare(
+    base: &Base,
+    groundwork: &Groundwork,
+    strength: &mut CommandStrength,
+) -> Result<Confinement, Trouble> {
+    leave_session_and_bounding_set(strength)?;
+    Confinement::of_view(groundwork, base.root())
+}
+
+/// No terminal, a group that can be killed as a whole, and no capability that a program could gain.
+fn leave_session_and_bounding_set(strength: &mut CommandStrength) -> Result<(), Trouble> {
+    rustix::process::setsid().map_err(at("start a session"))?;
+    privileges::lock_bits();
+    privileges::empty_bounding_set();
+    privileges::read_back_bounding_set(strength);
+    Ok(())
 }
 
 fn receive_order(inner: &UnixStream) -> io::Result<Order> {
@@ -49,7 +76,19 @@ pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filter
     offer_to_die_first();
     // Root's processes are not counted by the limit.
     strength.add_if(Wall::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
-    finish(order, strength, inner, filters, Ground::Host)
+    match leave_session_and_bounding_set(&mut strength) {
+        Ok(()) => finish(order, strength, inner, filters, Stand::Host),
+        Err(trouble) => {
+            tell(inner, &trouble.into(), &[]);
+            sys::leave(CANNOT_RUN)
+        }
+    }
+}
+
+/// The file tree of the command, with the rules that were prepared for it.
+enum Stand {
+    View(Confinement),
+    Host,
 }
 
 fn finish(
@@ -57,14 +96,23 @@ fn finish(
     mut strength: CommandStrength,
     inner: &UnixStream,
     filters: &Filters,
-    ground: Ground,
+    stand: Stand,
 ) -> ! {
-    let word = match become_the_command(order, &mut strength, inner, filters, ground) {
+    let word = match become_the_command(order, &mut strength, inner, filters, stand) {
         Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
         Err(Refusal::Trouble(trouble)) => trouble.into(),
     };
     tell(inner, &word, &[]);
     sys::leave(CANNOT_RUN)
+}
+
+impl Stand {
+    const fn ground(&self) -> Ground {
+        match self {
+            Self::View(_) => Ground::View,
+            Self::Host => Ground::Host,
+        }
+    }
 }
 
 /// Why the command does not run.
@@ -85,10 +133,8 @@ fn become_the_command(
     strength: &mut CommandStrength,
     mut inner: &UnixStream,
     filters: &Filters,
-    ground: Ground,
+    stand: Stand,
 ) -> Result<std::convert::Infallible, Refusal> {
-    // No terminal, and a group that can be killed as a whole.
-    rustix::process::setsid().map_err(at("start a session"))?;
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let [input, output, error] = &order.stdio;
     rustix::stdio::dup2_stdin(input).map_err(at("set standard input"))?;
@@ -98,13 +144,15 @@ fn become_the_command(
         .map_err(at(format!("enter the working folder `{}`", order.cwd.display())))?;
     sys::close_on_execute(FIRST_OTHER).map_err(at("close what is open"))?;
 
-    privileges::lock_bits();
-    privileges::empty_bounding_set();
+    let ground = stand.ground();
     privileges::drop_capabilities().map_err(at("drop the capabilities"))?;
     privileges::forbid_new().map_err(at("forbid new privileges"))?;
     privileges::read_back(strength).map_err(at("read back the privileges"))?;
     seal::limit(&order.groundwork.limits, ground).map_err(at("set the limits"))?;
-    let abi = seal::confine(order, ground)?;
+    let abi = match stand {
+        Stand::View(confinement) => confinement.enter_view(order)?,
+        Stand::Host => Confinement::enter_host(order)?,
+    };
     strength.add(Wall::Limits);
     strength.set_landlock_abi(abi.unwrap_or(0));
     let asked = match ground {

@@ -50,7 +50,7 @@ impl Identity {
 pub(crate) fn run(groundwork: &Groundwork, identity: Identity, inner: &UnixStream, filters: &Filters) -> ! {
     match prepare(groundwork, identity, inner) {
         Ok((strength, base)) => match process::fork() {
-            Ok(Split::Child) => child::run(base, strength, inner, filters),
+            Ok(Split::Child) => child::run(base, groundwork, strength, inner, filters),
             Ok(Split::Parent(command)) => {
                 drop(base);
                 outlive(command, inner)

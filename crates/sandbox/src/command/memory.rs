@@ -44,6 +44,11 @@ impl Memory {
         Ok(())
     }
 
+    /// The next check is due one interval from here. While the jail waited for its order, nothing of the command ran.
+    pub(crate) fn command_begins(&mut self) {
+        self.looked = Instant::now();
+    }
+
     /// Looks now and then; in a group the kernel does.
     pub(crate) fn is_out(&mut self) -> io::Result<bool> {
         if let Some(watch) = &self.watch

@@ -8,7 +8,7 @@ mod counts;
 mod granted;
 mod list;
 
-use std::{collections::BTreeMap, net::SocketAddr, os::fd::BorrowedFd};
+use std::{collections::BTreeMap, net::SocketAddr, os::fd::BorrowedFd, sync::Arc};
 
 use rustix::process::Pid;
 
@@ -35,8 +35,8 @@ pub(crate) use list::{List, Listed};
 #[derive(Debug)]
 pub(crate) struct Notices {
     /// Calls that are allowed and only looked at. Every other question is a refusal.
-    watched: BTreeMap<u32, Conditions>,
-    counted: Vec<Countable>,
+    watched: Arc<BTreeMap<u32, Conditions>>,
+    counted: Arc<[Countable]>,
     counts: Counts,
     network: Network,
     granted: Granted,
@@ -45,8 +45,8 @@ pub(crate) struct Notices {
 impl Notices {
     pub(crate) fn new(order: &Order, ground: Ground, filter: &Filter) -> Self {
         Self {
-            watched: filter.watched.clone(),
-            counted: filter.counted.clone(),
+            watched: Arc::clone(&filter.watched),
+            counted: Arc::clone(&filter.counted),
             counts: Counts::of(&order.groundwork.limits),
             network: order.groundwork.network,
             granted: Granted::of(order, ground),

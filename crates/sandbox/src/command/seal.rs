@@ -2,23 +2,24 @@
 
 use std::{
     fs, io,
-    os::fd::OwnedFd,
+    os::fd::{BorrowedFd, OwnedFd},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::{
-    fs::{CWD, FileType, Mode, OFlags},
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags},
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
 use super::{
     Children, CommandLimits, Network, Trace,
     encode::Order,
+    groundwork::Groundwork,
     host_tree,
     init::{Trouble, at},
     notices,
@@ -149,31 +150,91 @@ fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Enters Landlock. Answers the version in force; `None` when this kernel has none.
-pub(crate) fn confine(order: &Order, ground: Ground) -> Result<Option<u8>, Trouble> {
-    let rules = Ruleset::default()
-        .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))
-        .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
-        .and_then(Ruleset::create);
-    let mut rules = rules.map_err(io::Error::other).map_err(at("prepare landlock"))?;
-    for (place, grant) in grants(order, ground).map_err(at("find what is granted"))? {
+/// Landlock rules in the making. Nothing is confined before one of the `enter` functions returns.
+#[derive(Debug)]
+pub(crate) struct Confinement(RulesetCreated);
+
+impl Confinement {
+    /// With the rules that every command in a view has. The root of the tree may not be the root of this process yet: a rule is
+    /// about a file or directory, not about its path.
+    pub(crate) fn of_view(groundwork: &Groundwork, root: BorrowedFd<'_>) -> Result<Self, Trouble> {
+        let mut rules = Self::new(groundwork.network)?;
+        let own = [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
+        let own = own.into_iter().chain(view::SYSTEM.iter().map(|path| (*path, Grant::Run)));
+        let own = own.map(|(path, grant)| (PathBuf::from(path), grant));
+        for (path, grant) in devices().chain(own) {
+            let below = path.strip_prefix("/").unwrap_or(&path);
+            let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+            let place = rustix::fs::openat2(root, below, PLACE, Mode::empty(), ResolveFlags::IN_ROOT);
+            rules.grant_if_there(place, grant)?;
+        }
+        Ok(rules)
+    }
+
+    /// Adds the rules of a command's binds, and confines this process.
+    pub(crate) fn enter_view(mut self, order: &Order) -> Result<Option<u8>, Trouble> {
+        for bind in &order.binds {
+            let place = rustix::fs::openat(CWD, &bind.at, PLACE, Mode::empty());
+            self.grant_if_there(place, bind.access.into())?;
+        }
+        self.enter()
+    }
+
+    /// Confines this process in the host's own file tree.
+    pub(crate) fn enter_host(order: &Order) -> Result<Option<u8>, Trouble> {
+        let mut rules = Self::new(order.groundwork.network)?;
+        make_room_for_rules();
+        for (place, grant) in host_tree::grants(order).map_err(at("find what is granted"))? {
+            rules.grant(place, grant)?;
+        }
+        // Only its own entry: Landlock has no rule for "self", and the numbers of children are not known yet.
+        let own = (PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read);
+        for (path, grant) in devices().chain([own]) {
+            rules.grant_if_there(rustix::fs::openat(CWD, &path, PLACE, Mode::empty()), grant)?;
+        }
+        rules.enter()
+    }
+
+    fn new(network: Network) -> Result<Self, Trouble> {
+        let rules = Ruleset::default()
+            .handle_access(AccessFs::from_all(NEWEST))
+            .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))
+            .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
+            .and_then(Ruleset::create);
+        let mut rules = Self(rules.map_err(io::Error::other).map_err(at("prepare landlock"))?);
+        if let Network::Proxied { http_port } = network {
+            let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
+            let added = (&mut rules.0).add_rule(rule).map(drop);
+            added.map_err(io::Error::other).map_err(at("grant the proxy's port"))?;
+        }
+        Ok(rules)
+    }
+
+    /// A path that does not exist needs no rule.
+    fn grant_if_there(&mut self, place: rustix::io::Result<OwnedFd>, grant: Grant) -> Result<(), Trouble> {
+        match exists(place.map_err(Into::into)).map_err(at("find what is granted"))? {
+            Some(place) => self.grant(place, grant),
+            None => Ok(()),
+        }
+    }
+
+    fn grant(&mut self, place: OwnedFd, grant: Grant) -> Result<(), Trouble> {
         let about = rustix::fs::fstat(&place).map_err(at("look at what is granted"))?;
         let is_folder = FileType::from_raw_mode(about.st_mode).is_dir();
         let rights = if is_folder { grant.rights() } else { grant.rights() & AccessFs::from_file(NEWEST) };
-        let rule = PathBeneath::new(place, rights);
-        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant something"))?;
+        let added = (&mut self.0).add_rule(PathBeneath::new(place, rights)).map(drop);
+        added.map_err(io::Error::other).map_err(at("grant something"))
     }
-    if let Network::Proxied { http_port } = order.groundwork.network {
-        let rule = NetPort::new(http_port, AccessNet::ConnectTcp);
-        rules = rules.add_rule(rule).map_err(io::Error::other).map_err(at("grant the proxy's port"))?;
+
+    /// Returns the version in force; `None` if this kernel has no Landlock.
+    fn enter(self) -> Result<Option<u8>, Trouble> {
+        let status = self.0.restrict_self().map_err(io::Error::other).map_err(at("enter landlock"))?;
+        Ok(match (status.ruleset, status.landlock) {
+            (RulesetStatus::NotEnforced, _)
+            | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
+            (_, LandlockStatus::Available { effective_abi, .. }) => u8::try_from(effective_abi as i32).ok(),
+        })
     }
-    let status = rules.restrict_self().map_err(io::Error::other).map_err(at("enter landlock"))?;
-    Ok(match (status.ruleset, status.landlock) {
-        (RulesetStatus::NotEnforced, _)
-        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => None,
-        (_, LandlockStatus::Available { effective_abi, .. }) => u8::try_from(effective_abi as i32).ok(),
-    })
 }
 
 /// What a rule gives.
@@ -211,36 +272,14 @@ impl Grant {
     }
 }
 
-/// What is granted, opened. What is not there needs no grant.
-fn grants(order: &Order, ground: Ground) -> io::Result<Vec<(OwnedFd, Grant)>> {
-    let devices = view::DEVICES.iter().map(|name| {
+fn devices() -> impl Iterator<Item = (PathBuf, Grant)> {
+    view::DEVICES.iter().map(|name| {
         let grant = if *name == view::ONLY_READ { Grant::Read } else { Grant::Device };
         (Path::new("/dev").join(name), grant)
-    });
-    let mut named: Vec<(PathBuf, Grant)> = devices.collect();
-    let mut opened = Vec::new();
-    match ground {
-        Ground::View => {
-            let own =
-                [("/", Grant::List), ("/etc", Grant::Read), ("/proc", Grant::Read), ("/tmp", Grant::Write)];
-            named.extend(own.map(|(path, grant)| (PathBuf::from(path), grant)));
-            named.extend(view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run)));
-            named.extend(order.binds.iter().map(|bind| (bind.at.clone(), bind.access.into())));
-        }
-        Ground::Host => {
-            // Only its own: Landlock knows no "self", and children have numbers that nobody knows yet.
-            named.push((PathBuf::from(format!("/proc/{}", std::process::id())), Grant::Read));
-            make_room_for_rules();
-            opened = host_tree::grants(order)?;
-        }
-    }
-    for (path, grant) in named {
-        let place = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        opened.extend(exists(place.map_err(Into::into))?.map(|place| (place, grant)));
-    }
-    Ok(opened)
+    })
 }
 
+const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const NEWEST: ABI = ABI::V9;
 const MOST_LOCKED: u64 = 64 << 10;
 

@@ -33,7 +33,7 @@ use crate::{
     mount_table::MountWatch,
     sys::process::{self, Ended, Split},
 };
-use answerer::{Answerer, Refusals};
+use answerer::{Answerer, AnswererThread, Refusals};
 use waiting::Ready;
 
 /// Serves one order, from what it needs made ahead to its report. The order may come much later than the rest.
@@ -170,8 +170,10 @@ struct Course {
     first: Pid,
     handle: OwnedFd,
     inner: Option<UnixStream>,
-    /// From the order until it is started.
+    /// From the order until the command runs.
     answerer: Option<Answerer>,
+    /// From the time at which the jail is ready until the command runs.
+    answerer_thread: Option<AnswererThread>,
     refusals: Option<Arc<Refusals>>,
     kind: Kind,
     sockets: Vec<OwnedFd>,
@@ -202,6 +204,7 @@ impl Course {
             inner: Some(inner),
             refusals: None,
             answerer: None,
+            answerer_thread: None,
             kind,
             sockets: Vec::new(),
             processes: None,
@@ -287,7 +290,10 @@ impl Course {
         match (word, &self.stage) {
             (Word::Sockets, Stage::Preparing) => self.sockets = descriptors,
             (Word::Processes, Stage::Preparing) => self.processes = descriptors.into_iter().next(),
-            (Word::Ready, Stage::Preparing) => self.stage = Stage::Making,
+            (Word::Ready, Stage::Preparing) => {
+                self.stage = Stage::Making;
+                self.watch_and_answer();
+            }
             (Word::Sealed(strength), Stage::Making) => {
                 self.let_it_run(strength, descriptors.into_iter().next(), control);
             }
@@ -301,8 +307,9 @@ impl Course {
         }
     }
 
-    /// The jail stands and waits for a word.
-    fn let_it_run(&mut self, mut strength: CommandStrength, listener: Option<OwnedFd>, control: &UnixStream) {
+    /// Checks that the memory of the jail can be counted, and starts the thread that answers its filter. A prepared jail does this
+    /// before the order comes.
+    fn watch_and_answer(&mut self) {
         // Orphans become children of process 1, or, where there is none, ours.
         let top = match self.kind {
             Kind::Namespace => self.first,
@@ -314,9 +321,26 @@ impl Course {
             self.stage = Stage::Failed(Word::TooWeak(vec![Wall::MemoryLimit.name().to_owned()]));
             return self.kill();
         }
+        match AnswererThread::start() {
+            Ok(thread) => self.answerer_thread = Some(thread),
+            Err(error) => {
+                self.stage = Stage::Failed(Word::Failed(format!("cannot answer its filter: {error}")));
+                self.kill();
+            }
+        }
+    }
+
+    /// The jail is sealed and waits for permission to run the command.
+    fn let_it_run(&mut self, mut strength: CommandStrength, listener: Option<OwnedFd>, control: &UnixStream) {
+        if self.kind == Kind::Group {
+            self.watch_and_answer();
+        }
+        if matches!(self.stage, Stage::Failed(_)) {
+            return;
+        }
         strength.add(Wall::MemoryLimit);
-        let answering = match (self.answerer.take(), listener) {
-            (Some(answerer), Some(listener)) => answerer.start(listener),
+        let answering = match (self.answerer_thread.take(), self.answerer.take(), listener) {
+            (Some(thread), Some(answerer), Some(listener)) => thread.answer(answerer, listener),
             _ => Err(io::Error::other("the filter came without its descriptor")),
         };
         if let Err(error) = answering {
@@ -327,6 +351,7 @@ impl Course {
         passed.extend(self.sockets.iter().map(AsFd::as_fd));
         say(control, &Word::Started(strength), &passed);
         self.stage = Stage::Running;
+        self.memory.command_begins();
         if let Some(inner) = &self.inner {
             let _ = passing::send(inner, &[0], &[]);
         }

@@ -73,6 +73,8 @@ pub(crate) struct Old {
     proc: OwnedFd,
     /// What was mounted where, before the new root was.
     mounts: MountTable,
+    /// Whether anything is mounted in two places.
+    shows_twins: bool,
 }
 
 impl Old {

@@ -99,8 +99,12 @@ fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
             let boundary = upper.first().map_or(0, |segment| segment.first);
             let lower = search(lower);
             // A conditional jump reaches 255 instructions, an unconditional one any number.
-            let mut code =
-                vec![Instruction { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: boundary }, jump(lower.len())];
+            let mut code = match u8::try_from(lower.len()) {
+                Ok(over) => vec![Instruction { code: JUMP_IF_AT_LEAST, jt: over, jf: 0, k: boundary }],
+                Err(_) => {
+                    vec![Instruction { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: boundary }, jump(lower.len())]
+                }
+            };
             code.extend(lower);
             code.extend(search(upper));
             code

@@ -15,8 +15,8 @@ impl Blocked {
     /// What to hide there, or why that cannot be told. Patterns count that begin there: one that begins above, such as
     /// `/**/.env`, counts in what is granted, since nobody could search a whole system before every call.
     pub fn in_system(&self, stop: &Stop) -> Result<BTreeSet<PathBuf>, String> {
-        let kept = under_all_names(SYSTEM_FOLDERS.iter().map(PathBuf::from));
-        let seen: BTreeSet<PathBuf> = under_all_names(system_settings()).union(&kept).cloned().collect();
+        let kept = kept_folders();
+        let seen = seen_folders(&kept);
         let mut found = Found::default();
         let mut budget = Budget::new(MOST_LOOKED_AT, stop);
         for pattern in &self.patterns {
@@ -35,6 +35,21 @@ impl Blocked {
         let holds_none = |path: &PathBuf| !kept.iter().any(|folder| folder.starts_with(path));
         Ok(found.blocked.into_iter().filter(holds_none).collect())
     }
+
+    /// Does a pattern with a wildcard begin there? Then [`Self::in_system`] has to list directories.
+    pub fn searches_system(&self) -> bool {
+        let seen = seen_folders(&kept_folders());
+        let wild = self.patterns.iter().filter(|pattern| pattern.has_wildcard);
+        wild.flat_map(|pattern| &pattern.starts).any(|start| lies_in(start, &seen))
+    }
+}
+
+fn kept_folders() -> BTreeSet<PathBuf> {
+    under_all_names(SYSTEM_FOLDERS.iter().map(PathBuf::from))
+}
+
+fn seen_folders(kept: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    under_all_names(system_settings()).union(kept).cloned().collect()
 }
 
 fn lies_in(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {

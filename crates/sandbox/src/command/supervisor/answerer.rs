@@ -5,7 +5,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     os::unix::net::UnixStream,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
 };
 
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::sys::filter;
 
+#[derive(Debug)]
 pub(super) struct Answerer {
     notices: Notices,
     filters: Arc<Filters>,
@@ -46,18 +47,37 @@ impl Answerer {
         Arc::clone(&self.refusals)
     }
 
-    /// Answers until nobody is left who could ask. From here on this process has two threads, and must not be split any more.
-    pub(super) fn start(self, listener: OwnedFd) -> io::Result<()> {
+    /// Answers until the last process with this filter has ended.
+    fn answer(self, listener: &OwnedFd) {
         let Self { mut notices, filters, refusals } = self;
-        filter::answer_in_turn(listener.as_fd());
+        while is_asked(listener)
+            && notices.answer_next(listener.as_fd(), &filters, |refused| refusals.add(refused))
+        {
+            refusals.tell_news();
+        }
+    }
+}
+
+/// The thread that answers. A prepared jail starts it ahead, so no command waits for it to start.
+#[derive(Debug)]
+pub(super) struct AnswererThread(mpsc::Sender<(Answerer, OwnedFd)>);
+
+impl AnswererThread {
+    /// From here on this process has two threads, and must not be split any more.
+    pub(super) fn start() -> io::Result<Self> {
+        let (sender, work) = mpsc::channel::<(Answerer, OwnedFd)>();
         let answer = move || {
-            while is_asked(&listener)
-                && notices.answer_next(listener.as_fd(), &filters, |refused| refusals.add(refused))
-            {
-                refusals.tell_news();
+            if let Ok((answerer, listener)) = work.recv() {
+                answerer.answer(&listener);
             }
         };
-        thread::Builder::new().name("answerer".to_owned()).spawn(answer).map(drop)
+        thread::Builder::new().name("answerer".to_owned()).spawn(answer)?;
+        Ok(Self(sender))
+    }
+
+    pub(super) fn answer(self, answerer: Answerer, listener: OwnedFd) -> io::Result<()> {
+        filter::answer_in_turn(listener.as_fd());
+        self.0.send((answerer, listener)).map_err(|_| io::Error::other("the thread has ended"))
     }
 }
 

@@ -6,12 +6,12 @@
 use std::{
     ffi::CString,
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags},
+    fs::{AtFlags, CWD, Mode, OFlags},
     mount::{FsMountFlags, FsOpenFlags},
 };
 
@@ -59,13 +59,14 @@ impl Base {
         let old_root = open(CWD, Path::new("/")).map_err(at("open the root"))?;
         let proc = open(CWD, Path::new("/proc")).map_err(at("open `/proc`"))?;
         let mounts = MountTable::read().map_err(at("read the list of mounts"))?;
+        let shows_twins = mounts.shows_anything_twice();
         let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
         // Any directory that always exists serves as the mount point; it is out of sight in the end.
         attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
         let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
         let memory = vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev];
         let mut base = Self {
-            old: Old { root: old_root, proc, mounts },
+            old: Old { root: old_root, proc, mounts, shows_twins },
             tree: Tree { root, memory },
             shown: Vec::new(),
             has_proc: false,
@@ -84,14 +85,17 @@ impl Base {
     /// Fails if a path that is mounted here leads to something else on the host by now.
     pub(super) fn check_unchanged(&self) -> Result<(), Trouble> {
         for fixed in &self.fixed {
-            let is_system = SYSTEM.iter().any(|path| fixed.path == Path::new(path));
-            let now = if is_system { self.old.find_itself(&fixed.path) } else { self.old.find(&fixed.path) };
-            let now = now.map_err(at(format!("look at `{}`", fixed.path.display())))?.found;
-            if now != fixed.found {
+            let is_unchanged = self.old.is_unchanged(fixed);
+            if !is_unchanged.map_err(at(format!("look at `{}`", fixed.path.display())))? {
                 return Err(Trouble::Stale);
             }
         }
         Ok(())
+    }
+
+    /// The root of the tree.
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.tree.root.as_fd()
     }
 
     /// The directory, or the symlink in its place.
@@ -170,6 +174,22 @@ struct LocatedTarget {
 }
 
 impl Old {
+    fn is_unchanged(&self, fixed: &FixedPath) -> io::Result<bool> {
+        if !SYSTEM.iter().any(|path| fixed.path == Path::new(path)) {
+            return Ok(self.find(&fixed.path)?.found == fixed.found);
+        }
+        let name = fixed.path.strip_prefix("/").unwrap_or(&fixed.path);
+        let now = || rustix::fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(match &fixed.found {
+            PathTarget::Link(target) => {
+                rustix::fs::readlinkat(&self.root, name, Vec::new()).is_ok_and(|now| now == *target)
+            }
+            // It is mounted here, so its number cannot belong to another one; and the real path of a name in the root is that name.
+            PathTarget::Opened(before, _) => now().is_ok_and(|now| id(&now) == *before),
+            PathTarget::Nothing => now().is_err(),
+        })
+    }
+
     /// What a path leads to, through symlinks.
     fn find(&self, path: &Path) -> io::Result<LocatedTarget> {
         self.locate(self.open(path))

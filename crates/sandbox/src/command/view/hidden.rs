@@ -48,24 +48,37 @@ pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) 
     if order.hidden.is_empty() {
         return Ok(());
     }
-    let cover = Cover::make(tree)?;
+    // Other names are searched for in binds only.
+    let has_binds = shown.iter().any(|one| one.origin == Origin::Bind);
     let mut budget = Budget::new();
     let mut aliased = BTreeSet::new();
+    let mut named = Vec::new();
     for path in &order.hidden {
         let Some(found) = exists(old.open(path))? else { continue };
         let about = rustix::fs::fstat(&found)?;
         let real = old.real_path(found.as_fd())?;
-        aliased.extend(if order.hidden_large.contains(path) {
-            first_other_names(&found, &about)?
-        } else {
-            other_names(&found, &about, &mut budget)?
-        });
-        cover_name(tree, &cover, shown, &real, &about)?;
-        for name in old.mounts.seen_outside(&real) {
+        if has_binds {
+            aliased.extend(if order.hidden_large.contains(path) {
+                first_other_names(&found, &about)?
+            } else {
+                other_names(&found, &about, &mut budget)?
+            });
+        }
+        let twins = if old.shows_twins { old.mounts.seen_outside(&real) } else { Vec::new() };
+        named.push((real, about));
+        for name in twins {
             if let Some(found) = exists(old.open(&name))? {
-                cover_name(tree, &cover, shown, &name, &rustix::fs::fstat(&found)?)?;
+                named.push((name, rustix::fs::fstat(&found)?));
             }
         }
+    }
+    let is_seen = |(real, _): &(PathBuf, Stat)| shown.iter().any(|one| seen_at(real, one).is_some());
+    if aliased.is_empty() && !named.iter().any(is_seen) {
+        return Ok(());
+    }
+    let cover = Cover::make(tree)?;
+    for (real, about) in &named {
+        cover_name(tree, &cover, shown, real, about)?;
     }
     if !aliased.is_empty() {
         for one in shown.iter().filter(|one| one.origin == Origin::Bind) {
