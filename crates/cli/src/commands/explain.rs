@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anstyle::Style;
 use serde_json::{Value, json};
-use toolgate_egress::{Class, Reason as EgressReason};
+use toolgate_egress::{Class, EgressReason};
 use toolgate_gate::{End, Reason};
 use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use toolgate_config::Config;
 use toolgate_gate::{LiveSet, Workshop};
-use toolgate_store::Changes;
+use toolgate_store::FileChanges;
 
 use super::{
     OpenError, Toolgate,

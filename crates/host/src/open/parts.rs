@@ -6,7 +6,7 @@ use toolgate_config::{
     Config,
     model::{Approvals, AskFrom, OnAuditFailure},
 };
-use toolgate_egress::{Egress, Limits as EgressLimits, Listeners, SystemResolver, TlsRoots};
+use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
     ApprovalSettings, ArgumentLimits, CallLimits, GateParts, LookLimits, Observer, OnJournalFailure, Shows,
     Workshop,

@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
 use toolgate_gate::LiveSet;
-use toolgate_store::Watch;
+use toolgate_store::FileWatch;
 
 use super::{
     auth::Callers,
