@@ -27,7 +27,10 @@ use self::stop::Stop;
 pub use self::{
     bind::fitted,
     caught::caught,
-    journal::{CallRecord, Journal, Purpose, Shared, Shows},
+    journal::{
+        CallRecord, CallerEntry, ClientEntry, Journal, OpinionEntry, Purpose, RequestEntry, ResponseEntry,
+        RunEntry, Shared, Shows, UsageEntry,
+    },
     secrets::text_for_journal,
     standing::until_lapse,
 };

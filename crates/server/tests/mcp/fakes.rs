@@ -48,7 +48,7 @@ impl MemoryJournal {
         records
             .iter()
             .filter(|record| record.kind == "call.opened")
-            .map(|record| record.client.clone())
+            .map(|record| serde_json::to_value(&record.client).unwrap())
             .collect()
     }
 }
