@@ -311,7 +311,7 @@ mod tests {
         write(&truths, &mut out).unwrap();
     }
 
-    /// A part that is written once and copied. Raw JSON that is no fragment is put in order.
+    /// A fragment is written once and copied. Other raw JSON is sorted.
     #[test]
     fn fragments_are_copied_and_other_raw_json_is_not_trusted() {
         let value = json!({"b": [1.5, "\n"], "a": {"é": null}});

@@ -1,4 +1,4 @@
-//! What names a value without showing it: SHA-256 over its canonical JSON. And how long its JSON is.
+//! Digests of values, as SHA-256 over their canonical JSON, and the length of their JSON.
 
 use std::io;
 

@@ -320,7 +320,7 @@ impl SerializeTupleStruct for Items<'_> {
 /// An open object.
 pub(super) struct Members<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the last key was written, without its quotes.
+    /// The place of the last key in `out`, without its quotes.
     last: Option<Range<usize>>,
     is_fragment: bool,
 }
@@ -412,9 +412,9 @@ fn put_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Looks at all bytes without a branch, which the compiler turns into vector instructions.
+/// Looks at all bytes without leaving the loop, which the compiler turns into vector instructions.
 fn has_escapes(text: &str) -> bool {
-    let needs_escape = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+    let needs_escape = |byte: u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
     text.bytes().fold(false, |any, byte| any | needs_escape(byte))
 }
 

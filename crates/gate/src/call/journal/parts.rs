@@ -62,7 +62,7 @@ impl From<&Caller> for CallerEntry {
     }
 }
 
-/// What the client says of itself.
+/// The client, as it describes itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClientEntry {
     pub conversation: Option<String>,
@@ -102,7 +102,7 @@ pub struct RequestEntry {
     pub coercions: Option<Value>,
 }
 
-/// What a decision source said.
+/// The verdict of one decision source.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpinionEntry {
     pub source: &'static str,
@@ -116,7 +116,7 @@ impl From<&Opinion> for OpinionEntry {
     }
 }
 
-/// What a run did. A run that was cut off has its effects and what was refused, and no more.
+/// The report of a run. A run that was cut off lists effects and refusals only.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEntry {
@@ -163,7 +163,7 @@ impl From<&RunUsage> for UsageEntry {
     }
 }
 
-/// What was released.
+/// The released result.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResponseEntry {
