@@ -5,9 +5,12 @@
 //! over the output, and whatever is unusual (keys that are not plain ASCII, doubled keys) is left to the canonicalizer,
 //! which is correct for everything and ten times slower.
 
+mod fragment;
 mod ordered;
 
 use serde::Serialize;
+
+pub use self::fragment::Fragment;
 
 /// The canonical JSON of a value, for whoever names a value by its digest.
 pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
@@ -306,6 +309,54 @@ mod tests {
         let truths: std::collections::BTreeMap<bool, i64> = [(false, 1), (true, i64::MIN)].into();
         check(&serde_json::to_value(&truths).unwrap());
         write(&truths, &mut out).unwrap();
+    }
+
+    /// A fragment is written once and copied. Other raw JSON is sorted.
+    #[test]
+    fn fragments_are_copied_and_other_raw_json_is_not_trusted() {
+        let value = json!({"b": [1.5, "\n"], "a": {"é": null}});
+        let fragment = Fragment::of(&value).unwrap();
+        let whole = [("a", &fragment), ("b", &fragment)];
+        let whole: std::collections::BTreeMap<_, _> = whole.into_iter().collect();
+        let mut out = Vec::new();
+        write(&whole, &mut out).unwrap();
+        assert_eq!(out, serde_json_canonicalizer::to_vec(&json!({"a": value, "b": value})).unwrap());
+        assert!(is_in_order(&whole) && !is_in_order(&value));
+        assert_eq!(serde_json::to_value(&fragment).unwrap(), value);
+        let raw = serde_json::value::RawValue::from_string(r#"{"b":1,"a":2}"#.to_owned()).unwrap();
+        out.clear();
+        write(&[raw], &mut out).unwrap();
+        assert_eq!(out, br#"[{"a":2,"b":1}]"#);
+    }
+
+    /// serde has more kinds of values than JSON.
+    #[test]
+    fn every_kind_of_value_is_spelled_as_the_canonicalizer_does() {
+        #[derive(Serialize)]
+        enum Kinds {
+            Unit,
+            New(i8),
+            Tuple(u16, char),
+            Struct { b: f32, a: Option<bool> },
+        }
+        #[derive(Serialize)]
+        struct Empty;
+        #[derive(Serialize)]
+        struct Wrapped(u64);
+        #[derive(Serialize)]
+        struct Pair(i64, f64);
+        let value = (
+            (Kinds::Unit, Kinds::New(-1), Kinds::Tuple(1, '"'), Kinds::Struct { b: 0.5, a: None }),
+            (Empty, Wrapped(u64::MAX), Pair(i64::MIN, -0.0), (), 'é', "\u{7f}\u{1f}/"),
+        );
+        let mut out = Vec::new();
+        write(&value, &mut out).unwrap();
+        assert_eq!(out, serde_json_canonicalizer::to_vec(&value).unwrap());
+        let simple = (Kinds::Unit, Empty, Wrapped(1), Pair(-1, 1e21), Some("x"), None::<u8>);
+        assert!(is_in_order(&simple));
+        out.clear();
+        write(&simple, &mut out).unwrap();
+        assert_eq!(out, serde_json_canonicalizer::to_vec(&simple).unwrap());
     }
 
     proptest! {

@@ -61,8 +61,7 @@ impl Entry {
         }
         // Readers refuse deep nesting, so what cannot be read back is not written. Counting brackets is an upper
         // bound of the depth, and for almost every entry answer enough.
-        let brackets = text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
-        if brackets > MAX_DEPTH && depth(text) > MAX_DEPTH {
+        if brackets(text) > MAX_DEPTH && depth(text) > MAX_DEPTH {
             return Err(JournalError::Entry(format!(
                 "it is nested deeper than {MAX_DEPTH} levels; put a digest in place of the inner part"
             )));
@@ -81,6 +80,13 @@ impl Entry {
     fn text(&self) -> &[u8] {
         self.line.get(record::BEFORE_ENTRY.len()..).unwrap_or_default()
     }
+}
+
+/// Counts in pieces that fit a byte, which the compiler turns into vector instructions.
+fn brackets(text: &[u8]) -> usize {
+    // `{` and `[` differ in this bit alone.
+    let in_piece = |piece: &[u8]| piece.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum::<u8>();
+    text.chunks(usize::from(u8::MAX)).map(|piece| usize::from(in_piece(piece))).sum()
 }
 
 /// How deep canonical JSON nests.
@@ -141,6 +147,7 @@ mod tests {
         check(&nested(100), r#"{"a":{"#);
         check(&nested(101), "the entry cannot be journalled: it is nested deeper");
         check(&json!({"flat": vec![json!([]); 500]}), r#"{"flat":[[]"#);
+        assert_eq!(brackets("[{[}]a{".repeat(300).as_bytes()), 1_200);
         check(&json!({"long": "x".repeat(MAX_ENTRY)}), "the entry cannot be journalled: it has");
     }
 

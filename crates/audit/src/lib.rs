@@ -29,7 +29,7 @@ mod tree;
 mod verify;
 mod writer;
 
-pub use canonical::{canonical, is_in_order};
+pub use canonical::{Fragment, canonical, is_in_order};
 pub use digest::{Digest, Position};
 pub use error::JournalError;
 pub use journal::{Clock, Journal, Options, Sync};

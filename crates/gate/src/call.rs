@@ -17,7 +17,10 @@ use self::journal::Trail;
 use self::support::{console, stop::Stop};
 pub use self::{
     bind::fitted,
-    journal::{CallRecord, Journal, Purpose, Shared, Shows},
+    journal::{
+        CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
+        RunEntry, Shared, Shows, UsageEntry,
+    },
     support::{caught, text_for_journal, until_lapse},
 };
 pub(crate) use self::{journal::Writing, support::secrets};

@@ -17,7 +17,7 @@ use toolgate_secrets::Detector;
 pub use crate::call::Shows;
 use crate::{
     approval::{ApprovalId, ApprovalQueue},
-    call::{self, CallRecord, Journal},
+    call::{self, CallRecord, Journal, secrets::CleanTexts},
     limiter::{CallLimits, Limiter},
     live::LiveTool,
     looks::{LookLimits, Looks},
@@ -44,6 +44,7 @@ pub(crate) struct Inner {
     pub(crate) on_journal_failure: OnJournalFailure,
     pub(crate) shows: Shows,
     pub(crate) secrets: Arc<Detector>,
+    pub(crate) clean_texts: CleanTexts,
     pub(crate) queue: Arc<dyn ApprovalQueue>,
     pub(crate) policy: Arc<dyn ToolPolicy>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -253,6 +254,7 @@ impl Inner {
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,
             secrets: parts.secrets,
+            clean_texts: CleanTexts::default(),
             queue: parts.queue,
             policy,
             clock,

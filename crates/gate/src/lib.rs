@@ -25,7 +25,10 @@ pub use approval::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
     Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
 };
-pub use call::{CallRecord, Journal, Purpose, Shared, caught, fitted, text_for_journal, until_lapse};
+pub use call::{
+    CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
+    RunEntry, Shared, UsageEntry, caught, fitted, text_for_journal, until_lapse,
+};
 pub use gate::{
     ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts, Observer,
     OnJournalFailure, Shows,

@@ -94,8 +94,8 @@ impl LiveTool {
         let digest = digest.to_string();
         let recorded = Recorded {
             tool: tool_in_records(&spec, (&wire_name, &digest), &policy, (risk.level, level)),
-            safety: Shared::from(safety.clone()),
-            labels: Shared::from(json!({
+            safety: Shared::prepared(safety.clone()),
+            labels: Shared::prepared(json!({
                 "outputTrust": policy.labels.output_trust.value.name(),
                 "outputDataClass": policy.labels.output_data_class.value.name(),
             })),
@@ -320,7 +320,7 @@ fn tool_in_records(
     if let (Some(category), Some(members)) = (&spec.category, tool.as_object_mut()) {
         members.insert("category".into(), category.as_str().into());
     }
-    tool.into()
+    Shared::prepared(tool)
 }
 
 /// The block that says what is enforced, as it goes into the journal.

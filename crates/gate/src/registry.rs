@@ -58,7 +58,7 @@ impl LiveSet {
     /// As `with_policies`, for policies that an earlier set may have too.
     #[must_use]
     pub fn with_shared_policies(mut self, cedar: Option<Arc<CedarPolicies>>) -> Self {
-        self.cedar_digest = cedar.as_ref().map(|cedar| Shared::from(Value::from(cedar.digest())));
+        self.cedar_digest = cedar.as_ref().map(|cedar| Shared::prepared(Value::from(cedar.digest())));
         self.cedar = cedar;
         self.audience = Audience::default();
         self

@@ -145,7 +145,7 @@ fn message(call: &Finished<'_>) -> Value {
     json!({
         "kind": "alert",
         "callId": record.call_id,
-        "caller": record.caller.get("sub"),
+        "caller": record.caller.sub,
         "tool": record.tool.get("name"),
         "alerts": record.alerts,
         "outcome": record.outcome,

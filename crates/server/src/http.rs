@@ -155,7 +155,7 @@ impl Bound {
     /// Serves until `shutdown`, then lets running requests finish within the grace time. All is closed when it returns.
     pub async fn serve(self, doors: Doors, shutdown: CancellationToken) -> Drained {
         let events = Arc::clone(&doors.events);
-        let routes = Door::new(self.hosts, self.origins, self.limits, &doors).guard(doors.routes);
-        accept::run(self.listener, routes, self.limits, events, shutdown).await
+        let door = Door::new(self.hosts, self.origins, self.limits, doors);
+        accept::run(self.listener, Arc::new(door), self.limits, events, shutdown).await
     }
 }

@@ -2,15 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    extract::Request,
-    middleware::{Next, from_fn},
-    response::Response,
-    routing::get,
-};
+use axum::{Router, extract::Request, routing::get};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::Gate;
+use tower::util::MapRequestLayer;
 
 use crate::{
     admin::{AdminIdentity, AllTools, admin_router, prometheus_text},
@@ -21,7 +16,7 @@ use crate::{
 
 /// `/mcp`, for requests that the front has let in.
 pub fn mcp_routes(gate: &Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
-    router(gate.clone(), settings, shutdown).layer(from_fn(introduce))
+    router(gate.clone(), settings, shutdown).layer(MapRequestLayer::new(introduce))
 }
 
 /// `/admin/v1/…` and, where wanted, `/admin/metrics`.
@@ -35,7 +30,7 @@ pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
         };
         routes = routes.route("/admin/metrics", get(text));
     }
-    routes.layer(from_fn(introduce))
+    routes.layer(MapRequestLayer::new(introduce))
 }
 
 /// Are there metrics for Prometheus?
@@ -47,12 +42,14 @@ pub enum Metrics {
 }
 
 /// Each part gets to know as much of the identity as it needs.
-async fn introduce(mut request: Request, next: Next) -> Response {
-    if let Some(identity) = request.extensions().get::<Identity>().cloned() {
-        if identity.role == Role::Admin {
-            request.extensions_mut().insert(AdminIdentity { name: identity.caller.subject.clone() });
-        }
-        request.extensions_mut().insert(CallerIdentity { caller: identity.caller });
+fn introduce(mut request: Request) -> Request {
+    let Some(identity) = request.extensions().get::<Identity>() else { return request };
+    let admin =
+        (identity.role == Role::Admin).then(|| AdminIdentity { name: identity.caller.subject.clone() });
+    let caller = CallerIdentity { caller: identity.caller.clone() };
+    if let Some(admin) = admin {
+        request.extensions_mut().insert(admin);
     }
-    next.run(request).await
+    request.extensions_mut().insert(caller);
+    request
 }

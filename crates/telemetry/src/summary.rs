@@ -36,10 +36,9 @@ impl CallSummary {
             call_id: short(&record.call_id),
             tool: level.and_then(|_| text(&record.tool, "name")).map(short),
             level,
-            caller: named(text(&record.caller, "sub").unwrap_or_default(), callers),
-            transport: text(&record.client, "transport")
-                .and_then(|named| TRANSPORTS.into_iter().find(|known| *known == named)),
-            protocol: text(&record.client, "protocol").filter(|version| is_date(version)).map(str::to_owned),
+            caller: named(&record.caller.sub, callers),
+            transport: TRANSPORTS.into_iter().find(|known| *known == record.client.transport),
+            protocol: record.client.protocol.clone().filter(|version| is_date(version)),
             purpose: record.purpose,
             reason: call.reason,
             begun: call.begun,

@@ -16,7 +16,8 @@ use tokio::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving, TlsRoots};
 use toolgate_gate::{
-    Call, CallRecord, Client, Finished, Observer as _, OnJournalFailure, Purpose, Reason, Stage,
+    Call, CallRecord, Client, Finished, Observer as _, OnJournalFailure, Purpose, Reason, ResponseEntry,
+    Stage,
 };
 use toolgate_policy::Caller;
 
@@ -153,8 +154,9 @@ pub fn record() -> CallRecord {
     let mut record = CallRecord::opened(&call, Purpose::Call, OnJournalFailure::Refuse);
     record.call_id = "019a8b7c-6d5e-7f40-8123-456789abcdef".into();
     record.tool = json!({ "name": "weather", "id": "SECRET-id", "level": "L2" }).into();
-    record.request.insert("args".into(), Value::Object(arguments));
-    record.response = Some(json!({ "output": "SECRET-output" }));
+    record.request.args = Some(Value::Object(arguments));
+    let output = Some("SECRET-output".into());
+    record.response = Some(ResponseEntry { output, ..ResponseEntry::default() });
     record.message = Some("SECRET-message".into());
     record
 }

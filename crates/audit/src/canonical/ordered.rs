@@ -1,161 +1,424 @@
-//! Are the members in order as they come? Then what `serde_json` writes is canonical as it stands.
+//! Writes canonical JSON in one walk over a value whose members come in order.
+//!
+//! The walk compares each key with the one before it, in the bytes that are already written. It stops at the first value that
+//! has to be sorted or spelled in another way.
 
-use std::io::{self, Write};
+use std::{fmt, ops::Range};
 
-use serde::Serialize;
-use serde_json::{
-    Number, Serializer,
-    ser::{CharEscape, CompactFormatter, Formatter},
+use serde::{
+    Serialize, Serializer,
+    ser::{
+        Error, Impossible, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct,
+    },
 };
+use serde_json::Number;
 
-/// Adds the JSON of a value whose members come in order. An error says nothing but that they do not, or that something in it is
-/// not spelled the same by everybody.
-pub(super) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-    value.serialize(&mut Serializer::with_formatter(out, InOrder::default()))
+use super::fragment::FRAGMENT;
+
+/// Adds the canonical JSON of a value. After an error `out` holds a part of it.
+pub(super) fn write<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) -> Result<(), NotOrdered> {
+    value.serialize(Walk { out, mode: Mode::Value })
 }
 
-/// As the compact formatter, with an eye on the keys.
-#[derive(Default)]
-struct InOrder {
-    /// The last key of each open object, one after the other, and then the key that is being written.
-    keys: Vec<u8>,
-    /// Where the last key of each open object begins.
-    objects: Vec<usize>,
-    /// Where the key that is being written begins.
-    key: Option<usize>,
-}
+/// The members are not in order, or a part has a spelling that this walk does not know.
+#[derive(Debug)]
+pub(super) struct NotOrdered;
 
-impl InOrder {
-    /// Keys that are no plain texts are not compared here.
-    fn is_no_key(&self) -> io::Result<()> {
-        if self.key.is_none() { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+impl fmt::Display for NotOrdered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the members are not in canonical order")
     }
 }
 
-impl Formatter for InOrder {
-    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.objects.push(self.keys.len());
-        writer.write_all(b"{")
+impl std::error::Error for NotOrdered {}
+
+impl Error for NotOrdered {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+/// Writes one value.
+struct Walk<'o> {
+    out: &'o mut Vec<u8>,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Mode {
+    Value,
+    /// Only a text of plain ASCII, which needs no escapes. Others are ordered by UTF-16, which is not the order of bytes.
+    Key,
+    /// The inside of a [`Fragment`](super::Fragment), whose text is canonical already.
+    Fragment,
+    /// The text of a fragment itself.
+    Verbatim,
+}
+
+impl<'o> Walk<'o> {
+    /// The output, for a value that is not a text.
+    fn value(self) -> Result<&'o mut Vec<u8>, NotOrdered> {
+        if self.mode == Mode::Value { Ok(self.out) } else { Err(NotOrdered) }
     }
 
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        let begin = self.objects.pop().ok_or(io::ErrorKind::InvalidData)?;
-        self.keys.truncate(begin);
-        writer.write_all(b"}")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, is_first: bool) -> io::Result<()> {
-        let last = *self.objects.last().ok_or(io::ErrorKind::InvalidData)?;
-        // The first key follows nothing; even the empty one comes after that.
-        self.key = Some(if is_first { last } else { self.keys.len() });
-        if is_first { Ok(()) } else { writer.write_all(b",") }
-    }
-
-    fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        let last = *self.objects.last().ok_or(io::ErrorKind::InvalidData)?;
-        let key = self.key.take().ok_or(io::ErrorKind::InvalidData)?;
-        if key == last {
-            return Ok(());
-        }
-        let (before, new) = self.keys.split_at_checked(key).ok_or(io::ErrorKind::InvalidData)?;
-        if before.get(last..).is_none_or(|before| before >= new) {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        self.keys.drain(last..key);
+    fn put(self, text: &[u8]) -> Result<(), NotOrdered> {
+        self.value()?.extend_from_slice(text);
         Ok(())
     }
 
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
-        if self.key.is_some() {
-            // Others are ordered by their UTF-16, which is not the order of their bytes.
-            if !text.is_ascii() {
-                return Err(io::ErrorKind::InvalidData.into());
+    fn put_number(self, number: &Number) -> Result<(), NotOrdered> {
+        serde_json_canonicalizer::to_writer(number, self.value()?).map_err(|_| NotOrdered)
+    }
+
+    fn items(self) -> Result<Items<'o>, NotOrdered> {
+        let out = self.value()?;
+        out.push(b'[');
+        Ok(Items { out, is_first: true })
+    }
+
+    fn members(self) -> Result<Members<'o>, NotOrdered> {
+        let out = self.value()?;
+        out.push(b'{');
+        Ok(Members { out, last: None, is_fragment: false })
+    }
+}
+
+impl<'o> Serializer for Walk<'o> {
+    type Ok = ();
+    type Error = NotOrdered;
+    type SerializeSeq = Items<'o>;
+    type SerializeTuple = Items<'o>;
+    type SerializeTupleStruct = Items<'o>;
+    type SerializeTupleVariant = Impossible<(), NotOrdered>;
+    type SerializeMap = Members<'o>;
+    type SerializeStruct = Members<'o>;
+    type SerializeStructVariant = Impossible<(), NotOrdered>;
+
+    fn serialize_str(self, text: &str) -> Result<(), NotOrdered> {
+        match self.mode {
+            Mode::Value => put_text(self.out, text),
+            Mode::Key => put_key(self.out, text),
+            Mode::Verbatim => {
+                self.out.extend_from_slice(text.as_bytes());
+                Ok(())
             }
-            self.keys.extend_from_slice(text.as_bytes());
+            Mode::Fragment => Err(NotOrdered),
         }
-        writer.write_all(text.as_bytes())
     }
 
-    fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
-        self.is_no_key()?;
-        CompactFormatter.write_char_escape(writer, escape)
+    fn serialize_bool(self, value: bool) -> Result<(), NotOrdered> {
+        self.put(if value { b"true" } else { b"false" })
     }
 
-    fn write_bool<W: ?Sized + Write>(&mut self, writer: &mut W, value: bool) -> io::Result<()> {
-        self.is_no_key()?;
-        CompactFormatter.write_bool(writer, value)
+    fn serialize_i8(self, value: i8) -> Result<(), NotOrdered> {
+        self.serialize_i64(value.into())
     }
 
-    fn write_u8<W: ?Sized + Write>(&mut self, writer: &mut W, value: u8) -> io::Result<()> {
-        self.write_u64(writer, value.into())
+    fn serialize_i16(self, value: i16) -> Result<(), NotOrdered> {
+        self.serialize_i64(value.into())
     }
 
-    fn write_u16<W: ?Sized + Write>(&mut self, writer: &mut W, value: u16) -> io::Result<()> {
-        self.write_u64(writer, value.into())
+    fn serialize_i32(self, value: i32) -> Result<(), NotOrdered> {
+        self.serialize_i64(value.into())
     }
 
-    fn write_u32<W: ?Sized + Write>(&mut self, writer: &mut W, value: u32) -> io::Result<()> {
-        self.write_u64(writer, value.into())
-    }
-
-    fn write_i8<W: ?Sized + Write>(&mut self, writer: &mut W, value: i8) -> io::Result<()> {
-        self.write_i64(writer, value.into())
-    }
-
-    fn write_i16<W: ?Sized + Write>(&mut self, writer: &mut W, value: i16) -> io::Result<()> {
-        self.write_i64(writer, value.into())
-    }
-
-    fn write_i32<W: ?Sized + Write>(&mut self, writer: &mut W, value: i32) -> io::Result<()> {
-        self.write_i64(writer, value.into())
-    }
-
-    fn write_u64<W: ?Sized + Write>(&mut self, writer: &mut W, value: u64) -> io::Result<()> {
-        self.is_no_key()?;
-        if value < EXACT {
-            return CompactFormatter.write_u64(writer, value);
+    fn serialize_i64(self, value: i64) -> Result<(), NotOrdered> {
+        if value.unsigned_abs() >= EXACT {
+            return self.put_number(&value.into());
         }
-        canonical_number(writer, &value.into())
+        serde_json::to_writer(self.value()?, &value).map_err(|_| NotOrdered)
     }
 
-    fn write_i64<W: ?Sized + Write>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
-        self.is_no_key()?;
-        if value.unsigned_abs() < EXACT {
-            return CompactFormatter.write_i64(writer, value);
+    fn serialize_u8(self, value: u8) -> Result<(), NotOrdered> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u16(self, value: u16) -> Result<(), NotOrdered> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u32(self, value: u32) -> Result<(), NotOrdered> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u64(self, value: u64) -> Result<(), NotOrdered> {
+        if value >= EXACT {
+            return self.put_number(&value.into());
         }
-        canonical_number(writer, &value.into())
+        serde_json::to_writer(self.value()?, &value).map_err(|_| NotOrdered)
     }
 
-    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        self.is_no_key()?;
-        canonical_number(writer, &Number::from_f64(value).ok_or(io::ErrorKind::InvalidData)?)
+    fn serialize_f32(self, _: f32) -> Result<(), NotOrdered> {
+        Err(NotOrdered)
     }
 
-    fn write_f32<W: ?Sized + Write>(&mut self, _: &mut W, _: f32) -> io::Result<()> {
-        Err(io::ErrorKind::InvalidData.into())
+    fn serialize_f64(self, value: f64) -> Result<(), NotOrdered> {
+        self.put_number(&Number::from_f64(value).ok_or(NotOrdered)?)
     }
 
-    fn write_u128<W: ?Sized + Write>(&mut self, _: &mut W, _: u128) -> io::Result<()> {
-        Err(io::ErrorKind::InvalidData.into())
+    fn serialize_char(self, value: char) -> Result<(), NotOrdered> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn write_i128<W: ?Sized + Write>(&mut self, _: &mut W, _: i128) -> io::Result<()> {
-        Err(io::ErrorKind::InvalidData.into())
+    fn serialize_bytes(self, _: &[u8]) -> Result<(), NotOrdered> {
+        Err(NotOrdered)
     }
 
-    fn write_number_str<W: ?Sized + Write>(&mut self, _: &mut W, _: &str) -> io::Result<()> {
-        Err(io::ErrorKind::InvalidData.into())
+    fn serialize_none(self) -> Result<(), NotOrdered> {
+        self.serialize_unit()
     }
 
-    fn write_raw_fragment<W: ?Sized + Write>(&mut self, _: &mut W, _: &str) -> io::Result<()> {
-        Err(io::ErrorKind::InvalidData.into())
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), NotOrdered> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), NotOrdered> {
+        self.put(b"null")
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), NotOrdered> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), NotOrdered> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), NotOrdered> {
+        if name == FRAGMENT {
+            return value.serialize(Walk { out: self.value()?, mode: Mode::Fragment });
+        }
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Result<(), NotOrdered> {
+        Err(NotOrdered)
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'o>, NotOrdered> {
+        self.items()
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Items<'o>, NotOrdered> {
+        self.items()
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Items<'o>, NotOrdered> {
+        self.items()
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleVariant, NotOrdered> {
+        Err(NotOrdered)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Members<'o>, NotOrdered> {
+        self.members()
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Members<'o>, NotOrdered> {
+        match (self.mode, name) {
+            (Mode::Fragment, RAW) => Ok(Members { out: self.out, last: None, is_fragment: true }),
+            // Raw JSON of anybody else may have any spelling.
+            (_, RAW) => Err(NotOrdered),
+            _ => self.members(),
+        }
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeStructVariant, NotOrdered> {
+        Err(NotOrdered)
     }
 }
 
-fn canonical_number<W: ?Sized + Write>(writer: &mut W, number: &Number) -> io::Result<()> {
-    let text = serde_json_canonicalizer::to_vec(number)?;
-    writer.write_all(&text)
+/// An open array.
+pub(super) struct Items<'o> {
+    out: &'o mut Vec<u8>,
+    is_first: bool,
 }
 
+impl Items<'_> {
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b',');
+        }
+        write(value, self.out)
+    }
+
+    fn close(self) {
+        self.out.push(b']');
+    }
+}
+
+impl SerializeSeq for Items<'_> {
+    type Ok = ();
+    type Error = NotOrdered;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
+        self.put(value)
+    }
+
+    fn end(self) -> Result<(), NotOrdered> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl SerializeTuple for Items<'_> {
+    type Ok = ();
+    type Error = NotOrdered;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
+        self.put(value)
+    }
+
+    fn end(self) -> Result<(), NotOrdered> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl SerializeTupleStruct for Items<'_> {
+    type Ok = ();
+    type Error = NotOrdered;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
+        self.put(value)
+    }
+
+    fn end(self) -> Result<(), NotOrdered> {
+        self.close();
+        Ok(())
+    }
+}
+
+/// An open object.
+pub(super) struct Members<'o> {
+    out: &'o mut Vec<u8>,
+    /// The place of the last key in `out`, without its quotes.
+    last: Option<Range<usize>>,
+    is_fragment: bool,
+}
+
+impl Members<'_> {
+    fn key(&mut self, put: impl FnOnce(&mut Vec<u8>) -> Result<(), NotOrdered>) -> Result<(), NotOrdered> {
+        if self.last.is_some() {
+            self.out.push(b',');
+        }
+        let start = self.out.len() + 1;
+        put(self.out)?;
+        let new = start..self.out.len().saturating_sub(1);
+        let is_after = |last: &Range<usize>| self.out.get(last.clone()) < self.out.get(new.clone());
+        if !self.last.as_ref().is_none_or(is_after) {
+            return Err(NotOrdered);
+        }
+        self.out.push(b':');
+        self.last = Some(new);
+        Ok(())
+    }
+
+    fn close(self) {
+        if !self.is_fragment {
+            self.out.push(b'}');
+        }
+    }
+}
+
+impl SerializeMap for Members<'_> {
+    type Ok = ();
+    type Error = NotOrdered;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), NotOrdered> {
+        self.key(|out| key.serialize(Walk { out, mode: Mode::Key }))
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
+        write(value, self.out)
+    }
+
+    fn end(self) -> Result<(), NotOrdered> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl SerializeStruct for Members<'_> {
+    type Ok = ();
+    type Error = NotOrdered;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), NotOrdered> {
+        if self.is_fragment {
+            return value.serialize(Walk { out: self.out, mode: Mode::Verbatim });
+        }
+        self.key(|out| put_key(out, key))?;
+        write(value, self.out)
+    }
+
+    fn end(self) -> Result<(), NotOrdered> {
+        self.close();
+        Ok(())
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) -> Result<(), NotOrdered> {
+    if has_escapes(text) {
+        return serde_json::to_writer(out, text).map_err(|_| NotOrdered);
+    }
+    put_quoted(out, text);
+    Ok(())
+}
+
+fn put_key(out: &mut Vec<u8>, key: &str) -> Result<(), NotOrdered> {
+    if has_escapes(key) || !key.is_ascii() {
+        return Err(NotOrdered);
+    }
+    put_quoted(out, key);
+    Ok(())
+}
+
+fn put_quoted(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
+/// Looks at all bytes without leaving the loop, which the compiler turns into vector instructions.
+fn has_escapes(text: &str) -> bool {
+    let needs_escape = |byte: u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
+    text.bytes().fold(false, |any, byte| any | needs_escape(byte))
+}
+
+/// The name under which `serde_json` serialises raw JSON.
+const RAW: &str = "$serde_json::private::RawValue";
 /// Smaller integers are exact as doubles, and written as they are.
 const EXACT: u64 = 1_000_000_000_000_000;

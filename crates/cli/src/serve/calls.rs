@@ -77,7 +77,7 @@ fn line_of(call: &Finished<'_>) -> CallLine {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     CallLine {
         call_id: record.call_id.clone(),
-        caller: text(record.caller.get("sub")),
+        caller: record.caller.sub.clone(),
         tool: text(record.tool.get("name")),
         // Only a tool that exists has a level. Another name is any text that the caller sent.
         is_known_tool: record.tool.get("level").is_some(),

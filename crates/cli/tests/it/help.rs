@@ -34,7 +34,7 @@ fn every_code_is_explained() {
     }
     let calls = toolgate_gate::Reason::ALL.iter().map(|reason| (reason.code(), reason.meaning()));
     let door = toolgate_server::DoorCode::ALL.iter().map(|code| (code.code(), code.title()));
-    let egress = toolgate_egress::Reason::ALL.iter().map(|reason| (reason.slug(), reason.meaning()));
+    let egress = toolgate_egress::EgressReason::ALL.iter().map(|reason| (reason.slug(), reason.meaning()));
     for (code, meaning) in calls.chain(door).chain(egress) {
         assert!(list.contains(code), "{code}");
         let told = bench.run(&["explain", code]).expect(0).out;

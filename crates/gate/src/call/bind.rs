@@ -152,7 +152,7 @@ fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), 
         let message = format!("the arguments nest more than {} levels deep", limits.depth);
         return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send flatter arguments"));
     }
-    let bytes = serde_json::to_vec(arguments).map_or(usize::MAX, |text| text.len());
+    let bytes = digest::json_bytes(arguments);
     if bytes > limits.bytes {
         let message = format!("the arguments have {bytes} bytes; at most {} are taken", limits.bytes);
         return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send less, or in several calls"));

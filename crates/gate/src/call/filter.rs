@@ -113,7 +113,7 @@ impl Filter {
         };
         // After the secrets: a character that nobody sees hides none, and one that is shown by its number would break it apart.
         let (value, is_changed) = clean::clean(value);
-        let bytes = value.to_string().len();
+        let bytes = digest::json_bytes(&value);
         let most = tool.policy.execution.max_output_bytes.value;
         if bytes as u64 > most {
             let message = format!("the result has {bytes} bytes; this tool may return {most}");

@@ -7,11 +7,17 @@ use toolgate_secrets::Detector;
 
 mod account;
 mod blot;
+mod parts;
 mod record;
 mod slim;
 
 use self::account::{Account, Opening};
-pub use self::record::{CallRecord, Purpose, Shared};
+pub use self::{
+    parts::{
+        CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared, UsageEntry,
+    },
+    record::{CallRecord, Purpose},
+};
 use super::{
     admit::Admitted,
     bind::Bound,
@@ -71,8 +77,9 @@ pub enum Shows {
 impl Trail {
     pub fn new(gate: &Inner, call: &Call, purpose: Purpose) -> Self {
         let now = Instant::now();
-        let mut record = CallRecord::opened(call, purpose, gate.on_journal_failure);
+        let mut record = Box::new(CallRecord::opened(call, purpose, gate.on_journal_failure));
         record.debug = gate.shows == Shows::Everything;
+        record.blot_opening(&gate.secrets, &gate.clean_texts);
         Self {
             account: Account {
                 journal: Arc::clone(&gate.journal),
@@ -113,7 +120,6 @@ impl Trail {
             self.account.metrics.ended(Some(Reason::JournalFailed));
             return Err(self.broken("the gateway has stopped and its journal is closed".to_owned()));
         }
-        self.account.record.blot_opening(&self.how.secrets);
         let written = if self.account.journal.waits_for_disk() {
             let (opening, account) = (Arc::new(Opening::default()), self.account.clone());
             // From here on, for a caller that goes away while the record is being written leaves a record behind.

@@ -111,7 +111,8 @@ fn within(field: &str, value: &Value, found: &mut BTreeSet<(String, String)>) {
 
 /// Every name that the gate's own code writes into a record, however rarely.
 fn written_by_the_gate() -> BTreeSet<String> {
-    let source = read("crates/gate/src/call/journal/record.rs");
+    let files = ["record.rs", "parts.rs"].map(|file| read(&format!("crates/gate/src/call/journal/{file}")));
+    let source = files.concat();
     let fields = Regex::new(r"(?m)^    pub ([a-z_]+): ").unwrap();
     let literals = Regex::new(r#""([A-Za-z]+)": |\.insert\("([A-Za-z]+)"\.into\(\)"#).unwrap();
     let fields = fields.captures_iter(&source).map(|found| camel_case(&found[1]));

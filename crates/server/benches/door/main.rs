@@ -60,7 +60,7 @@ fn beside_a_bare_server(runtime: &Runtime, bare: SocketAddr, few: &Served, scale
         let of = |server: usize| median(turns.iter().map(|turn| turn[server]).collect());
         println!("  bare rmcp server  {:>10.0}\n  toolgate          {:>10.0}", of(0), of(1));
         let ratio = median(turns.iter().map(|turn| turn[1] / turn[0]).collect());
-        goal("of the bare server's", ratio, "×", Goal::AtLeast(0.6));
+        goal("of the bare server's", ratio, "×", Goal::AtLeast(0.75));
         println!();
     }
 }

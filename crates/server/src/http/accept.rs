@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::Router;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -19,7 +18,7 @@ use super::{
     HttpLimits,
     addresses::{Addresses, Full},
     connection::{self, Ended, Peer, Prompt, Stop},
-    door::DoorEvents,
+    door::{Door, DoorEvents},
     problem::DoorCode,
 };
 
@@ -35,13 +34,13 @@ pub enum Drained {
 
 pub(super) async fn run(
     listener: TcpListener,
-    routes: Router,
+    door: Arc<Door>,
     limits: HttpLimits,
     events: Arc<dyn DoorEvents>,
     shutdown: CancellationToken,
 ) -> Drained {
     let front = Front {
-        routes,
+        door,
         limits,
         events,
         places: Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS))),
@@ -59,7 +58,7 @@ pub(super) async fn run(
 }
 
 struct Front {
-    routes: Router,
+    door: Arc<Door>,
     limits: HttpLimits,
     events: Arc<dyn DoorEvents>,
     places: Arc<Semaphore>,
@@ -94,10 +93,10 @@ impl Front {
         };
         // A socket that cannot be set up is one that its client has left already.
         let Ok(stream) = Prompt::new(stream) else { return };
-        let (routes, limits, stop) = (self.routes.clone(), self.limits, self.stop.clone());
+        let (door, limits, stop) = (Arc::clone(&self.door), self.limits, self.stop.clone());
         let events = Arc::clone(&self.events);
         self.running.spawn(async move {
-            let ended = connection::serve(stream, Peer(peer), routes, limits, stop).await;
+            let ended = connection::serve(stream, Peer(peer), door, limits, stop).await;
             if let Ended::Refused(code, detail) = ended {
                 events.refused(code, Some(peer.ip()), &detail);
             }

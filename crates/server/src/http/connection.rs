@@ -11,7 +11,11 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{Router, body::Body, response::Response};
+use axum::{
+    BoxError,
+    body::{Body, Bytes, HttpBody},
+    response::Response,
+};
 use http::Request;
 use http_body_util::BodyExt;
 use hyper_util::{
@@ -25,6 +29,7 @@ use tower::Service;
 
 use super::{
     HttpLimits,
+    door::Door,
     head::Violation,
     problem::DoorCode,
     watched::{Activity, Line, Overdue, Seen, Watch, Watched},
@@ -79,14 +84,14 @@ impl Prompt {
 pub(super) async fn serve(
     Prompt(stream): Prompt,
     peer: Peer,
-    routes: Router,
+    door: Arc<Door>,
     limits: HttpLimits,
     stop: Stop,
 ) -> Ended {
     let activity = Activity::new(&limits);
     let line = Line::new(stream);
     let socket = TokioIo::new(Watched::new(line.clone(), Arc::clone(&activity), &limits));
-    let service = TowerToHyperService::new(Counted { routes, peer, activity: Arc::clone(&activity) });
+    let service = TowerToHyperService::new(Counted { door, peer, activity: Arc::clone(&activity) });
     let builder = protocol(&limits);
     let mut connection = pin!(builder.serve_connection(socket, service));
     let (mut hard, mut softly) = (pin!(stop.hard.cancelled()), pin!(stop.softly.cancelled()));
@@ -145,33 +150,34 @@ fn ended(error: &(dyn Error + 'static)) -> Ended {
     if said.contains("connection closed") { Ended::Closed } else { Ended::Refused(DoorCode::Malformed, said) }
 }
 
-/// The routes, with the peer's address on every request and a note of what is being served.
+/// Serves the requests of a connection, and notes while one is being served.
 #[derive(Clone)]
 struct Counted {
-    routes: Router,
+    door: Arc<Door>,
     peer: Peer,
     activity: Arc<Activity>,
 }
 
 impl<B> Service<Request<B>> for Counted
 where
-    Router: Service<Request<B>, Response = Response, Error = Infallible>,
-    <Router as Service<Request<B>>>::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.routes.poll_ready(cx)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    fn call(&mut self, request: Request<B>) -> Self::Future {
         let serving = self.activity.serve();
+        let door = Arc::clone(&self.door);
+        let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer);
-        let answered = self.routes.call(request);
         Box::pin(async move {
-            let response = answered.await?;
+            let response = door.answer(request).await;
             // The answer's body carries the note: the request is served until its last byte is handed over.
             Ok(response.map(|body| {
                 Body::new(body.map_err(move |error| {

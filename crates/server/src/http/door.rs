@@ -10,13 +10,13 @@ use std::{
 use axum::{
     Router,
     body::{Body, HttpBody},
-    extract::{Request, State},
-    middleware::{self, Next},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use toolgate_gate::Clock;
 use toolgate_policy::QuotaShare;
+use tower::Service as _;
 
 use super::{
     Doors, HttpLimits, body,
@@ -50,7 +50,9 @@ pub enum Readiness {
     NotReady,
 }
 
+/// The only way to the routes.
 pub(super) struct Door {
+    routes: Router,
     hosts: AllowedHosts,
     origins: AllowedOrigins,
     limits: HttpLimits,
@@ -99,25 +101,22 @@ impl Door {
         hosts: AllowedHosts,
         origins: AllowedOrigins,
         limits: HttpLimits,
-        doors: &Doors,
+        doors: Doors,
     ) -> Self {
         Self {
+            routes: doors.routes,
             hosts,
             origins,
             limits,
-            authenticator: Arc::clone(&doors.authenticator),
-            ready: Arc::clone(&doors.ready),
-            events: Arc::clone(&doors.events),
-            clock: Arc::clone(&doors.clock),
+            authenticator: doors.authenticator,
+            ready: doors.ready,
+            events: doors.events,
+            clock: doors.clock,
         }
     }
 
-    pub(super) fn guard(self, routes: Router) -> Router {
-        routes.layer(middleware::from_fn_with_state(Arc::new(self), pass))
-    }
-
     /// Host, then Origin, before anything that could have an effect or tell something.
-    async fn answer(&self, request: Request, next: Next) -> Response {
+    pub(super) async fn answer(&self, request: Request) -> Response {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
         if let Framing::Unknown = Framing::of(request.headers()) {
             let detail = "Transfer-Encoding may only be `chunked`, once";
@@ -138,7 +137,7 @@ impl Door {
         } else if let Some(response) = self.public(&request, &host) {
             finish(response, After::Close)
         } else {
-            self.private(request, next, &host, peer).await
+            self.private(request, &host, peer).await
         };
         self.origins.decorate(origin, &mut response);
         response
@@ -177,13 +176,7 @@ impl Door {
         })
     }
 
-    async fn private(
-        &self,
-        request: Request,
-        next: Next,
-        host: &Authority,
-        peer: Option<IpAddr>,
-    ) -> Response {
+    async fn private(&self, request: Request, host: &Authority, peer: Option<IpAddr>) -> Response {
         let then = self.authenticator.believed();
         let mut identity = match self.identify(request.headers(), request.uri().path(), peer).await {
             Ok(identity) => identity,
@@ -217,7 +210,7 @@ impl Door {
         let subject = identity.caller.subject.clone();
         parts.extensions.insert(standing);
         parts.extensions.insert(identity);
-        let response = next.run(Request::from_parts(parts, Body::from(body))).await;
+        let Ok(response) = self.routes.clone().call(Request::from_parts(parts, Body::from(body))).await;
         if let Some(Rejected { code, detail }) = response.extensions().get() {
             self.events.refused_caller(*code, peer, &subject, detail);
         }
@@ -272,10 +265,6 @@ impl fmt::Debug for Door {
             .field("origins", &self.origins)
             .finish_non_exhaustive()
     }
-}
-
-async fn pass(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    door.answer(request, next).await
 }
 
 fn finish(mut response: Response, after: After) -> Response {

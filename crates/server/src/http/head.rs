@@ -109,17 +109,24 @@ impl HeadGuard {
 
 /// Finds the end of the head, behind its empty line. Returns `None` if it has not come yet. The first `scanned` bytes are known to be good.
 fn end_of_head(head: &[u8], scanned: usize) -> Result<Option<usize>, Violation> {
-    for (at, byte) in head.iter().enumerate().skip(scanned) {
-        let before = head.get(..at).unwrap_or_default();
+    let mut at = scanned;
+    while let Some((place, byte)) = next_control(head, at) {
+        let before = head.get(..place).unwrap_or_default();
         match byte {
             b'\n' if !before.ends_with(b"\r") => return Err("a line of the head ends with a bare LF"),
-            b'\n' if before.ends_with(b"\r\n\r") => return Ok(Some(at + 1)),
-            b'\n' | b'\r' | b'\t' => {}
-            0..=0x1f | 0x7f => return Err("there is a control character in the head"),
-            _ => {}
+            b'\n' if before.ends_with(b"\r\n\r") => return Ok(Some(place + 1)),
+            b'\n' | b'\r' | b'\t' => at = place + 1,
+            _ => return Err("there is a control character in the head"),
         }
     }
     Ok(None)
+}
+
+/// The first control character from `from` on.
+fn next_control(head: &[u8], from: usize) -> Option<(usize, u8)> {
+    let rest = head.get(from..)?;
+    let place = rest.iter().position(|byte| *byte < 0x20 || *byte == 0x7f)?;
+    Some((from + place, *rest.get(place)?))
 }
 
 /// Reads from the head what follows it. hyper checks everything else.

@@ -10,6 +10,9 @@ const BOTH: &str = "application/json, text/event-stream";
 
 /// Rewrites `Accept` if it accepts both forms of an answer. Otherwise it is left to the SDK, which answers 406.
 pub fn normalise_accept(headers: &mut HeaderMap) {
+    if only(headers, &header::ACCEPT) == Some(BOTH.as_bytes()) {
+        return;
+    }
     let accepted: Vec<&str> =
         headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
     let accepts =
@@ -21,7 +24,11 @@ pub fn normalise_accept(headers: &mut HeaderMap) {
 
 /// Rewrites `Content-Type` if it says JSON, once. Returns false for anything else.
 pub fn normalise_json(headers: &mut HeaderMap) -> bool {
-    let is_json = only(headers, &header::CONTENT_TYPE)
+    let value = only(headers, &header::CONTENT_TYPE);
+    if value == Some(JSON.as_bytes()) {
+        return true;
+    }
+    let is_json = value
         .and_then(|value| std::str::from_utf8(value).ok())
         .is_some_and(|value| media_type(value).eq_ignore_ascii_case(JSON));
     if is_json {

@@ -108,10 +108,10 @@ async fn arguments_and_client_names_do_not_make_a_caller() {
     });
     client.request("tools/call", params).await.result();
     let record = world.journal.0.lock().unwrap()[0].clone();
-    assert_eq!(record.caller["sub"], "ann");
-    assert_eq!(record.client["conversation"], "talk-1");
-    assert_eq!((&record.client["name"], &record.client["transport"]), (&json!("raw"), &json!("http")));
-    assert_eq!(record.client["protocol"], MODERN);
+    assert_eq!(record.caller.sub, "ann");
+    assert_eq!(record.client.conversation.as_deref(), Some("talk-1"));
+    assert_eq!((record.client.name.as_deref(), record.client.transport), (Some("raw"), "http"));
+    assert_eq!(record.client.protocol.as_deref(), Some(MODERN));
 }
 
 #[tokio::test]

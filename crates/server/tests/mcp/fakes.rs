@@ -46,7 +46,7 @@ impl MemoryJournal {
         records
             .iter()
             .filter(|record| record.kind == "call.opened")
-            .map(|record| record.client.clone())
+            .map(|record| serde_json::to_value(&record.client).unwrap())
             .collect()
     }
 }

@@ -121,7 +121,7 @@ async fn a_session_lists_calls_hears_of_changes_and_ends() {
     world.add("more", "", Does::Echo);
     assert_eq!(pipe.hear().await["method"], "notifications/tools/list_changed");
     let record = world.journal.0.lock().unwrap()[0].clone();
-    assert_eq!((&record.caller["sub"], &record.client["transport"]), (&json!("local"), &json!("stdio")));
+    assert_eq!((record.caller.sub.as_str(), record.client.transport), ("local", "stdio"));
     pipe.end().await.unwrap();
 }
 

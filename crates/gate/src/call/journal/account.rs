@@ -23,7 +23,8 @@ pub(super) struct Account {
     pub observer: Option<Arc<dyn Observer>>,
     pub metrics: Arc<Metrics>,
     pub on_failure: OnJournalFailure,
-    pub record: CallRecord,
+    /// Boxed, because the account moves several times.
+    pub record: Box<CallRecord>,
     pub begun: SystemTime,
     pub started: Instant,
     pub stages: Vec<(Stage, Duration)>,

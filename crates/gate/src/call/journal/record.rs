@@ -1,17 +1,14 @@
 //! The journal's entry for a call. Its fields are a promise; see `docs/journal-fields.md`.
 
-use std::{
-    ops::{Deref, Not},
-    sync::Arc,
-    time::Duration,
-};
+use std::{ops::Not, sync::Arc, time::Duration};
 
 use regex::Regex;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use toolgate_spec::FieldPattern;
 use uuid::Uuid;
 
+use super::parts::{CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared};
 use crate::{
     approval::Spent,
     call::{
@@ -41,31 +38,6 @@ pub enum Purpose {
     LocalPass,
 }
 
-/// A part that is the same in every record of a tool.
-#[derive(Clone, Debug)]
-pub struct Shared(Arc<Value>);
-
-impl From<Value> for Shared {
-    fn from(mut value: Value) -> Self {
-        value.sort_all_objects();
-        Self(Arc::new(value))
-    }
-}
-
-impl Deref for Shared {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        &self.0
-    }
-}
-
-impl Serialize for Shared {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
 /// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it. Fields, and members of the values
 /// in them, stand in the order of canonical JSON: a record that has to be put in order takes twice as long to write.
 #[derive(Clone, Debug, Serialize)]
@@ -78,8 +50,8 @@ pub struct CallRecord {
     pub approval: Option<Value>,
     pub audit_mode: &'static str,
     pub call_id: String,
-    pub caller: Value,
-    pub client: Value,
+    pub caller: CallerEntry,
+    pub client: ClientEntry,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
     /// Are arguments and outputs written down, and not only their digests?
@@ -88,7 +60,7 @@ pub struct CallRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub decisions: Vec<Value>,
+    pub decisions: Vec<DecisionEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denial: Option<Value>,
     /// Milliseconds.
@@ -108,11 +80,11 @@ pub struct CallRecord {
     pub purpose: Purpose,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    pub request: Map<String, Value>,
+    pub request: RequestEntry,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub response: Option<Value>,
+    pub response: Option<ResponseEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Value>,
+    pub run: Option<RunEntry>,
     /// The last stage that was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<&'static str>,
@@ -142,9 +114,6 @@ pub struct CallRecord {
 impl CallRecord {
     pub fn opened(call: &Call, purpose: Purpose, on_failure: OnJournalFailure) -> Self {
         let call_id = Uuid::now_v7().to_string();
-        let mut request = Map::new();
-        request.insert("argsHash".into(), digest::of(&call.arguments).into());
-        let client = &call.client;
         Self {
             kind: "call.opened",
             trace_id: call_id.clone(),
@@ -152,16 +121,10 @@ impl CallRecord {
             purpose,
             audit_mode: on_failure.name(),
             debug: false,
-            caller: json!({ "permissions": call.caller.permissions, "sub": call.caller.subject }),
-            client: json!({
-                "conversation": client.conversation,
-                "name": client.name,
-                "protocol": client.protocol,
-                "transport": client.transport,
-                "version": client.version,
-            }),
+            caller: CallerEntry::from(&call.caller),
+            client: ClientEntry::from(&call.client),
             tool: json!({ "name": call.tool }).into(),
-            request,
+            request: RequestEntry { args_hash: digest::of(&call.arguments), ..RequestEntry::default() },
             tool_safety: None,
             policy_version: None,
             policies_version: None,
@@ -189,7 +152,7 @@ impl CallRecord {
     }
 
     pub fn arguments_digest(&self) -> &str {
-        self.request.get("argsHash").and_then(Value::as_str).unwrap_or_default()
+        &self.request.args_hash
     }
 
     /// `policies`: the digest of the operator's policies, which have no say in a test run.
@@ -212,16 +175,16 @@ impl CallRecord {
         shown: super::Shown,
     ) {
         self.stage = Some(Stage::Bind.name());
-        self.request.insert("boundHash".into(), arguments_digest.into());
+        self.request.bound_hash = Some(arguments_digest.to_owned());
         if !coercions.is_empty() {
             // Callers choose how many: absent members need not even be declared.
             let first = coercions.iter().take(MOST_COERCIONS);
             let first: Vec<_> = first.map(|told| personal::coercion(personal_fields, told)).collect();
-            self.request.insert("coercionCount".into(), coercions.len().into());
-            self.request.insert("coercions".into(), json!(first));
+            self.request.coercion_count = Some(coercions.len());
+            self.request.coercions = Some(json!(first));
         }
         if let Some(arguments) = shown {
-            self.request.shift_insert(0, "args".into(), in_order(Value::Object(arguments)));
+            self.request.args = Some(in_order(Value::Object(arguments)));
         }
     }
 
@@ -251,19 +214,25 @@ impl CallRecord {
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
         }
-        let shown: Vec<Value> = effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-        let mut run = json!({ "effectCount": all_of(&effects, dropped.into()), "effects": shown });
-        if let (false, Some(run)) = (refused.is_empty(), run.as_object_mut()) {
-            run.insert("refused".into(), refused.iter().take(MOST_REFUSED).cloned().collect());
-            run.insert("refusedCount".into(), all_of(&refused, refused_dropped).into());
+        let mut run = RunEntry {
+            effect_count: all_of(&effects, dropped.into()),
+            effects: effects.iter().take(MOST_EFFECTS).map(shown_effect).collect(),
+            ..RunEntry::default()
+        };
+        if !refused.is_empty() {
+            run.refused = Some(refused.iter().take(MOST_REFUSED).cloned().collect());
+            run.refused_count = Some(all_of(&refused, refused_dropped));
         }
         self.run = Some(run);
     }
 
     /// Each text once, whether the arguments, the console or the result hold it.
     pub fn alert(&mut self, found: &[String]) {
-        let new = found.iter().filter(|text| !self.alerts.contains(text)).cloned();
-        self.alerts = self.alerts.iter().cloned().chain(new).collect();
+        for text in found {
+            if !self.alerts.contains(text) {
+                self.alerts.push(text.clone());
+            }
+        }
     }
 
     pub fn decided(&mut self, decided: &Decided) {
@@ -287,11 +256,7 @@ impl CallRecord {
     }
 
     fn decisions(&mut self, decisions: &[Decision]) {
-        let shown = |decision: &Decision| {
-            let verdict = decision.verdict.name();
-            json!({ "source": decision.source.name(), "verdict": verdict, "why": decision.why })
-        };
-        self.decisions = decisions.iter().take(MOST_DECISIONS).map(shown).collect();
+        self.decisions = decisions.iter().take(MOST_DECISIONS).map(DecisionEntry::from).collect();
     }
 
     pub fn executed(&mut self, executed: &Executed) {
@@ -303,45 +268,30 @@ impl CallRecord {
 
     fn ran(&mut self, report: &RunReport) {
         self.stage = Some(Stage::Execute.name());
-        let usage = &report.usage;
-        let effects: Vec<Value> = report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect();
-        let refused: Vec<&String> = report.refused.iter().take(MOST_REFUSED).collect();
-        let mut run = json!({
-            "effectCount": all_of(&report.effects, report.effects_dropped.into()),
-            "effects": effects,
-            "refused": refused,
-            "refusedCount": all_of(&report.refused, report.refused_dropped),
-            "usage": {
-                "elapsedUs": usage.elapsed_us,
-                "hostBytes": usage.host_bytes,
-                "hostCalls": usage.host_calls,
-                "memoryBytes": usage.memory_bytes,
-                "statements": usage.statements,
-            },
-            "walls": report.walls,
-            "worker": report.worker,
+        let has_console = !report.console.is_empty();
+        self.run = Some(RunEntry {
+            console_hash: has_console.then(|| digest::of(&report.console)),
+            console_lines: has_console.then_some(report.console.len()),
+            effect_count: all_of(&report.effects, report.effects_dropped.into()),
+            effects: report.effects.iter().take(MOST_EFFECTS).map(shown_effect).collect(),
+            refused: Some(report.refused.iter().take(MOST_REFUSED).map(String::as_str).collect()),
+            refused_count: Some(all_of(&report.refused, report.refused_dropped)),
+            usage: Some((&report.usage).into()),
+            walls: Some(report.walls.clone()),
+            worker: Some(report.worker.into()),
         });
-        if let (false, Some(run)) = (report.console.is_empty(), run.as_object_mut()) {
-            run.shift_insert(0, "consoleHash".into(), digest::of(&report.console).into());
-            run.shift_insert(1, "consoleLines".into(), report.console.len().into());
-        }
-        self.run = Some(run);
     }
 
     pub fn filtered(&mut self, filtered: &Filtered) {
         self.stage = Some(Stage::Filter.name());
         self.alert(&filtered.alerts);
-        let mut response = Map::new();
-        response.insert("bytes".into(), filtered.bytes.into());
-        if let Some(output) = &filtered.for_journal {
-            response.insert("output".into(), in_order(output.clone()));
-        }
-        response.insert("outputHash".into(), filtered.output_digest.as_str().into());
-        response.insert("redactedFields".into(), json!(filtered.redacted));
-        if !filtered.secrets.is_empty() {
-            response.insert("secrets".into(), filtered.secrets.clone().into());
-        }
-        self.response = Some(Value::Object(response));
+        self.response = Some(ResponseEntry {
+            bytes: filtered.bytes,
+            output: filtered.for_journal.clone().map(in_order),
+            output_hash: filtered.output_digest.clone(),
+            redacted_fields: filtered.redacted.iter().map(String::as_str).collect(),
+            secrets: filtered.secrets.clone(),
+        });
     }
 
     pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
@@ -400,10 +350,9 @@ impl CallRecord {
     /// Nobody reads the console; but the author of a draft always does.
     fn console_stays(&mut self) {
         if self.purpose == Purpose::Call
-            && let Some(run) = self.run.as_mut().and_then(Value::as_object_mut)
+            && let Some(run) = &mut self.run
         {
-            run.shift_remove("consoleLines");
-            run.shift_remove("consoleHash");
+            (run.console_hash, run.console_lines) = (None, None);
         }
     }
 

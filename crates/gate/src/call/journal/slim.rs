@@ -11,42 +11,34 @@ impl CallRecord {
         for touch in self.touches.iter_mut().filter_map(Value::as_object_mut) {
             cut_members(touch);
         }
-        let fields = self.response.as_mut().and_then(|response| response.get_mut("redactedFields"));
+        let fields = self.response.as_mut().map(|response| &mut response.redacted_fields);
         fields.and_then(Value::as_array_mut).into_iter().flatten().for_each(cut_name);
-        let run = self.run.as_mut().and_then(Value::as_object_mut);
-        for (name, list) in run.into_iter().flat_map(Map::iter_mut) {
-            let items = match name.as_str() {
-                "effects" | "refused" => list.as_array_mut().into_iter().flatten(),
-                _ => continue,
-            };
-            for item in items {
-                match item {
-                    Value::String(text) => {
-                        cut(text, LONGEST_ITEM);
-                    }
-                    Value::Object(members) => cut_members(members),
-                    _ => {}
+        let Some(run) = &mut self.run else { return };
+        let lists = [Some(&mut run.effects), run.refused.as_mut()].into_iter().flatten();
+        for item in lists.filter_map(Value::as_array_mut).flatten() {
+            match item {
+                Value::String(text) => {
+                    cut(text, LONGEST_ITEM);
                 }
+                Value::Object(members) => cut_members(members),
+                _ => {}
             }
         }
     }
 
     /// Leaves out what callers and tools can make large. Says whether there was any.
     pub(super) fn make_slim(&mut self) -> bool {
-        let mut any =
-            self.request.shift_remove("args").is_some() | self.request.shift_remove("coercions").is_some();
-        if let Some(response) = self.response.as_mut().and_then(Value::as_object_mut) {
-            any |= empty(response, "redactedFields") | response.shift_remove("output").is_some();
+        let mut any = self.request.args.take().is_some() | self.request.coercions.take().is_some();
+        if let Some(response) = &mut self.response {
+            any |= empty(&mut response.redacted_fields) | response.output.take().is_some();
         }
-        if let Some(run) = self.run.as_mut().and_then(Value::as_object_mut) {
-            any |= empty(run, "effects") | empty(run, "refused");
+        if let Some(run) = &mut self.run {
+            any |= empty(&mut run.effects) | run.refused.as_mut().is_some_and(empty);
         }
         any |= !std::mem::take(&mut self.touches).is_empty();
         any |= self.message.as_mut().is_some_and(|message| cut(message, LONGEST_TEXT));
-        for why in self.decisions.iter_mut().filter_map(|decision| decision.get_mut("why")) {
-            if let Value::String(why) = why {
-                any |= cut(why, LONGEST_TEXT);
-            }
+        for decision in &mut self.decisions {
+            any |= cut(&mut decision.why, LONGEST_TEXT);
         }
         // Somebody wants to be told of these, so some of them stay.
         for list in [&mut self.alerts, &mut self.dangers] {
@@ -66,7 +58,7 @@ impl CallRecord {
         let mut name = name.to_owned();
         cut(&mut name, LONGEST_ITEM);
         self.tool = json!({ "name": name }).into();
-        self.request.retain(|member, _| matches!(member.as_str(), "argsHash" | "boundHash"));
+        (self.request.args, self.request.coercions, self.request.coercion_count) = (None, None, None);
         let said = self.message.take().map(|mut message| {
             cut(&mut message, LONGEST_ITEM);
             format!("{message}; ")
@@ -78,9 +70,8 @@ impl CallRecord {
     }
 }
 
-fn empty(members: &mut Map<String, Value>, name: &str) -> bool {
-    let list = members.get_mut(name).and_then(Value::as_array_mut);
-    list.is_some_and(|list| !std::mem::take(list).is_empty())
+fn empty(list: &mut Value) -> bool {
+    list.as_array_mut().is_some_and(|list| !std::mem::take(list).is_empty())
 }
 
 fn cut_members(members: &mut Map<String, Value>) {
@@ -91,11 +82,16 @@ fn cut_members(members: &mut Map<String, Value>) {
     }
 }
 
-/// What callers and tools call things by. Like everything else only after it was looked through.
+/// Shortens a name that a caller or a tool chose, after it was searched for secrets.
 pub(super) fn cut_name(name: &mut Value) {
     if let Value::String(name) = name {
-        cut(name, LONGEST_NAME);
+        cut_name_text(name);
     }
+}
+
+/// As `cut_name`.
+pub(super) fn cut_name_text(name: &mut String) {
+    cut(name, LONGEST_NAME);
 }
 
 /// Marks where it cuts. Says whether there was anything to cut off.

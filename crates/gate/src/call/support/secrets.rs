@@ -1,5 +1,6 @@
 //! Which secrets does a text hold that is about to leave, and how does it read without them?
 
+mod clean_texts;
 mod redact;
 mod telling;
 
@@ -8,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
+pub use self::clean_texts::CleanTexts;
 use self::redact::{Cleared, Reader, redact, redact_text};
 use super::texts;
 use crate::outcome::Warning;

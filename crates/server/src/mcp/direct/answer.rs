@@ -65,7 +65,9 @@ async fn work(shared: Arc<Shared>, maker: Maker, call: PlainCall, shutdown: Canc
     let can_answer = shared.answers == ClientAnswers::Taken && shows_forms;
     let bound = if can_answer { Bound::to(&caller.subject, &tool, &arguments) } else { None };
     let call = Call { tool, arguments, caller, client, answer: None, ask: None, standing };
+    // The call first: the others register a waker, which a call that is done at once does not need.
     let outcome = tokio::select! {
+        biased;
         outcome = caught(shared.gate.handle(call)) => outcome,
         () = given_up(reservation.as_ref()) => return End::GivenUp,
         () = shutdown.cancelled() => return End::Unanswered,
