@@ -54,8 +54,10 @@ impl fmt::Display for Failure {
 /// The system's words, but for a full disk, whose remedy is worth a sentence.
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::StorageFull => "the disk is full; make room on it and try again".to_owned(),
-        io::ErrorKind::QuotaExceeded => "your disk quota is used up; make room and try again".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full; free some space and try again".to_owned(),
+        io::ErrorKind::QuotaExceeded => {
+            "your disk quota is used up; free some space and try again".to_owned()
+        }
         _ => error.to_string(),
     }
 }
@@ -81,7 +83,7 @@ mod tests {
     fn full_disk_is_called_full() {
         let full = || io::Error::from_raw_os_error(28);
         let told = Failure::at(Path::new("a"), full()).to_string();
-        assert_eq!(told, "`a`: the disk is full; make room on it and try again");
+        assert_eq!(told, "`a`: the disk is full; free some space and try again");
         assert!(Failure::from(full()).to_string().contains("the disk is full"));
         let wrapped = io::Error::new(io::ErrorKind::StorageFull, "no space at path x");
         assert!(Failure::at(Path::new("a"), wrapped).to_string().contains("the disk is full"));

@@ -90,13 +90,13 @@ fn write_rows(table: &mut String, keys: &[ConfigKey], prefix: &str, parent: Pare
                 let _ = writeln!(table, "|`{name}`|{}|{default}|{}|", value(kind), key.doc);
                 match kind {
                     ConfigValueKind::Section(keys) => {
-                        write_rows(table, keys, &format!("{name}."), Parent::Section)
+                        write_rows(table, keys, &format!("{name}."), Parent::Section);
                     }
                     ConfigValueKind::OneOf(keys) => {
-                        write_rows(table, keys, &format!("{name}."), Parent::OneOf)
+                        write_rows(table, keys, &format!("{name}."), Parent::OneOf);
                     }
                     ConfigValueKind::Sections(keys) => {
-                        write_rows(table, keys, &format!("{name}[]."), Parent::Section)
+                        write_rows(table, keys, &format!("{name}[]."), Parent::Section);
                     }
                     _ => {}
                 }

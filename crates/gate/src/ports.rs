@@ -57,7 +57,7 @@ pub trait Surveyed: Send + Sync + fmt::Debug {
     fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal>;
 
     /// Runs the tool once, isolated. Dropping the future ends the run.
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport>;
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport>;
 }
 
 pub type RunFuture<'r, T> = Pin<Box<dyn Future<Output = T> + Send + 'r>>;

@@ -104,7 +104,7 @@ impl Surveyed for SurveyedFunction {
         self.0.surveyor.survey(arguments, stop).map(|survey| survey.touches)
     }
 
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         let arguments = Value::Object(request.arguments.clone());
         Box::pin(async move {
             let tool = &self.0;

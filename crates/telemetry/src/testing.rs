@@ -60,7 +60,7 @@ impl FakeCollector {
                 let _ = noted.send(request);
                 match answer {
                     CollectorReply::Says(bytes) => {
-                        stream.write_all(bytes.as_bytes()).await.unwrap_or_default()
+                        stream.write_all(bytes.as_bytes()).await.unwrap_or_default();
                     }
                     // Keep the connection open.
                     CollectorReply::Hangs => drop(tokio::spawn(async move {

@@ -136,7 +136,7 @@ impl Gateway {
 
     /// Resident memory in KiB.
     fn memory(&self) -> f64 {
-        gateway::resident_kib(self.child.id()) as f64
+        f64::from(u32::try_from(gateway::resident_kib(self.child.id())).unwrap())
     }
 
     /// CPU time of all threads.

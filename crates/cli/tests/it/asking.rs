@@ -44,7 +44,7 @@ fn init_writes_the_threshold_with_a_comment_and_new_states_no_mode() {
     let at = config.lines().position(|line| line == "  ask_from: L4").expect(&config);
     let comment = config.lines().nth(at - 1).unwrap();
     assert!(
-        comment.starts_with("  # The risk level from which tools that say nothing ask a person."),
+        comment.starts_with("  # Tools that do not configure approval require it from this risk level on."),
         "{comment}"
     );
     for kind in ["js", "cli"] {

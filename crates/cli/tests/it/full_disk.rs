@@ -17,7 +17,7 @@ fn full_disk_is_named_with_a_remedy() {
     let said = run_in_new_mounts(script);
     for part in ["new: ", "first: ", "later: "] {
         let line = said.lines().find(|line| line.starts_with(part)).unwrap();
-        assert!(line.contains("the disk is full; make room"), "{line}");
+        assert!(line.contains("the disk is full; free some space"), "{line}");
     }
 }
 

@@ -144,5 +144,5 @@ fn a_scope_of_two_words_is_refused() {
         "auth: {{jwt: [{{issuer: i, audience: a, key: {{pem_file: {PUBLIC_KEY}}}, required_scopes: ['a b']}}]}}"
     ));
     let said = place.fails(&["list"], 2);
-    assert!(said.contains("is not one word of plain ASCII"), "{said}");
+    assert!(said.contains("is not one word of printable ASCII"), "{said}");
 }

@@ -187,7 +187,7 @@ impl Surveyed for FakeCall {
         self.tool.look(arguments, stop).map(|survey| survey.touches)
     }
 
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         let Self { tool, worker } = *self;
         tool.runs.fetch_add(1, Ordering::SeqCst);
         *tool.agreed.lock().unwrap() = request.agreed.values().to_vec();

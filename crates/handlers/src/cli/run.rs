@@ -120,7 +120,7 @@ impl Surveyed for SurveyedCommand {
         self.prepared.tool.survey(arguments, stop).map(|survey| survey.touches)
     }
 
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         Box::pin(async move { self.prepared.run(&self.settled, request).await })
     }
 }

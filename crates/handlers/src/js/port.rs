@@ -85,7 +85,7 @@ impl Surveyed for SurveyedJs {
         self.prepared.tool.survey(arguments, stop).map(|survey| survey.touches)
     }
 
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         Box::pin(async move {
             let Self { prepared, granted, lease } = *self;
             let Prepared { runner, tool, secrets, .. } = prepared.as_ref();

@@ -39,7 +39,7 @@ async fn enter(looks: &Looks) -> Looking {
 
 fn run(tool: &Arc<dyn Runnable>, looks: &Looks) -> RunReport {
     let none = Map::new();
-    let survey = Arc::clone(&tool).survey(&none, &StopFlag::default()).unwrap();
+    let survey = Arc::clone(tool).survey(&none, &StopFlag::default()).unwrap();
     runtime().block_on(survey.call.run(request_with(&none, looks)))
 }
 

@@ -180,7 +180,7 @@ impl Surveyed for Noop {
         Ok(Vec::new())
     }
 
-    fn run<'r>(self: Box<Self>, _: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, _: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         Box::pin(std::future::ready(RunReport {
             outcome: Ok(Some(Value::from("done"))),
             console: Vec::new(),

@@ -296,7 +296,7 @@ impl Surveyed for FakeCall {
         Ok(Vec::new())
     }
 
-    fn run<'r>(self: Box<Self>, request: RunRequest<'r>) -> RunFuture<'r, RunReport> {
+    fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         Box::pin(async move {
             let tool = &self.0;
             tool.begun.fetch_add(1, Ordering::SeqCst);

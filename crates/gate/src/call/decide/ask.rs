@@ -30,7 +30,7 @@ pub enum Consent {
     /// An earlier approval is remembered for this conversation.
     Remembered,
     /// Approved, and not consumed yet: `execute` does that once the call has a run slot.
-    Approved(GivenApproval),
+    Approved(Box<GivenApproval>),
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Res
             Some(open_and_wait(gate, checked, question, now).await?)
         }
     };
-    Ok(Consent::Approved(GivenApproval { binding, id, trust }))
+    Ok(Consent::Approved(Box::new(GivenApproval { binding, id, trust })))
 }
 
 /// The caller repeats a call that an operator approved meanwhile.

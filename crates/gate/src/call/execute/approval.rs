@@ -25,9 +25,9 @@ pub async fn consume(
 ) -> Result<Option<Spent>, Stop> {
     let Consent::Approved(given) = consent else { return Ok(None) };
     let (binding, id, now) = (given.binding.clone(), given.id.clone(), gate.clock.now());
-    let noted = Arc::clone(notes);
+    let shared = Arc::clone(notes);
     let consumed = on_queue(gate, move |queue| {
-        noted.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
+        shared.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
     });
     let mut consumed = match consumed.await {
         Ok(Some(consumed)) => consumed,

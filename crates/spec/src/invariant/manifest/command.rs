@@ -270,7 +270,7 @@ mod tests {
         check("git;id", Some("not allowed"));
         check("g\u{456}t", Some("not allowed"));
         check("{cmd}", Some("literal"));
-        check("$HOME/bin/x", Some("fixed"));
+        check("$HOME/bin/x", Some("literal"));
         check("./x", Some("relative"));
         check("bin/x", Some("relative"));
         check("/usr/../bin/x", Some("plain form"));

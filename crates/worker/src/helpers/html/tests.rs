@@ -7,7 +7,7 @@ use super::*;
 fn check(text: &str, expect: &Value) {
     match parse(text, usize::MAX) {
         Ok(HelperAnswer::Json(answer)) => {
-            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect)
+            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect);
         }
         other => panic!("{other:?}"),
     }

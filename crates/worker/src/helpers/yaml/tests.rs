@@ -6,7 +6,7 @@ use super::*;
 fn check(text: &str, expect: &Value) {
     match parse(text) {
         Ok(HelperAnswer::Json(answer)) => {
-            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect)
+            assert_eq!(&serde_json::from_str::<Value>(&answer).unwrap(), expect);
         }
         other => panic!("{other:?}"),
     }
