@@ -21,7 +21,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         let config = args.config.load(&Overrides::default())?;
         match local::call(&config, &args.tool, &args.arguments, None).await? {
             Some(ended) => through_gateway(args, &config, ended, terminal).await,
-            None => by_itself(args, terminal).await,
+            None => Box::pin(by_itself(args, terminal)).await,
         }
     })?;
     match args.format {

@@ -71,7 +71,7 @@ fn every_choice_has_a_variant_in_the_model() {
                     }
                 }
                 ConfigValueKind::Section(keys) => {
-                    check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name)))
+                    check(keys, &|inside| wrap(format!("{}: {{{inside}}}", key.name)));
                 }
                 _ => {}
             }

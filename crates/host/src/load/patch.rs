@@ -1,4 +1,4 @@
-//! FileChanges the set of the last load where documents or passes changed. The work does not grow with the number of tools.
+//! Patches the set of the last load where documents or passes changed. The work does not grow with the number of tools.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

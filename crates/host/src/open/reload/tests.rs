@@ -272,6 +272,43 @@ fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<Problem>) {
     (loaded.tools.iter().map(describe).collect(), live, loaded.problems.clone())
 }
 
+/// One kind of edit: a collision, a mistake, a removal, two tools in a file, a changed pass, or a plain edit.
+fn apply_edit(toolgate: &Toolgate, path: &Path, (step, file): (usize, usize), edit: u64) {
+    let document = |name: &str| {
+        serde_json::json!({
+            "name": name, "description": "Says nothing, for tests.", "codeType": "Javascript",
+            "code": format!("return {step}"), "params": [],
+        })
+    };
+    let own = document(&format!("tool {file}"));
+    match edit {
+        0 => fs::write(path, document("tool 3").to_string()).unwrap(),
+        1 => fs::write(path, document("tooI 4").to_string()).unwrap(),
+        2 | 3 => {
+            let mut document = own;
+            document["toolId"] = "11111111-2222-4333-8444-555555555555".into();
+            fs::write(path, document.to_string()).unwrap();
+        }
+        4 => fs::write(path, "{").unwrap(),
+        5 => drop(fs::remove_file(path)),
+        6 => {
+            fs::write(path, serde_json::json!([own, document(&format!("more {file}"))]).to_string()).unwrap();
+        }
+        7 => {
+            for tool in &toolgate.loaded().tools {
+                let Ok(candidate) = &tool.candidate else { continue };
+                let now = std::time::SystemTime::now();
+                toolgate.workshop().accept_release_pass(candidate, now, &|| Ok(())).unwrap();
+            }
+        }
+        8 => {
+            let (id, name) = (toolgate_spec::model::ToolId::of_name("tool 5"), "tool 5");
+            toolgate.workshop().unpublish(id.as_str(), name, std::time::SystemTime::now()).unwrap();
+        }
+        _ => fs::write(path, own.to_string()).unwrap(),
+    }
+}
+
 /// A long chain of patched loads decides the same as one load of everything, through mistakes and collisions.
 #[tokio::test]
 async fn patched_load_equals_a_full_load() {
@@ -290,41 +327,9 @@ async fn patched_load_equals_a_full_load() {
         // Mistakes are rare and are fixed soon, because a load with a mistake is not patched.
         let mended = to_mend.take();
         let file = mended.unwrap_or_else(|| usize::try_from(below(12)).unwrap());
-        let path = path_of(folder.path(), file);
-        let document = |name: &str| {
-            serde_json::json!({
-                "name": name, "description": "Says nothing, for tests.", "codeType": "Javascript",
-                "code": format!("return {step}"), "params": [],
-            })
-        };
-        let own = document(&format!("tool {file}"));
         let edit = if mended.is_some() { 9 } else { below(16) };
         to_mend = (edit < 5).then_some(file);
-        match edit {
-            0 => fs::write(&path, document("tool 3").to_string()).unwrap(),
-            1 => fs::write(&path, document("tooI 4").to_string()).unwrap(),
-            2 | 3 => {
-                let mut document = own;
-                document["toolId"] = "11111111-2222-4333-8444-555555555555".into();
-                fs::write(&path, document.to_string()).unwrap();
-            }
-            4 => fs::write(&path, "{").unwrap(),
-            5 => drop(fs::remove_file(&path)),
-            6 => fs::write(&path, serde_json::json!([own, document(&format!("more {file}"))]).to_string())
-                .unwrap(),
-            7 => {
-                for tool in &toolgate.loaded().tools {
-                    let Ok(candidate) = &tool.candidate else { continue };
-                    let now = std::time::SystemTime::now();
-                    toolgate.workshop().accept_release_pass(candidate, now, &|| Ok(())).unwrap();
-                }
-            }
-            8 => {
-                let (id, name) = (toolgate_spec::model::ToolId::of_name("tool 5"), "tool 5");
-                toolgate.workshop().unpublish(id.as_str(), name, std::time::SystemTime::now()).unwrap();
-            }
-            _ => fs::write(&path, own.to_string()).unwrap(),
-        }
+        apply_edit(&toolgate, &path_of(folder.path(), file), (step, file), edit);
         let loaded = toolgate.load_by(&config, &rules, &files(folder.path(), [file]));
         let passes = toolgate.state.passes_changed_after(0).unwrap();
         let full = LoadCache::default().load(
