@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{
     Effects, Isolation, Namespaces, Pool, PoolConfig, Report, Required, Tenant,
-    wire::{Effect, EffectAnswer, Ending, JsonAnswer, Load, Run, RunLimits},
+    wire::{Effect, EffectAnswer, JsonAnswer, Load, RunLimits, RunScript, ScriptEnding},
 };
 
 use crate::{
@@ -135,13 +135,13 @@ impl Variant for Gateway {
 async fn one_call(pool: &Pool, tool: &Tool, limits: RunLimits) -> Report {
     let tenant = Tenant { caller: "bench".to_owned(), tool: tool.load.key };
     let lease = pool.lease(&tenant).await.expect("a worker is free");
-    let run = Run { key: tool.load.key, limits, seed: 1, arguments: tool.arguments.clone() };
+    let run = RunScript { key: tool.load.key, limits, seed: 1, arguments: tool.arguments.clone() };
     lease.run(&tool.load, run, &mut OneNote).await.expect("the worker answers")
 }
 
 fn value_of(report: Report) -> String {
     match report.done.ending {
-        Ending::Value(text) => text,
+        ScriptEnding::Value(text) => text,
         other => panic!("no value but {other:?}"),
     }
 }

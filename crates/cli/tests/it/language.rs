@@ -23,8 +23,18 @@ const MARKS: &[&str] = &[
 ];
 
 /// Ordinary phrases that would match a mark.
-const ORDINARY: &[&str] =
-    &["no longer", "no more", "no doubt", "here is no", "here are no", "here was no", "stand for", "stands for", "stand alone", "stand out"];
+const ORDINARY: &[&str] = &[
+    "no longer",
+    "no more",
+    "no doubt",
+    "here is no",
+    "here are no",
+    "here was no",
+    "stand for",
+    "stands for",
+    "stand alone",
+    "stand out",
+];
 
 /// The largest share of marked sentences, in percent.
 const BUDGET: f64 = 3.0;
@@ -54,7 +64,10 @@ fn comments_messages_and_documents_are_plain() {
         println!("{kind}: {all} sentences, {share:.1} % marked");
         if share > BUDGET {
             marked.truncate(40);
-            report += &format!("{kind}: {share:.1} % of {all} sentences, budget {BUDGET} %\n  {}\n", marked.join("\n  "));
+            report += &format!(
+                "{kind}: {share:.1} % of {all} sentences, budget {BUDGET} %\n  {}\n",
+                marked.join("\n  ")
+            );
         }
     }
     assert!(report.is_empty(), "rewrite these in plain words (subject, verb, object):\n{report}");
@@ -62,7 +75,8 @@ fn comments_messages_and_documents_are_plain() {
 
 #[test]
 fn no_type_name_is_defined_twice() {
-    let definition = Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
+    let definition =
+        Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
     // `type Item = …;` inside an `impl` names an associated type of somebody else's trait.
     let associated = Regex::new(r"^\s+type \w+(?:<[^>]*>)? =|^\s+type \w+(?::[^;]*)?;").unwrap();
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -123,7 +137,10 @@ fn documents() -> Vec<(String, String)> {
             if line.trim_start().starts_with("```") {
                 fenced = !fenced;
             } else if !fenced {
-                found.push((format!("{}:{number}", shown(&path)), line.trim().trim_matches(['|', '-', ' ']).to_owned()));
+                found.push((
+                    format!("{}:{number}", shown(&path)),
+                    line.trim().trim_matches(['|', '-', ' ']).to_owned(),
+                ));
             }
         }
     }

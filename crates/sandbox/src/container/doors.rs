@@ -1,7 +1,8 @@
-//! Which files of a bind lead to somebody outside?
+//! Finds socket files and named pipes in binds.
 //!
-//! A socket file is reached through a bind for reading as well, and the runtimes' own filters of system calls let it be: whoever
-//! listens there would serve a command that has no network. Our own jail makes no such sockets at all.
+//! A socket file can be connected to even through a read-only bind, and the runtimes' seccomp filters allow it: a
+//! server on the host would then serve a command without network. In our own jail commands cannot create such
+//! sockets at all.
 
 use std::{
     fs::{self, FileType},
@@ -21,26 +22,26 @@ use rustix::{
 
 use crate::{Access, SpawnError};
 
-/// Looks through the binds of one container, as far as its names and its time reach.
+/// Searches the binds of one container, within limits on names and time.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct SocketSearch {
     since: Instant,
     deadline: Duration,
     names_left: u32,
     doors: Vec<PathBuf>,
 }
 
-impl Search {
+impl SocketSearch {
     pub(super) fn within(deadline: Duration) -> Self {
         Self { since: Instant::now(), deadline, names_left: MOST_NAMES, doors: Vec::new() }
     }
 
-    /// Everything that was found, to be covered.
+    /// Everything found, to be masked.
     pub(super) fn doors(self) -> Vec<PathBuf> {
         self.doors
     }
 
-    /// Looks through a folder that was opened and has this name.
+    /// Searches an open directory with this path.
     pub(super) fn look_through(
         &mut self,
         top: BorrowedFd<'_>,
@@ -52,9 +53,9 @@ impl Search {
             let failed = |error: io::Error| unsearched(&real.join(&below), &error.to_string());
             match open_folder(top, &below) {
                 Ok(folder) => self.look_at(&folder, real, &below, access, &mut waiting)?,
-                // Moved or removed meanwhile; or another mount, of which a bind shows nothing.
+                // Moved or removed meanwhile, or another mount, which a bind does not show.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
-                // What cannot be listed may be entered all the same, or opened by its owner inside.
+                // A directory that cannot be listed may still be entered, or opened by its owner inside.
                 Err(Errno::ACCESS | Errno::PERM) => self.add(real.join(&below))?,
                 Err(error) => return Err(failed(error.into())),
             }
@@ -87,9 +88,9 @@ impl Search {
     }
 
     fn count(&mut self, real: &Path) -> Result<(), SpawnError> {
-        let too_many = || unsearched(real, &format!("there are more than {MOST_NAMES} names"));
+        let too_many = || unsearched(real, &format!("it has more than {MOST_NAMES} entries"));
         self.names_left = self.names_left.checked_sub(1).ok_or_else(too_many)?;
-        if self.names_left.is_multiple_of(BETWEEN_LOOKS_AT_THE_CLOCK) && self.since.elapsed() > self.deadline
+        if self.names_left.is_multiple_of(NAMES_BETWEEN_CLOCK_CHECKS) && self.since.elapsed() > self.deadline
         {
             return Err(SpawnError::Late);
         }
@@ -99,13 +100,13 @@ impl Search {
     fn add(&mut self, door: PathBuf) -> Result<(), SpawnError> {
         if door.to_str().is_none_or(|text| text.contains(char::is_control)) {
             return Err(SpawnError::Invalid(format!(
-                "`{}` leads to somebody outside and cannot be covered, for a runtime takes names of plain text only; rename or remove it",
+                "`{}` reaches a process on the host and cannot be masked, because container runtimes accept plain-text paths only; rename or remove it",
                 door.to_string_lossy().escape_debug()
             )));
         }
         if self.doors.len() >= MOST_DOORS {
             return Err(SpawnError::Invalid(format!(
-                "more than {MOST_DOORS} sockets, named pipes and closed folders would have to be covered, the last of them `{}`; \
+                "more than {MOST_DOORS} sockets, named pipes and unreadable directories would have to be masked, the last of them `{}`; \
                  bind less, or remove some",
                 door.display()
             )));
@@ -115,12 +116,13 @@ impl Search {
     }
 }
 
-/// Whoever listens at a socket answers; whoever reads from a named pipe hears. What may be written to may be heard, too.
+/// A process on the host answers at a socket and reads from a named pipe. A writable bind may contain pipes,
+/// because its content is shared with the host anyway.
 fn is_door(kind: FileType, access: Access) -> bool {
     kind.is_socket() || (kind.is_fifo() && access != Access::Write)
 }
 
-/// Through no link, and in the same mount: a bind shows nothing of others.
+/// Follows no symlinks and stays in the same mount, because a bind shows no other mounts.
 fn open_folder(top: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -130,15 +132,15 @@ fn open_folder(top: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
 
 fn unsearched(place: &Path, why: &str) -> SpawnError {
     SpawnError::Invalid(format!(
-        "`{}` cannot be searched for sockets, which lead to somebody outside: {why}; bind less",
+        "cannot search `{}` for sockets that reach processes on the host: {why}; bind less",
         place.to_string_lossy().escape_debug()
     ))
 }
 
-/// A workspace with the packages of several projects, and a second or two where they were looked at before.
+/// Enough for a workspace with the packages of several projects; takes a second or two with warm caches.
 const MOST_NAMES: u32 = 1_000_000;
 const MOST_DOORS: usize = 256;
-const BETWEEN_LOOKS_AT_THE_CLOCK: u32 = 1_024;
+const NAMES_BETWEEN_CLOCK_CHECKS: u32 = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -146,17 +148,17 @@ mod tests {
 
     use super::*;
 
-    fn search(top: &Path, access: Access, mut search: Search) -> Result<Vec<String>, String> {
+    fn search(top: &Path, access: Access, mut search: SocketSearch) -> Result<Vec<String>, String> {
         let open = fs::File::open(top).unwrap();
         search.look_through(open.as_fd(), top, access).map_err(|error| error.to_string())?;
-        let told = |path: PathBuf| path.strip_prefix(top).unwrap().display().to_string();
-        let mut doors: Vec<String> = search.doors().into_iter().map(told).collect();
+        let relative = |path: PathBuf| path.strip_prefix(top).unwrap().display().to_string();
+        let mut doors: Vec<String> = search.doors().into_iter().map(relative).collect();
         doors.sort();
         Ok(doors)
     }
 
-    fn patient() -> Search {
-        Search::within(Duration::from_mins(1))
+    fn patient() -> SocketSearch {
+        SocketSearch::within(Duration::from_mins(1))
     }
 
     fn pipe(path: &Path) {
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_found_wherever_they_are_and_pipes_where_nothing_is_written() {
+    fn sockets_are_found_in_all_binds_and_pipes_in_read_only_binds() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path();
         fs::create_dir_all(top.join(".pg/deep")).unwrap();
@@ -172,7 +174,7 @@ mod tests {
         let _listeners =
             ["s", ".pg/deep/.s.PGSQL.5432"].map(|name| UnixListener::bind(top.join(name)).unwrap());
         pipe(&top.join(".pg/pipe"));
-        // A link leads somewhere in the container, where what it names is covered for itself.
+        // A symlink resolves inside the container, where its target is masked separately.
         std::os::unix::fs::symlink("s", top.join("link")).unwrap();
         std::os::unix::fs::symlink("/", top.join("everything")).unwrap();
         let sockets = [".pg/deep/.s.PGSQL.5432", "s"].map(str::to_owned);
@@ -183,16 +185,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_searched_or_covered_is_refused() {
+    fn paths_that_cannot_be_searched_or_masked_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path();
         for number in 0..3 {
             fs::write(top.join(number.to_string()), "").unwrap();
         }
-        let short = Search { names_left: 2, ..patient() };
+        let short = SocketSearch { names_left: 2, ..patient() };
         let error = search(top, Access::Read, short).unwrap_err();
-        assert!(error.contains("names") && error.contains("bind less"), "{error}");
-        let late = Search { names_left: BETWEEN_LOOKS_AT_THE_CLOCK + 1, ..Search::within(Duration::ZERO) };
+        assert!(error.contains("entries") && error.contains("bind less"), "{error}");
+        let late = SocketSearch {
+            names_left: NAMES_BETWEEN_CLOCK_CHECKS + 1,
+            ..SocketSearch::within(Duration::ZERO)
+        };
         assert_eq!(search(top, Access::Read, late).unwrap_err(), SpawnError::Late.to_string());
         for number in 0..=MOST_DOORS {
             pipe(&top.join(format!("pipe{number}")));
@@ -202,6 +207,6 @@ mod tests {
         assert_eq!(search(top, Access::Write, patient()).unwrap(), Vec::<String>::new());
         let _odd = UnixListener::bind(top.join("a\nb")).unwrap();
         let error = search(top, Access::Write, patient()).unwrap_err();
-        assert!(error.contains("plain text") && !error.contains('\n'), "{error}");
+        assert!(error.contains("plain-text") && !error.contains('\n'), "{error}");
     }
 }

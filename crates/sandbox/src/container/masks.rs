@@ -1,4 +1,4 @@
-//! With what is something hidden covered, and where else could it be seen?
+//! Masks for hidden files, and the search for their hard links.
 
 use std::{
     collections::BTreeSet,
@@ -10,21 +10,21 @@ use std::{
 
 use tempfile::TempDir;
 
-/// An empty file and an empty folder that nobody may open. Gone with this value.
+/// An empty file and an empty directory without any permissions, removed on drop.
 #[derive(Debug)]
 pub(super) struct Masks {
     folder: TempDir,
 }
 
-/// A file or folder, whatever its name.
-pub(super) type Id = (u64, u64);
+/// Device and inode: identifies a file independently of its path.
+pub(super) type FileId = (u64, u64);
 
-/// Something hidden that exists.
+/// A hidden path that exists.
 #[derive(Debug)]
-pub(super) struct Hidden {
+pub(super) struct HiddenPath {
     pub(super) real: PathBuf,
     pub(super) about: Metadata,
-    /// Then only its first files are compared with others.
+    /// If set, only its first files are compared with others.
     pub(super) is_large: bool,
 }
 
@@ -39,21 +39,21 @@ impl Masks {
         Ok(Self { folder })
     }
 
-    /// What covers something of this kind.
+    /// The mask for a file of this type.
     pub(super) fn over(&self, about: &Metadata) -> PathBuf {
         self.folder.path().join(if about.is_dir() { FOLDER } else { FILE })
     }
 }
 
-/// What of the list is there, and what lies where we may not look. Something that is not there cannot be read, and a cover
-/// needs something to cover.
-pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec<Hidden>, Vec<PathBuf>)> {
+/// The hidden paths that exist, and those that we may not access. A missing path needs no mask, and a mask needs a
+/// target.
+pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec<HiddenPath>, Vec<PathBuf>)> {
     let (mut found, mut unseen) = (Vec::new(), Vec::new());
     for path in hidden {
         match fs::canonicalize(path) {
             Ok(real) => {
                 let about = fs::symlink_metadata(&real)?;
-                found.push(Hidden { real, about, is_large: large.contains(path) });
+                found.push(HiddenPath { real, about, is_large: large.contains(path) });
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unseen.push(path.clone()),
@@ -63,13 +63,13 @@ pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec
     Ok((found, unseen))
 }
 
-/// Other names that hidden files have in these places.
-pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+/// Hard links of hidden files below `places`.
+pub(super) fn other_names(hidden: &[HiddenPath], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut budget = MOST_NAMES;
     let mut aliased = BTreeSet::new();
     for one in hidden {
         let mut see = |_: &Path, about: &Metadata| aliased.extend((about.nlink() > 1).then_some(id(about)));
-        // What we may not read, nobody whom we start may.
+        // Files that we may not read cannot be read by our children either.
         if one.is_large {
             let mut first = MOST_NAMES_IN_LARGE;
             let seen = each_file(&one.real, Closed::PassOver, &mut first, &mut see);
@@ -94,18 +94,18 @@ pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<V
     Ok(names)
 }
 
-pub(super) fn id(about: &Metadata) -> Id {
+pub(super) fn id(about: &Metadata) -> FileId {
     (about.dev(), about.ino())
 }
 
-/// What to do with folders that we may not read.
+/// Treatment of directories that we may not read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Closed {
     PassOver,
     Refuse,
 }
 
-/// Everything at and below a path that is no folder, without following links.
+/// Calls `see` for every file at and below a path, without following symlinks.
 fn each_file(
     top: &Path,
     closed: Closed,
@@ -116,7 +116,7 @@ fn each_file(
     while let Some(path) = waiting.pop() {
         *budget = budget.checked_sub(1).ok_or_else(|| {
             io::Error::other(format!(
-                "more than {MOST_NAMES} files would have to be compared with what is hidden; bind less"
+                "more than {MOST_NAMES} files would have to be compared with hidden files; bind less"
             ))
         })?;
         let about = match fs::symlink_metadata(&path) {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_closed_to_everybody_and_go_away() {
+    fn masks_have_no_permissions_and_are_removed_on_drop() {
         let masks = Masks::make().unwrap();
         let file = fs::metadata(masks.folder.path().join(FILE)).unwrap();
         let folder = fs::metadata(masks.folder.path().join(FOLDER)).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_of_hidden_files_are_found_and_links_are_not_followed() {
+    fn hard_links_of_hidden_files_are_found_without_following_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let (secrets, work) = (folder.path().join("secrets"), folder.path().join("work"));
         fs::create_dir_all(secrets.join("deep")).unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_folder_is_searched_in_part_and_stands_in_nobodys_way() {
+    fn large_hidden_directory_is_searched_in_part_only() {
         let folder = tempfile::tempdir().unwrap();
         let (cache, small) = (folder.path().join("cache"), folder.path().join("small"));
         for path in [&cache, &small] {
@@ -189,7 +189,7 @@ mod tests {
         }
         fs::write(cache.join("first"), "x").unwrap();
         fs::hard_link(cache.join("first"), folder.path().join("alias")).unwrap();
-        // The other names are of one file, so that nothing depends on which are looked at first.
+        // All entries are hard links of one file, so the result does not depend on the search order.
         for number in 0..=MOST_NAMES_IN_LARGE {
             fs::hard_link(cache.join("first"), cache.join(number.to_string())).unwrap();
         }

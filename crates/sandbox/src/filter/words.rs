@@ -1,10 +1,10 @@
-//! Which number stands behind a word of the list?
+//! Values of the constants that a seccomp list names.
 
 use crate::profile::ProfileError;
 
 pub(crate) fn values(words: &[String]) -> Result<Vec<u32>, ProfileError> {
     if words.is_empty() || words.len() > MOST {
-        return Err(ProfileError::new(format!("`any` takes from 1 to {MOST} words")));
+        return Err(ProfileError::new(format!("`any` takes 1 to {MOST} constants")));
     }
     words.iter().map(|word| value(word)).collect()
 }
@@ -16,11 +16,11 @@ pub(crate) fn union(words: &[String]) -> Result<u32, ProfileError> {
 fn value(word: &str) -> Result<u32, ProfileError> {
     let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        ProfileError::new(format!("the word `{word}` is unknown; add it to the table of words"))
+        ProfileError::new(format!("unknown constant `{word}`; add it to the table of constants"))
     })
 }
 
-/// What one conditional jump can skip, with room to spare.
+/// Below the range of a conditional jump.
 const MOST: usize = 200;
 
 macro_rules! words {
@@ -119,7 +119,7 @@ const FROM_LIBC: &[(&str, u32)] = words![
     TIOCOUTQ,
 ];
 
-/// The kernel's own where libc has none, and words for numbers without a name.
+/// Kernel constants that libc lacks, and our names for unnamed values.
 const OURS: &[(&str, u32)] = &[
     ("FICLONE", 0x4004_9409),
     ("FICLONERANGE", 0x4020_940d),

@@ -179,7 +179,7 @@ fn an_images_own_wishes_do_not_count() {
         RuntimeKind::Podman => assert_eq!(output(of(VOLUME_IMAGE)), "yes\n0\n"),
         RuntimeKind::Docker => {
             let SpawnError::Failed(why) = refusal(of(VOLUME_IMAGE)) else { panic!("it was made otherwise") };
-            assert!(why.contains("there is a volume at `/data` that nobody asked for"), "{why}");
+            assert!(why.contains("there is an unexpected volume at `/data`"), "{why}");
         }
     }
 }

@@ -35,7 +35,7 @@ fn an_exchanged_bind_is_not_shown() {
         let made = on_runtime(async { runtime.spawn(one).await.map(drop) });
         assert!(top.path().join("moved").exists(), "{word}: nothing was exchanged");
         let Err(SpawnError::Failed(why)) = made else { panic!("{word}: it was made") };
-        assert!(why.contains("it was exchanged"), "{word}: {why}");
+        assert!(why.contains("it was replaced meanwhile"), "{word}: {why}");
         wait_until("the end of the container", is_empty_of_containers);
     }
 }
@@ -138,7 +138,7 @@ pub fn be_an_ordinary_gateway(folder: &str, client: &str, options: &[&str]) -> E
     let made = on_runtime(async { runtime.spawn(one).await.map(drop) });
     assert!(other.join("moved").exists(), "nothing was exchanged");
     let Err(SpawnError::Failed(why)) = made else { panic!("it was made") };
-    assert!(why.contains("it was exchanged"), "{why}");
+    assert!(why.contains("it was replaced meanwhile"), "{why}");
     // What is given up is removed by a thread, which would end with this process.
     wait_until("the end of the containers", || {
         let left = Command::new(client).args(options).args(["ps", "--all", "--quiet"]).output().unwrap();

@@ -15,7 +15,7 @@ use tokio::{
 };
 use toolgate_sandbox::{
     ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
-    RuntimeKind, SpawnError, way_out_of_containers,
+    RuntimeKind, SpawnError, container_egress,
 };
 
 use crate::driver::{
@@ -202,7 +202,7 @@ fn another_process_gets_no_way_out() {
     let folder = folder();
     let lying = runtime_through(folder.path(), &LYING.replace("PID", &bystander.pid));
     let why = spawn_refused(&lying, one);
-    assert!(why.contains("exchanged") || why.contains("first process cannot be told"), "{why}");
+    assert!(why.contains("replaced") || why.contains("first process is unknown"), "{why}");
     for kind in ["tcp", "udp"] {
         let sockets = fs::read_to_string(format!("/proc/{}/net/{kind}", bystander.pid)).unwrap();
         assert_eq!(sockets.lines().count(), 1, "{sockets}");
@@ -214,7 +214,7 @@ fn a_network_with_more_gets_no_way_out() {
     let Some(one) = proxied("true") else { return };
     let folder = folder();
     let why = spawn_refused(&runtime_through(folder.path(), BRIDGED), one);
-    assert!(why.contains("more in its network than a loopback: `extra0`"), "{why}");
+    assert!(why.contains("interfaces besides loopback: `extra0`"), "{why}");
     wait_until("the end of the container", is_empty_of_containers);
 }
 
@@ -239,7 +239,7 @@ echo "$answer"
 fn proxied(script: &str) -> Option<ContainerJail> {
     let mut one = jail(script);
     one.network = Network::Proxied { http_port: 3128 };
-    if let Err(why) = way_out_of_containers() {
+    if let Err(why) = container_egress() {
         println!("skipped: {why}");
         assert!(refusal(one).to_string().contains(why), "it must be refused");
         return None;

@@ -268,7 +268,7 @@ fn wrong_parent() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(ours).read_line(&mut line).unwrap();
-    assert!(line.contains("not the process that made the socket"), "{line}");
+    assert!(line.contains("not the process that created the socket"), "{line}");
     parent.wait().unwrap();
 }
 
@@ -290,7 +290,7 @@ fn second_thread() {
 fn stray_descriptor() {
     let mut jailed = Jailed::start("stray", Starter::Caller, Inside::NewNamespaces);
     let line = jailed.line();
-    assert!(line.contains("is open and is no sealed memory file"), "{line}");
+    assert!(line.contains("is open and not a sealed memory file"), "{line}");
     assert_eq!(jailed.death(), Death::Exited(REFUSED.into()));
 }
 

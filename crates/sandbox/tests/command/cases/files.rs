@@ -246,7 +246,7 @@ pub fn link_in_target() {
     order.view.binds.push(bind(&folder.join("write"), Access::Write));
     let at = folder.join("write/link/inner");
     order.view.binds.push(Bind { source: Source::Path(folder.clone()), at, access: Access::Read });
-    assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("is a link")));
+    assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("is a symlink")));
     let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
     order.view.binds.push(bind(Path::new("/proc"), Access::Read));
     assert!(matches!(refusal(order), SpawnError::Invalid(_)));

@@ -50,7 +50,7 @@ pub fn locks(tier: Tier) {
     assert_eq!(text(&few(64 << 20)).trim(), "2000");
     let report = few(1 << 20);
     assert_eq!(text(&report).trim(), "1024", "{report:?}");
-    let detail = "more than 1024 locks of files".to_owned();
+    let detail = "more than 1024 file locks".to_owned();
     assert_eq!(report.refused, [Refused::Syscall { name: "fcntl".into(), detail }]);
 }
 
