@@ -4,20 +4,20 @@
 //! requested, nothing runs.
 
 mod client;
-mod doors;
+mod creation;
 mod image;
 mod inspect;
 mod latch;
 mod leash;
-mod look;
-mod making;
 mod masks;
 mod network;
+mod observation;
 mod options;
 mod owner;
 mod plan;
 mod running;
 mod runtime;
+mod socket_files;
 mod walls;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};

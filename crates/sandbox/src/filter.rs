@@ -6,8 +6,8 @@
 //! time at every start of a command. Hence our own generator in `program.rs`, with four kinds of instruction.
 
 mod calls;
+mod constants;
 mod program;
-mod words;
 
 use std::collections::BTreeMap;
 
@@ -327,12 +327,12 @@ impl AllowCondition {
             return Err(ProfileError::new(format!("`{argument}` is not one of `arg0` to `arg5`")));
         };
         Ok(match self {
-            Self::Any(AnyOf { any }) => ArgumentCheck::Any { argument, values: words::values(any)? },
+            Self::Any(AnyOf { any }) => ArgumentCheck::Any { argument, values: constants::values(any)? },
             Self::Without(Without { without }) => {
-                ArgumentCheck::Masked { argument, mask: words::union(without)?, value: 0 }
+                ArgumentCheck::Masked { argument, mask: constants::union(without)?, value: 0 }
             }
             Self::Flags(MaskedFlags { must, may }) => {
-                let (must, may) = (words::union(must)?, words::union(may)?);
+                let (must, may) = (constants::union(must)?, constants::union(may)?);
                 ArgumentCheck::Masked { argument, mask: !(may & !must), value: must }
             }
         })

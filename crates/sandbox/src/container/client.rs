@@ -92,7 +92,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<
     thread::Builder::new().name("container-client".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            let _ = pipe.by_ref().take(MOST_BYTES).read_to_end(&mut bytes);
+            let _ = pipe.by_ref().take(MAX_BYTES).read_to_end(&mut bytes);
             // Drains the rest, because a program that cannot write does not end.
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
@@ -139,7 +139,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<ExitStatus> {
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// More than any output we need.
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 const OUTPUT_GRACE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn large_output_is_truncated_and_unread_input_is_not_an_error() {
         let answer = shell("head -c 20000000 /dev/zero", &vec![b'x'; 1 << 20], LIMIT).unwrap();
-        assert_eq!(answer.stdout.len() as u64, MOST_BYTES);
+        assert_eq!(answer.stdout.len() as u64, MAX_BYTES);
     }
 
     #[test]

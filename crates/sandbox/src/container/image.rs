@@ -11,7 +11,7 @@ impl ImageName {
         let reject = |why: &str| {
             Err(format!("image `{}`: {why}; write it like `localhost/tools/git:2.47`", text.escape_debug()))
         };
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             return reject("the name is too long");
         }
         let (named, digest) =
@@ -95,7 +95,7 @@ fn is_digest(text: &str) -> bool {
     })
 }
 
-const MOST_BYTES: usize = 400;
+const MAX_BYTES: usize = 400;
 const TRANSPORTS: [&str; 11] = [
     "atomic",
     "containers-storage",
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn invalid_image_names_are_rejected() {
-        let long = "a".repeat(MOST_BYTES + 1);
+        let long = "a".repeat(MAX_BYTES + 1);
         let names = [
             "",
             "-v",

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{
     ContainerWall, RuntimeKind,
-    look::{FileComparison, Observation},
+    observation::{FileComparison, Observation},
     plan::Plan,
     runtime::{Offer, Runtime, RuntimeOwner},
 };

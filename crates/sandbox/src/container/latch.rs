@@ -22,8 +22,8 @@ use tokio::{
 use super::{
     client,
     leash::ContainerLeash,
-    look::FileComparison,
     masks::FileId,
+    observation::FileComparison,
     plan::{ContainerMount, Plan},
 };
 
@@ -33,10 +33,10 @@ pub(super) struct Latch(TempPath);
 
 impl Latch {
     pub(super) fn make() -> io::Result<Self> {
-        let folder = DIRS.iter().map(|folder| folder()).find(|folder| programs_run_in(folder)).ok_or_else(
+        let dir = DIRS.iter().map(|dir| dir()).find(|dir| programs_run_in(dir)).ok_or_else(
             || io::Error::other("programs cannot run in the directory for temporary files or in `/var/tmp` (mounted `noexec`); set TMPDIR to a directory without `noexec`"),
         )?;
-        let file: NamedTempFile = tempfile::Builder::new().prefix("toolgate-latch-").tempfile_in(folder)?;
+        let file: NamedTempFile = tempfile::Builder::new().prefix("toolgate-latch-").tempfile_in(dir)?;
         fs::write(file.path(), PROGRAM)?;
         file.as_file().set_permissions(fs::Permissions::from_mode(0o555))?;
         // Closed, because a program that is open for writing cannot be executed.
@@ -48,8 +48,8 @@ impl Latch {
     }
 }
 
-fn programs_run_in(folder: &Path) -> bool {
-    rustix::fs::statvfs(folder).is_ok_and(|about| !about.f_flag.contains(StatVfsMountFlags::NOEXEC))
+fn programs_run_in(dir: &Path) -> bool {
+    rustix::fs::statvfs(dir).is_ok_and(|about| !about.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// The arguments before those of the command.
@@ -101,7 +101,7 @@ fn id(account: &[u8; FILE_ID_BYTES]) -> Option<FileId> {
 async fn start_error(stderr: Option<ChildStderr>) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = stderr {
-        let _ = timeout(OUTPUT_GRACE, stderr.take(MOST_BYTES).read_to_end(&mut text)).await;
+        let _ = timeout(OUTPUT_GRACE, stderr.take(MAX_BYTES).read_to_end(&mut text)).await;
     }
     client::error_line(&text)
 }
@@ -119,7 +119,7 @@ const FILE_ID_BYTES: usize = 16;
 
 const DIRS: [fn() -> PathBuf; 2] = [env::temp_dir, || PathBuf::from("/var/tmp")];
 const OUTPUT_GRACE: Duration = Duration::from_secs(2);
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn latch_reports_files_and_symlinks_at_its_paths() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).display().to_string();
         fs::create_dir(path("real")).unwrap();
         fs::write(path("real/file"), "").unwrap();
         symlink("real", path("link")).unwrap();
@@ -186,8 +186,8 @@ mod tests {
         let words: Vec<&str> =
             [count.as_str()].into_iter().chain(places.iter().map(String::as_str)).chain(["true"]).collect();
         let seen = report(&run(&words, b"g"));
-        let (folder, file, nothing) = (id_of("real"), id_of("real/file"), Some((0, 0)));
-        assert_eq!(seen, [folder, file, file, nothing, nothing, nothing]);
+        let (dir, file, nothing) = (id_of("real"), id_of("real/file"), Some((0, 0)));
+        assert_eq!(seen, [dir, file, file, nothing, nothing, nothing]);
     }
 
     #[test]

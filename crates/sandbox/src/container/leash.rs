@@ -162,18 +162,18 @@ printf '%s ' "$1" >> asked
 
     #[track_caller]
     fn check(files: &[&str], checks: u32, asked: &str, is_left: bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
         for file in files {
             fs::write(at(file), "").unwrap();
         }
-        remove_until_gone(&stand_in(folder.path()), "toolgate-x", checks, AT_ONCE);
+        remove_until_gone(&stand_in(dir.path()), "toolgate-x", checks, AT_ONCE);
         assert_eq!(fs::read_to_string(at("asked")).unwrap().trim_end(), asked, "{files:?}");
         assert_eq!(at("up").exists(), is_left, "{files:?}");
     }
 
-    fn stand_in(folder: &Path) -> Runtime {
-        let options = vec!["-c".to_owned(), STAND_IN.to_owned(), folder.display().to_string()];
+    fn stand_in(dir: &Path) -> Runtime {
+        let options = vec!["-c".to_owned(), STAND_IN.to_owned(), dir.display().to_string()];
         Runtime::ask(RuntimeProgram { kind: RuntimeKind::Docker, path: "/bin/sh".into(), options }).unwrap()
     }
 

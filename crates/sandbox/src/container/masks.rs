@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// An empty file and an empty directory without any permissions, removed on drop.
 #[derive(Debug)]
 pub(super) struct Masks {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 /// Device and inode: identifies a file independently of its path.
@@ -30,18 +30,18 @@ pub(super) struct HiddenPath {
 
 impl Masks {
     pub(super) fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("toolgate-masks-").tempdir()?;
-        fs::write(folder.path().join(FILE), b"")?;
-        fs::create_dir(folder.path().join(FOLDER))?;
-        for name in [FILE, FOLDER] {
-            fs::set_permissions(folder.path().join(name), Permissions::from_mode(0o000))?;
+        let dir = tempfile::Builder::new().prefix("toolgate-masks-").tempdir()?;
+        fs::write(dir.path().join(FILE), b"")?;
+        fs::create_dir(dir.path().join(DIR))?;
+        for name in [FILE, DIR] {
+            fs::set_permissions(dir.path().join(name), Permissions::from_mode(0o000))?;
         }
-        Ok(Self { folder })
+        Ok(Self { dir })
     }
 
     /// The mask for a file of this type.
     pub(super) fn over(&self, about: &Metadata) -> PathBuf {
-        self.folder.path().join(if about.is_dir() { FOLDER } else { FILE })
+        self.dir.path().join(if about.is_dir() { DIR } else { FILE })
     }
 }
 
@@ -65,13 +65,13 @@ pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec
 
 /// Hard links of hidden files below `places`.
 pub(super) fn other_names(hidden: &[HiddenPath], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let mut budget = MOST_NAMES;
+    let mut budget = MAX_NAMES;
     let mut aliased = BTreeSet::new();
     for one in hidden {
         let mut see = |_: &Path, about: &Metadata| aliased.extend((about.nlink() > 1).then_some(id(about)));
         // Files that we may not read cannot be read by our children either.
         if one.is_large {
-            let mut first = MOST_NAMES_IN_LARGE;
+            let mut first = MAX_NAMES_IN_LARGE;
             let seen = each_file(&one.real, Closed::PassOver, &mut first, &mut see);
             if first > 0 {
                 seen?;
@@ -116,7 +116,7 @@ fn each_file(
     while let Some(path) = waiting.pop() {
         *budget = budget.checked_sub(1).ok_or_else(|| {
             io::Error::other(format!(
-                "more than {MOST_NAMES} files would have to be compared with hidden files; bind less"
+                "more than {MAX_NAMES} files would have to be compared with hidden files; bind less"
             ))
         })?;
         let about = match fs::symlink_metadata(&path) {
@@ -144,9 +144,9 @@ fn each_file(
 }
 
 const FILE: &str = "file";
-const FOLDER: &str = "folder";
-const MOST_NAMES: u32 = 200_000;
-const MOST_NAMES_IN_LARGE: u32 = 20_000;
+const DIR: &str = "dir";
+const MAX_NAMES: u32 = 200_000;
+const MAX_NAMES_IN_LARGE: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {
@@ -155,26 +155,26 @@ mod tests {
     #[test]
     fn masks_have_no_permissions_and_are_removed_on_drop() {
         let masks = Masks::make().unwrap();
-        let file = fs::metadata(masks.folder.path().join(FILE)).unwrap();
-        let folder = fs::metadata(masks.folder.path().join(FOLDER)).unwrap();
-        assert_eq!((file.mode() & 0o777, folder.mode() & 0o777), (0, 0));
-        let (over_file, over_folder) = (masks.over(&file), masks.over(&folder));
-        assert!(over_file.ends_with(FILE) && over_folder.ends_with(FOLDER));
+        let file = fs::metadata(masks.dir.path().join(FILE)).unwrap();
+        let dir = fs::metadata(masks.dir.path().join(DIR)).unwrap();
+        assert_eq!((file.mode() & 0o777, dir.mode() & 0o777), (0, 0));
+        let (over_file, over_dir) = (masks.over(&file), masks.over(&dir));
+        assert!(over_file.ends_with(FILE) && over_dir.ends_with(DIR));
         drop(masks);
-        assert!(!over_file.exists() && !over_folder.exists());
+        assert!(!over_file.exists() && !over_dir.exists());
     }
 
     #[test]
     fn hard_links_of_hidden_files_are_found_without_following_symlinks() {
-        let folder = tempfile::tempdir().unwrap();
-        let (secrets, work) = (folder.path().join("secrets"), folder.path().join("work"));
+        let dir = tempfile::tempdir().unwrap();
+        let (secrets, work) = (dir.path().join("secrets"), dir.path().join("work"));
         fs::create_dir_all(secrets.join("deep")).unwrap();
         fs::create_dir_all(work.join("deep")).unwrap();
         fs::write(secrets.join("deep/key"), "x").unwrap();
         fs::write(work.join("plain"), "x").unwrap();
         fs::hard_link(secrets.join("deep/key"), work.join("deep/alias")).unwrap();
         std::os::unix::fs::symlink("/", work.join("everything")).unwrap();
-        let (hidden, unseen) = existing(&[secrets, folder.path().join("absent")], &[]).unwrap();
+        let (hidden, unseen) = existing(&[secrets, dir.path().join("absent")], &[]).unwrap();
         assert_eq!((hidden.len(), unseen.len()), (1, 0));
         let names = other_names(&hidden, std::slice::from_ref(&work)).unwrap();
         assert_eq!(names, [work.join("deep/alias")]);
@@ -182,22 +182,22 @@ mod tests {
 
     #[test]
     fn large_hidden_directory_is_searched_in_part_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let (cache, small) = (folder.path().join("cache"), folder.path().join("small"));
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, small) = (dir.path().join("cache"), dir.path().join("small"));
         for path in [&cache, &small] {
             fs::create_dir(path).unwrap();
         }
         fs::write(cache.join("first"), "x").unwrap();
-        fs::hard_link(cache.join("first"), folder.path().join("alias")).unwrap();
+        fs::hard_link(cache.join("first"), dir.path().join("alias")).unwrap();
         // All entries are hard links of one file, so the result does not depend on the search order.
-        for number in 0..=MOST_NAMES_IN_LARGE {
+        for number in 0..=MAX_NAMES_IN_LARGE {
             fs::hard_link(cache.join("first"), cache.join(number.to_string())).unwrap();
         }
         fs::write(small.join("key"), "x").unwrap();
-        fs::hard_link(small.join("key"), folder.path().join("other")).unwrap();
+        fs::hard_link(small.join("key"), dir.path().join("other")).unwrap();
         let paths = [cache.clone(), small];
         let (hidden, _) = existing(&paths, &[cache]).unwrap();
-        let places = [folder.path().join("alias"), folder.path().join("other")];
+        let places = [dir.path().join("alias"), dir.path().join("other")];
         assert_eq!(other_names(&hidden, &places).unwrap(), places);
     }
 }

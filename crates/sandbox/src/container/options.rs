@@ -20,85 +20,85 @@ impl Runtime {
     /// The arguments that create a container. Each option includes its value in the same argument, and all of them
     /// precede `--`: nothing from a tool can become an option.
     pub(super) fn creation(&self, plan: &Plan, badge: &Badge) -> Vec<String> {
-        let mut words = vec!["create".to_owned(), "--interactive".to_owned(), "--pull=never".to_owned()];
-        words.push(format!("--name={}", badge.name));
-        words.push(format!("--label={OWNER_LABEL}={}", badge.owner));
-        words.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
-        words.extend(WALLS.map(str::to_owned));
-        words.extend(self.own_walls(plan));
-        words.extend(self.limits(plan));
-        words.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
-        words.push(format!("--workdir={}", plan.cwd));
-        words.push(format!(
+        let mut arguments = vec!["create".to_owned(), "--interactive".to_owned(), "--pull=never".to_owned()];
+        arguments.push(format!("--name={}", badge.name));
+        arguments.push(format!("--label={OWNER_LABEL}={}", badge.owner));
+        arguments.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
+        arguments.extend(WALLS.map(str::to_owned));
+        arguments.extend(self.own_walls(plan));
+        arguments.extend(self.limits(plan));
+        arguments.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
+        arguments.push(format!("--workdir={}", plan.cwd));
+        arguments.push(format!(
             "--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={},mode=1777{}",
             plan.tmp_bytes,
             self.empty_tmp()
         ));
-        words.push(format!("--shm-size={}", plan.tmp_bytes));
-        words.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
-        words.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
-        words.push(plan.image.clone());
-        words.extend(plan.command());
-        words
+        arguments.push(format!("--shm-size={}", plan.tmp_bytes));
+        arguments.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
+        arguments.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
+        arguments.push(plan.image.clone());
+        arguments.extend(plan.command());
+        arguments
     }
 
     /// The arguments that remove a container, even a running one.
     pub(super) fn removal(&self, name: &str) -> Vec<String> {
-        let words: &[&str] = match self.program.kind {
+        let arguments: &[&str] = match self.program.kind {
             RuntimeKind::Podman => &["rm", "--force", "--ignore", "--time=0", "--volumes", "--"],
             RuntimeKind::Docker => &["rm", "--force", "--volumes", "--"],
         };
-        words.iter().copied().chain([name]).map(str::to_owned).collect()
+        arguments.iter().copied().chain([name]).map(str::to_owned).collect()
     }
 
     fn own_walls(&self, plan: &Plan) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut arguments = Vec::new();
         if self.program.kind == RuntimeKind::Docker {
-            words.extend(DOCKER_WALLS.map(str::to_owned));
-            return words;
+            arguments.extend(DOCKER_WALLS.map(str::to_owned));
+            return arguments;
         }
-        words.extend(PODMAN_WALLS.map(str::to_owned));
+        arguments.extend(PODMAN_WALLS.map(str::to_owned));
         // If the gateway dies, the container's monitor still ends it.
         let longest =
             u32::try_from(plan.deadline.as_secs()).unwrap_or(u32::MAX).saturating_add(GRACE_SECONDS);
-        words.push(format!("--timeout={longest}"));
+        arguments.push(format!("--timeout={longest}"));
         if self.offers.owner == RuntimeOwner::OrdinaryUser {
-            words.push(format!("--userns=keep-id:uid={},gid={}", plan.user.uid, plan.user.gid));
+            arguments.push(format!("--userns=keep-id:uid={},gid={}", plan.user.uid, plan.user.gid));
         }
-        words
+        arguments
     }
 
     /// Omits limits that this host cannot enforce: the runtime would fail, or drop them with a warning. They are
     /// then missing in the strength.
     fn limits(&self, plan: &Plan) -> Vec<String> {
         let (limits, offers) = (&plan.limits, &self.offers);
-        let mut words = vec![
+        let mut arguments = vec![
             format!("--ulimit=nofile={0}:{0}", limits.open_files),
             format!("--ulimit=fsize={0}:{0}", limits.file_bytes),
             "--ulimit=core=0:0".to_owned(),
         ];
         if offers.memory == Offer::There {
-            words.push(format!("--memory={}", limits.memory_bytes));
-            words.push(format!("--memory-swap={}", limits.memory_bytes));
+            arguments.push(format!("--memory={}", limits.memory_bytes));
+            arguments.push(format!("--memory-swap={}", limits.memory_bytes));
         }
         if offers.cpu == Offer::There {
-            words.push(format!("--cpus={}.{:03}", limits.millicpus / 1000, limits.millicpus % 1000));
+            arguments.push(format!("--cpus={}.{:03}", limits.millicpus / 1000, limits.millicpus % 1000));
         }
         // `nproc` counts all processes of the user on the host, so it is only the fallback. It is still set for
         // Podman, whose default may exceed what Podman can grant.
         match offers.processes {
-            Offer::There => words.push(format!("--pids-limit={}", limits.processes)),
-            Offer::Missing => words.push(format!("--ulimit=nproc={0}:{0}", limits.processes)),
+            Offer::There => arguments.push(format!("--pids-limit={}", limits.processes)),
+            Offer::Missing => arguments.push(format!("--ulimit=nproc={0}:{0}", limits.processes)),
         }
         if offers.processes == Offer::There && self.program.kind == RuntimeKind::Podman {
-            words.push(format!("--ulimit=nproc={0}:{0}", self.ceiling));
+            arguments.push(format!("--ulimit=nproc={0}:{0}", self.ceiling));
         }
         let none = [offers.memory, offers.cpu, offers.processes].iter().all(|offer| *offer == Offer::Missing);
-        words.push(match (self.program.kind, none) {
+        arguments.push(match (self.program.kind, none) {
             (RuntimeKind::Podman, true) => "--cgroups=disabled".to_owned(),
             _ => "--cgroupns=private".to_owned(),
         });
-        words
+        arguments
     }
 
     /// Podman would copy the image's `/tmp`.

@@ -15,10 +15,11 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{
-    ContainerJail, ContainerLimits, ContainerUser, RuntimeKind, doors,
+    ContainerJail, ContainerLimits, ContainerUser, RuntimeKind,
     latch::{self, Latch},
     masks::{self, FileId, HiddenPath, Masks},
     network::{RESOLV_CONF_PATH, ResolvConf},
+    socket_files::SocketSearch,
 };
 use crate::{Access, Bind, Network, Source, SpawnError};
 
@@ -81,9 +82,9 @@ impl Plan {
             RuntimeKind::Docker => Some(bind_latch(&shown)?),
         }
         .unzip();
-        let doors = socket_files(&shown, jail.deadline)?;
+        let sockets = socket_files(&shown, jail.deadline)?;
         let ours = names.into_iter().chain(hook).collect();
-        let (mounts, masks) = mounts(shown, ours, &jail.view.hidden, &jail.view.hidden_large, doors)?;
+        let (mounts, masks) = mounts(shown, ours, &jail.view.hidden, &jail.view.hidden_large, sockets)?;
         Ok(Self {
             image: jail.image.as_str().to_owned(),
             argv,
@@ -167,9 +168,9 @@ fn environment(env: &[(impl AsRef<OsStr>, impl AsRef<OsStr>)]) -> Result<Vec<(St
             return invalid(format!("`{}` is not a valid variable name", name.escape_debug()));
         }
         // The message never contains the value, which may be a secret.
-        if value.contains(['\n', '\r']) || value.len() > LONGEST_VALUE {
+        if value.contains(['\n', '\r']) || value.len() > MAX_VALUE {
             return invalid(format!(
-                "the value of `{name}` contains a line break or is longer than {LONGEST_VALUE} bytes; pass it in a file or on standard input"
+                "the value of `{name}` contains a line break or is longer than {MAX_VALUE} bytes; pass it in a file or on standard input"
             ));
         }
         if !seen.insert(name.clone()) {
@@ -199,7 +200,7 @@ struct OpenedBind {
     at: PathBuf,
     access: Access,
     id: FileId,
-    is_folder: bool,
+    is_dir: bool,
     open: OwnedFd,
 }
 
@@ -228,7 +229,7 @@ impl OpenedBind {
             ));
         }
         let id = (about.dev(), about.ino());
-        Ok(Self { real, at, access: bind.access, id, is_folder: about.is_dir(), open })
+        Ok(Self { real, at, access: bind.access, id, is_dir: about.is_dir(), open })
     }
 }
 
@@ -298,11 +299,11 @@ fn bind_latch(shown: &[OpenedBind]) -> Result<(OpenedBind, Latch), SpawnError> {
 
 /// Sockets and pipes in the binds that reach processes on the host.
 fn socket_files(shown: &[OpenedBind], deadline: Duration) -> Result<Vec<PathBuf>, SpawnError> {
-    let mut search = doors::SocketSearch::within(deadline);
-    for one in shown.iter().filter(|one| one.is_folder) {
-        search.look_through(one.open.as_fd(), &one.real, one.access)?;
+    let mut search = SocketSearch::within(deadline);
+    for one in shown.iter().filter(|one| one.is_dir) {
+        search.search_dir(one.open.as_fd(), &one.real, one.access)?;
     }
-    Ok(search.doors())
+    Ok(search.found())
 }
 
 /// The binds, the pinned directories in them, and the masks over them.
@@ -311,7 +312,7 @@ fn mounts(
     ours: Vec<OpenedBind>,
     hidden: &[PathBuf],
     large: &[PathBuf],
-    doors: Vec<PathBuf>,
+    sockets: Vec<PathBuf>,
 ) -> Result<(Vec<ContainerMount>, Option<Masks>), SpawnError> {
     let failed = |error: io::Error| SpawnError::Failed(format!("cannot mask hidden paths: {error}"));
     let (mut hidden, unseen) = masks::existing(hidden, large).map_err(failed)?;
@@ -325,7 +326,7 @@ fn mounts(
     }
     let places: Vec<PathBuf> = shown.iter().map(|one| one.real.clone()).collect();
     let others = masks::other_names(&hidden, &places).map_err(failed)?;
-    for real in others.into_iter().chain(doors) {
+    for real in others.into_iter().chain(sockets) {
         match fs::symlink_metadata(&real) {
             Ok(about) => hidden.push(HiddenPath { real, about, is_large: false }),
             // Removed since it was found, so there is nothing to mask.
@@ -368,24 +369,24 @@ fn pins(shown: &[OpenedBind], covers: &[(PathBuf, fs::Metadata)]) -> Result<Vec<
         let around = shown.iter().filter(|one| place.starts_with(&one.at) && *place != one.at);
         let outer = around.max_by_key(|one| one.at.components().count());
         let Some(outer) = outer.filter(|outer| outer.access == Access::Write) else { continue };
-        for folder in place.ancestors().skip(1).take_while(|folder| *folder != outer.at) {
-            let Ok(below) = folder.strip_prefix(&outer.at) else { continue };
+        for dir in place.ancestors().skip(1).take_while(|dir| *dir != outer.at) {
+            let Ok(below) = dir.strip_prefix(&outer.at) else { continue };
             let real = outer.real.join(below);
             // Directories that are missing, not directories or other mounts are not visible through the bind
             // either.
             let is_seen =
                 fs::symlink_metadata(&real).is_ok_and(|about| about.is_dir() && about.dev() == outer.id.0);
-            if !is_seen || pins.contains_key(folder) {
+            if !is_seen || pins.contains_key(dir) {
                 continue;
             }
             let source = Source::Path(real.clone());
-            let pin = OpenedBind::open(Bind { source, at: folder.to_owned(), access: outer.access })?;
+            let pin = OpenedBind::open(Bind { source, at: dir.to_owned(), access: outer.access })?;
             if pin.real != real {
                 let why =
                     format!("`{}` was replaced while the container was created; try again", escaped(&real));
                 return Err(SpawnError::Failed(why));
             }
-            pins.insert(folder, pin);
+            pins.insert(dir, pin);
         }
     }
     Ok(pins.into_values().collect())
@@ -430,7 +431,7 @@ fn covers(shown: &[OpenedBind], hidden: &[HiddenPath]) -> Result<Vec<(PathBuf, f
 }
 
 /// Runtimes read lines of at most 64 KiB.
-const LONGEST_VALUE: usize = 60_000;
+const MAX_VALUE: usize = 60_000;
 
 /// Mount points of the container's own file systems.
 const RESERVED: [&str; 3] = ["/proc", "/sys", "/dev"];

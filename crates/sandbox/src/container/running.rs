@@ -14,8 +14,8 @@ use tokio::{
 };
 
 use super::{
-    ContainerReport, ContainerStrength, Shortage, client, inspect::Inspected, latch, leash::ContainerLeash,
-    look::CgroupEvents, making::Due, owner::COMMAND_TIMEOUT, plan::Plan,
+    ContainerReport, ContainerStrength, Shortage, client, creation::Due, inspect::Inspected, latch,
+    leash::ContainerLeash, observation::CgroupEvents, owner::COMMAND_TIMEOUT, plan::Plan,
 };
 use crate::{Ending, OutputCaps, ProxySockets};
 

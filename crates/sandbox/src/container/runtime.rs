@@ -13,7 +13,7 @@ pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
     let mut reasons = Vec::new();
     for kind in [RuntimeKind::Podman, RuntimeKind::Docker] {
         let Some(path) = installed(kind) else {
-            reasons.push(format!("no `{}` in {}", kind.name(), FOLDERS.join(", ")));
+            reasons.push(format!("no `{}` in {}", kind.name(), DIRS.join(", ")));
             continue;
         };
         match Runtime::ask(RuntimeProgram { kind, path, options: Vec::new() }) {
@@ -26,7 +26,7 @@ pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
 
 /// Path of the runtime's program, whether it works or not.
 fn installed(kind: RuntimeKind) -> Option<PathBuf> {
-    FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file())
+    DIRS.iter().map(|dir| PathBuf::from(dir).join(kind.name())).find(|path| path.is_file())
 }
 
 /// The row for `toolgate doctor`.
@@ -279,7 +279,7 @@ fn read_docker(text: &[u8]) -> Result<(Version, Offers), String> {
     Ok((version, offers))
 }
 
-const FOLDERS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/podman/bin"];
+const DIRS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/podman/bin"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Process limit of Podman's container monitor, which the container inherits.

@@ -151,7 +151,7 @@ fn podmans_oci_configuration_decides() {
 fn kernel_observation_overrides_the_runtime() {
     // This process shares all namespaces with itself.
     let plan = plan();
-    let seen = Observation::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
+    let seen = Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
     assert!(seen.handle.is_none(), "a process of another group would be killed");
     assert_eq!(seen.files, FileComparison::Other);
     let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan, None, &seen);
@@ -165,7 +165,7 @@ fn kernel_observation_overrides_the_runtime() {
 #[test]
 fn process_of_another_container_is_not_trusted() {
     let seen =
-        Observation::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
+        Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
     assert_eq!(seen.files, FileComparison::NotSeen);
     let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Observation::default());
     assert_eq!(missing(walls), ["same-files"]);
@@ -173,16 +173,16 @@ fn process_of_another_container_is_not_trusted() {
 
 #[test]
 fn files_are_compared_from_inside_the_container() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = std::fs::canonicalize(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = std::fs::canonicalize(dir.path()).unwrap();
     let text = path.to_str().unwrap();
     let mut plan = plan();
     plan.mounts = vec![ContainerMount::for_tests(text, text, Access::Read)];
     let pid = i32::try_from(std::process::id()).unwrap();
-    assert_eq!(Observation::look(pid, "", &plan).files, FileComparison::Same);
+    assert_eq!(Observation::take(pid, "", &plan).files, FileComparison::Same);
     std::fs::rename(&path, path.with_extension("old")).unwrap();
     std::fs::create_dir(&path).unwrap();
-    assert_eq!(Observation::look(pid, "", &plan).files, FileComparison::Other);
+    assert_eq!(Observation::take(pid, "", &plan).files, FileComparison::Other);
     std::fs::remove_dir(path.with_extension("old")).unwrap();
 }
 

@@ -42,8 +42,8 @@ fn mount(source: &str, target: &str, access: Access) -> ContainerMount {
 
 #[track_caller]
 fn check(runtime: &Runtime, plan: &Plan, expect: &str) {
-    let words = runtime.creation(plan, &badge()).join("\n");
-    assert_eq!(words, expect.trim(), "\n{words}\n");
+    let arguments = runtime.creation(plan, &badge()).join("\n");
+    assert_eq!(arguments, expect.trim(), "\n{arguments}\n");
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn arguments_for_docker() {
 #[test]
 fn rootless_podman_without_cgroups_requests_available_limits_only() {
     let weak = runtime(RuntimeKind::Podman, Version(5, 0), Offer::Missing, RuntimeOwner::OrdinaryUser);
-    let words = weak.creation(&plan(&["/bin/true"], Vec::new()), &badge());
-    let has = |word: &str| words.iter().any(|other| other == word);
+    let arguments = weak.creation(&plan(&["/bin/true"], Vec::new()), &badge());
+    let has = |word: &str| arguments.iter().any(|other| other == word);
     assert!(
         has("--userns=keep-id:uid=1000,gid=1000") && has("--cgroups=disabled") && has("--ulimit=nproc=64:64")
     );
     for limit in ["--memory", "--cpus", "--pids-limit", "--cgroupns"] {
-        assert!(!words.iter().any(|word| word.starts_with(limit)), "{limit}");
+        assert!(!arguments.iter().any(|word| word.starts_with(limit)), "{limit}");
     }
     for wall in WALLS {
         assert!(has(wall), "{wall}");
@@ -79,8 +79,8 @@ fn rootless_podman_without_cgroups_requests_available_limits_only() {
 #[test]
 fn seccomp_is_never_disabled_and_nothing_is_privileged() {
     for runtime in [podman(), docker()] {
-        let words = runtime.creation(&plan(&["/bin/true"], Vec::new()), &badge());
-        for word in &words {
+        let arguments = runtime.creation(&plan(&["/bin/true"], Vec::new()), &badge());
+        for word in &arguments {
             for bad in ["seccomp", "unconfined", "privileged", "unmask", "cap-add", "--device", "=host"] {
                 assert!(!word.contains(bad), "{word}");
             }
@@ -150,9 +150,9 @@ proptest! {
     fn no_argument_changes_the_options(argv in prop::collection::vec(hostile(), 1..8)) {
         for runtime in [podman(), docker()] {
             let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
-            let words = runtime.creation(&plan(&argv, Vec::new()), &badge());
+            let arguments = runtime.creation(&plan(&argv, Vec::new()), &badge());
             let plain = runtime.creation(&plan(&[], Vec::new()), &badge());
-            let (head, tail) = words.split_at(plain.len());
+            let (head, tail) = arguments.split_at(plain.len());
             prop_assert_eq!(head, plain.as_slice());
             prop_assert_eq!(tail, argv.as_slice());
         }

@@ -106,7 +106,7 @@ fn ambiguous_variables_are_rejected_without_showing_values() {
     for name in ["", "A=B", "A B", "#A", "A*", "1A", "A\n", "ä", "-e"] {
         check_refused(|jail| jail.env = vec![(name.into(), "secret".into())], "is not a valid variable name");
     }
-    for value in ["a\nINJECTED=1", "a\r", &"x".repeat(LONGEST_VALUE + 1)] {
+    for value in ["a\nINJECTED=1", "a\r", &"x".repeat(MAX_VALUE + 1)] {
         let mut jail = jail();
         jail.env = vec![("A".into(), value.into())];
         let error = Plan::check(jail, RuntimeKind::Podman).unwrap_err().to_string();
@@ -117,23 +117,23 @@ fn ambiguous_variables_are_rejected_without_showing_values() {
 
 #[test]
 fn targets_are_absolute_plain_and_not_reserved() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for at in ["relative", "/a/../b", "", "/a\nb"] {
         check_refused(
-            |jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)),
+            |jail| jail.view.binds.push(bind(dir.path(), at, Access::Read)),
             "is not an absolute, normalised",
         );
         check_refused(|jail| jail.cwd = at.into(), "is not an absolute, normalised");
     }
     for at in ["/", "/tmp", "/proc", "/proc/1", "/sys/fs", "/dev/shm", "/tmp/"] {
         check_refused(
-            |jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)),
+            |jail| jail.view.binds.push(bind(dir.path(), at, Access::Read)),
             "container reserves it",
         );
     }
     let twice = |jail: &mut ContainerJail| {
-        jail.view.binds.push(bind(folder.path(), "/w", Access::Read));
-        jail.view.binds.push(bind(folder.path(), "/w/", Access::Write));
+        jail.view.binds.push(bind(dir.path(), "/w", Access::Read));
+        jail.view.binds.push(bind(dir.path(), "/w/", Access::Write));
     };
     check_refused(twice, "two binds");
 }
@@ -146,24 +146,24 @@ fn egress_brings_its_own_resolv_conf() {
     let [names] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
     assert_eq!((names.target.as_str(), names.access), ("/etc/resolv.conf", Access::Read));
     assert!(fs::read_to_string(&names.source).unwrap().starts_with("nameserver 127.0.0.1\n"));
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let taken = |jail: &mut ContainerJail| {
         jail.network = Network::Proxied { http_port: 3128 };
-        jail.view.binds.push(bind(folder.path(), "/etc/resolv.conf", Access::Read));
+        jail.view.binds.push(bind(dir.path(), "/etc/resolv.conf", Access::Read));
     };
     check_refused(taken, "egress proxy");
 }
 
 #[test]
 fn only_directories_and_files_can_be_bound() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let take = |source: &Path| {
         let mut jail = jail();
         jail.view.binds.push(bind(source, "/w", Access::Read));
         Plan::check(jail, RuntimeKind::Podman)
     };
     check_refused(
-        |jail| jail.view.binds.push(bind(&folder.path().join("absent"), "/w", Access::Read)),
+        |jail| jail.view.binds.push(bind(&dir.path().join("absent"), "/w", Access::Read)),
         "absent",
     );
     check_refused(
@@ -174,19 +174,19 @@ fn only_directories_and_files_can_be_bound() {
         |jail| jail.view.binds.push(bind(Path::new("/proc/self"), "/w", Access::Read)),
         "cannot be bound",
     );
-    let odd = folder.path().join("a\nb");
+    let odd = dir.path().join("a\nb");
     fs::write(&odd, "").unwrap();
     check_refused(|jail| jail.view.binds.push(bind(&odd, "/w", Access::Read)), "plain-text");
     // A symlink is resolved once, now.
-    std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
-    let plan = take(&folder.path().join("link")).unwrap();
-    assert_eq!(plan.mounts[0].source, fs::canonicalize(folder.path()).unwrap().to_str().unwrap());
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
+    let plan = take(&dir.path().join("link")).unwrap();
+    assert_eq!(plan.mounts[0].source, fs::canonicalize(dir.path()).unwrap().to_str().unwrap());
 }
 
 /// Creates `keys/key`, `.env` and `open/file`, and returns the targets of the masks.
 fn covered(binds: &[(&str, &str)], hidden: &[&str]) -> Result<Vec<String>, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| fs::canonicalize(folder.path()).unwrap().join(name);
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| fs::canonicalize(dir.path()).unwrap().join(name);
     for name in ["keys", "open"] {
         fs::create_dir(path(name)).unwrap();
     }
@@ -211,8 +211,8 @@ fn hidden_paths_are_masked_at_each_target() {
 
 #[test]
 fn directories_above_masks_and_binds_are_pinned_in_writable_binds() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = fs::canonicalize(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let top = fs::canonicalize(dir.path()).unwrap();
     fs::create_dir_all(top.join("config/cedar")).unwrap();
     fs::create_dir_all(top.join("a/inner")).unwrap();
     fs::write(top.join("config/cedar/main.cedar"), "x").unwrap();

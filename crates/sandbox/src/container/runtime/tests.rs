@@ -57,8 +57,8 @@ fn docker_client_without_daemon_is_rejected() {
 
 #[test]
 fn failing_program_is_reported_with_its_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("docker");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("docker");
     fs::write(&path, "#!/bin/sh\necho 'Cannot connect' >&2\nexit 1\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let program = RuntimeProgram { kind: RuntimeKind::Docker, path: path.clone(), options: Vec::new() };

@@ -2,34 +2,34 @@
 
 use crate::profile::ProfileError;
 
-pub(crate) fn values(words: &[String]) -> Result<Vec<u32>, ProfileError> {
-    if words.is_empty() || words.len() > MOST {
-        return Err(ProfileError::new(format!("`any` takes 1 to {MOST} constants")));
+pub(crate) fn values(names: &[String]) -> Result<Vec<u32>, ProfileError> {
+    if names.is_empty() || names.len() > MAX_VALUES {
+        return Err(ProfileError::new(format!("`any` takes 1 to {MAX_VALUES} constants")));
     }
-    words.iter().map(|word| value(word)).collect()
+    names.iter().map(|name| value(name)).collect()
 }
 
-pub(crate) fn union(words: &[String]) -> Result<u32, ProfileError> {
-    words.iter().try_fold(0, |all, word| Ok(all | value(word)?))
+pub(crate) fn union(names: &[String]) -> Result<u32, ProfileError> {
+    names.iter().try_fold(0, |all, name| Ok(all | value(name)?))
 }
 
-fn value(word: &str) -> Result<u32, ProfileError> {
-    let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == word);
+fn value(name: &str) -> Result<u32, ProfileError> {
+    let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        ProfileError::new(format!("unknown constant `{word}`; add it to the table of constants"))
+        ProfileError::new(format!("unknown constant `{name}`; add it to the table of constants"))
     })
 }
 
 /// Below the range of a conditional jump.
-const MOST: usize = 200;
+const MAX_VALUES: usize = 200;
 
-macro_rules! words {
-    ($($word:ident),* $(,)?) => {
-        &[$((stringify!($word), (libc::$word as u64 & 0xffff_ffff) as u32)),*]
+macro_rules! names {
+    ($($name:ident),* $(,)?) => {
+        &[$((stringify!($name), (libc::$name as u64 & 0xffff_ffff) as u32)),*]
     };
 }
 
-const FROM_LIBC: &[(&str, u32)] = words![
+const FROM_LIBC: &[(&str, u32)] = names![
     AF_INET,
     AF_INET6,
     AF_UNIX,

@@ -41,7 +41,7 @@ pub(super) enum FileComparison {
 
 impl Observation {
     /// Inspects the first process of a container.
-    pub(super) fn look(pid: i32, id: &str, plan: &Plan) -> Self {
+    pub(super) fn take(pid: i32, id: &str, plan: &Plan) -> Self {
         let Some(process) = Pid::from_raw(pid) else { return Self::default() };
         let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else {
             return Self::default();
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn kernel_counters_are_read() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
-            fs::write(folder.path().join(name), text).unwrap();
-            File::open(folder.path().join(name)).ok()
+            fs::write(dir.path().join(name), text).unwrap();
+            File::open(dir.path().join(name)).ok()
         };
         let check = |memory: &str, processes: &str, expect: &[Shortage]| {
             let events = CgroupEvents { memory: file("memory", memory), processes: file("pids", processes) };

@@ -13,8 +13,8 @@ use super::{
     inspect::{Inspected, LowLevel},
     latch::Latched,
     leash::ContainerLeash,
-    look::{FileComparison, Observation},
     network,
+    observation::{FileComparison, Observation},
     options::Badge,
     owner::{self, COMMAND_TIMEOUT, GatewayProcess},
     plan::Plan,
@@ -129,7 +129,7 @@ impl Created {
     fn inspect_and_finish(self, latched: Option<Latched>) -> Result<RunningContainer, SpawnError> {
         let (inspected, low_level) = self.inspect()?;
         let runtime = Arc::clone(self.leash.runtime());
-        let mut seen = Observation::look(inspected.state.pid, &inspected.id, &self.plan);
+        let mut seen = Observation::take(inspected.state.pid, &inspected.id, &self.plan);
         if let (FileComparison::NotSeen, Some(latched)) = (seen.files, &latched) {
             seen.files = latched.files(&self.plan);
         }

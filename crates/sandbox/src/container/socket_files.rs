@@ -28,21 +28,21 @@ pub(super) struct SocketSearch {
     since: Instant,
     deadline: Duration,
     names_left: u32,
-    doors: Vec<PathBuf>,
+    found: Vec<PathBuf>,
 }
 
 impl SocketSearch {
     pub(super) fn within(deadline: Duration) -> Self {
-        Self { since: Instant::now(), deadline, names_left: MOST_NAMES, doors: Vec::new() }
+        Self { since: Instant::now(), deadline, names_left: MAX_NAMES, found: Vec::new() }
     }
 
     /// Everything found, to be masked.
-    pub(super) fn doors(self) -> Vec<PathBuf> {
-        self.doors
+    pub(super) fn found(self) -> Vec<PathBuf> {
+        self.found
     }
 
     /// Searches an open directory with this path.
-    pub(super) fn look_through(
+    pub(super) fn search_dir(
         &mut self,
         top: BorrowedFd<'_>,
         real: &Path,
@@ -50,9 +50,9 @@ impl SocketSearch {
     ) -> Result<(), SpawnError> {
         let mut waiting = vec![PathBuf::new()];
         while let Some(below) = waiting.pop() {
-            let failed = |error: io::Error| unsearched(&real.join(&below), &error.to_string());
-            match open_folder(top, &below) {
-                Ok(folder) => self.look_at(&folder, real, &below, access, &mut waiting)?,
+            let failed = |error: io::Error| search_failed(&real.join(&below), &error.to_string());
+            match open_dir(top, &below) {
+                Ok(dir) => self.search_entries(&dir, real, &below, access, &mut waiting)?,
                 // Moved or removed meanwhile, or another mount, which a bind does not show.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
                 // A directory that cannot be listed may still be entered, or opened by its owner inside.
@@ -63,22 +63,22 @@ impl SocketSearch {
         Ok(())
     }
 
-    fn look_at(
+    fn search_entries(
         &mut self,
-        folder: &OwnedFd,
+        dir: &OwnedFd,
         real: &Path,
         below: &Path,
         access: Access,
         waiting: &mut Vec<PathBuf>,
     ) -> Result<(), SpawnError> {
-        let failed = |error: io::Error| unsearched(&real.join(below), &error.to_string());
-        for entry in fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd())).map_err(failed)? {
+        let failed = |error: io::Error| search_failed(&real.join(below), &error.to_string());
+        for entry in fs::read_dir(format!("/proc/self/fd/{}", dir.as_raw_fd())).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             self.count(real)?;
             let below = below.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => waiting.push(below),
-                Ok(kind) if is_door(kind, access) => self.add(real.join(below))?,
+                Ok(kind) if is_host_channel(kind, access) => self.add(real.join(below))?,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
@@ -88,7 +88,7 @@ impl SocketSearch {
     }
 
     fn count(&mut self, real: &Path) -> Result<(), SpawnError> {
-        let too_many = || unsearched(real, &format!("it has more than {MOST_NAMES} entries"));
+        let too_many = || search_failed(real, &format!("it has more than {MAX_NAMES} entries"));
         self.names_left = self.names_left.checked_sub(1).ok_or_else(too_many)?;
         if self.names_left.is_multiple_of(NAMES_BETWEEN_CLOCK_CHECKS) && self.since.elapsed() > self.deadline
         {
@@ -97,40 +97,40 @@ impl SocketSearch {
         Ok(())
     }
 
-    fn add(&mut self, door: PathBuf) -> Result<(), SpawnError> {
-        if door.to_str().is_none_or(|text| text.contains(char::is_control)) {
+    fn add(&mut self, path: PathBuf) -> Result<(), SpawnError> {
+        if path.to_str().is_none_or(|text| text.contains(char::is_control)) {
             return Err(SpawnError::Invalid(format!(
                 "`{}` reaches a process on the host and cannot be masked, because container runtimes accept plain-text paths only; rename or remove it",
-                door.to_string_lossy().escape_debug()
+                path.to_string_lossy().escape_debug()
             )));
         }
-        if self.doors.len() >= MOST_DOORS {
+        if self.found.len() >= MAX_MASKED {
             return Err(SpawnError::Invalid(format!(
-                "more than {MOST_DOORS} sockets, named pipes and unreadable directories would have to be masked, the last of them `{}`; \
+                "more than {MAX_MASKED} sockets, named pipes and unreadable directories would have to be masked, the last of them `{}`; \
                  bind less, or remove some",
-                door.display()
+                path.display()
             )));
         }
-        self.doors.push(door);
+        self.found.push(path);
         Ok(())
     }
 }
 
 /// A process on the host answers at a socket and reads from a named pipe. A writable bind may contain pipes,
 /// because its content is shared with the host anyway.
-fn is_door(kind: FileType, access: Access) -> bool {
+fn is_host_channel(kind: FileType, access: Access) -> bool {
     kind.is_socket() || (kind.is_fifo() && access != Access::Write)
 }
 
 /// Follows no symlinks and stays in the same mount, because a bind shows no other mounts.
-fn open_folder(top: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
+fn open_dir(top: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     rustix::fs::openat2(top, below, flags, Mode::empty(), resolve)
 }
 
-fn unsearched(place: &Path, why: &str) -> SpawnError {
+fn search_failed(place: &Path, why: &str) -> SpawnError {
     SpawnError::Invalid(format!(
         "cannot search `{}` for sockets that reach processes on the host: {why}; bind less",
         place.to_string_lossy().escape_debug()
@@ -138,8 +138,8 @@ fn unsearched(place: &Path, why: &str) -> SpawnError {
 }
 
 /// Enough for a workspace with the packages of several projects; takes a second or two with warm caches.
-const MOST_NAMES: u32 = 1_000_000;
-const MOST_DOORS: usize = 256;
+const MAX_NAMES: u32 = 1_000_000;
+const MAX_MASKED: usize = 256;
 const NAMES_BETWEEN_CLOCK_CHECKS: u32 = 1_024;
 
 #[cfg(test)]
@@ -150,11 +150,11 @@ mod tests {
 
     fn search(top: &Path, access: Access, mut search: SocketSearch) -> Result<Vec<String>, String> {
         let open = fs::File::open(top).unwrap();
-        search.look_through(open.as_fd(), top, access).map_err(|error| error.to_string())?;
+        search.search_dir(open.as_fd(), top, access).map_err(|error| error.to_string())?;
         let relative = |path: PathBuf| path.strip_prefix(top).unwrap().display().to_string();
-        let mut doors: Vec<String> = search.doors().into_iter().map(relative).collect();
-        doors.sort();
-        Ok(doors)
+        let mut found: Vec<String> = search.found().into_iter().map(relative).collect();
+        found.sort();
+        Ok(found)
     }
 
     fn patient() -> SocketSearch {
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn sockets_are_found_in_all_binds_and_pipes_in_read_only_binds() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
         fs::create_dir_all(top.join(".pg/deep")).unwrap();
         fs::write(top.join("plain"), "x").unwrap();
         let _listeners =
@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn paths_that_cannot_be_searched_or_masked_are_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path();
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
         for number in 0..3 {
             fs::write(top.join(number.to_string()), "").unwrap();
         }
@@ -199,7 +199,7 @@ mod tests {
             ..SocketSearch::within(Duration::ZERO)
         };
         assert_eq!(search(top, Access::Read, late).unwrap_err(), SpawnError::Late.to_string());
-        for number in 0..=MOST_DOORS {
+        for number in 0..=MAX_MASKED {
             pipe(&top.join(format!("pipe{number}")));
         }
         let error = search(top, Access::Read, patient()).unwrap_err();
