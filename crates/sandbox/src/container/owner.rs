@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn inspected(owner: &str, until: u64) -> Vec<u8> {
-        format!(r#"[{{"LabelledConfig":{{"Labels":{{"toolgate.owner":"{owner}","toolgate.expires":"{until}"}}}}}}]"#)
+        format!(r#"[{{"Config":{{"Labels":{{"toolgate.owner":"{owner}","toolgate.expires":"{until}"}}}}}}]"#)
             .into_bytes()
     }
 
@@ -171,12 +171,9 @@ mod tests {
     #[test]
     fn unparsable_containers_are_not_removed() {
         let us = GatewayProcess::of_this_process().unwrap();
-        for text in [
-            b"".as_slice(),
-            b"[]",
-            br#"[{"LabelledConfig":{"Labels":{}}}]"#,
-            br#"[{"LabelledConfig":{"Labels":null}}]"#,
-        ] {
+        for text in
+            [b"".as_slice(), b"[]", br#"[{"Config":{"Labels":{}}}]"#, br#"[{"Config":{"Labels":null}}]"#]
+        {
             assert!(!is_orphan(text, &us, u64::MAX));
         }
     }
