@@ -1,4 +1,4 @@
-//! Makes the latch, the first program of a container of Docker: see `c/latch.c`.
+//! Compiles the latch, the first program of a Docker container: see `c/latch.c`.
 
 use std::{env, error::Error, path::PathBuf};
 
@@ -10,13 +10,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler.opt_level(1).debug(false).pic(false);
     let mut compile = compiler.try_get_compiler()?.to_command();
     compile.args(ALONE).arg(SOURCE).arg("-o").arg(&latch);
-    let done = compile.status().map_err(|error| format!("no C compiler for {SOURCE}: {error}"))?;
-    if done.success() { Ok(()) } else { Err(format!("{SOURCE} cannot be compiled").into()) }
+    let done =
+        compile.status().map_err(|error| format!("cannot run the C compiler for {SOURCE}: {error}"))?;
+    if done.success() { Ok(()) } else { Err(format!("the C compiler failed on {SOURCE}").into()) }
 }
 
 const SOURCE: &str = "c/latch.c";
 
-/// One file that needs nothing of the system that it runs on but its kernel.
+/// A static program that depends on the kernel only.
 const ALONE: [&str; 8] = [
     "-static",
     "-nostdlib",

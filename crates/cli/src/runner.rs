@@ -11,7 +11,7 @@ use toolgate_handlers::{
 };
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{
-    CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required, way_out_of_containers,
+    CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required, container_egress,
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::{
@@ -116,7 +116,7 @@ impl Runner {
                     places: self.places.clone(),
                     allowed: AllowedCommands::Any,
                     environment: GatewayEnvironment::current(self.own.clone()),
-                    way_out_of_containers: way_out_of_containers(),
+                    way_out_of_containers: container_egress(),
                 },
                 secrets,
                 detector,

@@ -23,7 +23,7 @@ use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Refusal, RunRequest, St
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
-    wire::{Load, Run, RunLimits},
+    wire::{Load, RunLimits, RunScript},
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::model::{Body, ToolSpec};
@@ -156,7 +156,7 @@ impl JsRunner {
             Ok(bound) => bound,
             Err(failure) => return JsReport::without_a_run(failure),
         };
-        let run = Run {
+        let run = RunScript {
             key: tool.load.key,
             limits: tool.limits,
             seed: source::seed(),

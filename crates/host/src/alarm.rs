@@ -75,7 +75,7 @@ mod tests {
         alarm.hear(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
         let entry = json!({
             "kind": "worker.escape_attempt", "worker": 7, "calls": 3,
-            "message": "it made a system call that its profile forbids",
+            "message": "it made a system call that its seccomp profile forbids",
         });
         assert_eq!((alarm.metrics.escape_attempts(), written(state.path())), (1, vec![entry]));
     }

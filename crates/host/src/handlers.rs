@@ -13,7 +13,7 @@ use toolgate_handlers::{
 };
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
-    way_out_of_containers,
+    container_egress,
 };
 use toolgate_secrets::Detector;
 
@@ -79,7 +79,7 @@ pub fn open_handlers(
                 None => AllowedCommands::Any,
             },
             environment: GatewayEnvironment::current(own),
-            way_out_of_containers: way_out_of_containers(),
+            way_out_of_containers: container_egress(),
         },
         secrets,
         detector: Arc::clone(detector),

@@ -1,8 +1,10 @@
-//! What does a jailed command cost? `true`, run bare, in the jail with and without reports of refusals, and by `bwrap` with equal
-//! binds, in turn within one loop, so that a noisy machine disturbs them alike; then by `podman run`, which would take most of the
-//! loop's time. Also what the reports cost a command that opens many files.
+//! Cost of a jailed command. Runs `true` bare, in the jail with and without denial reports, and by `bwrap` with
+//! equal binds. They alternate within one loop, so noise on the machine affects them equally. `podman run` follows
+//! separately, because it would take most of the loop's time. Also measures denial reports for a command that opens
+//! many files.
 //!
-//! Without `bwrap` or Podman the bench goes on, and says which goal was not measured. `--quick` takes fewer rounds.
+//! Without `bwrap` or Podman the benchmark continues and prints which goal was not measured. `--quick` runs fewer
+//! rounds.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::expect_used,
@@ -30,7 +32,7 @@ use toolgate_sandbox::{
     Source, Trace, View,
 };
 
-type Variant<'v> = (&'static str, Box<dyn FnMut() -> Duration + 'v>);
+type JailVariant<'v> = (&'static str, Box<dyn FnMut() -> Duration + 'v>);
 
 fn main() {
     toolgate_sandbox::run_if_jailer();
@@ -45,10 +47,10 @@ fn main() {
 
 fn one_true(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
     let with = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/true", &[], trace);
-    let mut variants: Vec<Variant<'_>> = vec![
+    let mut variants: Vec<JailVariant<'_>> = vec![
         ("bare", Box::new(|| spawned(Command::new("/usr/bin/true")))),
         ("jailed", Box::new(with(Trace::Off))),
-        ("jailed, refusals reported", Box::new(with(Trace::Refusals))),
+        ("jailed, denials reported", Box::new(with(Trace::Refusals))),
     ];
     if Path::new("/usr/bin/bwrap").exists() {
         variants.push(("bwrap, equal binds", Box::new(|| spawned(bwrap(folder)))));
@@ -63,7 +65,7 @@ fn one_true(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
     }
     print(&times);
     let p50 = |name: &str| times.iter().find(|(known, _)| *known == name).map(|(_, times)| median(times));
-    let ours = p50("jailed, refusals reported").unwrap();
+    let ours = p50("jailed, denials reported").unwrap();
     match p50("bwrap, equal binds") {
         Some(theirs) => goal("jailed / bwrap", ratio(ours, theirs), 1.0, ratio(ours, theirs) <= 1.0, "≤"),
         None => not_measured("jailed / bwrap", "≤ 1", "there is no /usr/bin/bwrap"),
@@ -76,7 +78,7 @@ fn one_true(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
     }
 }
 
-/// Every opened file is looked at once more where refusals are reported.
+/// With denial reports every opened file is checked once more.
 fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
     for number in 0..10_000 {
         let below = folder.join(format!("{}", number / 100));
@@ -85,7 +87,7 @@ fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
     }
     let arguments = ["-r", "-c", "nothing of the kind", folder.to_str().unwrap()];
     let with = |trace| move || in_jail(runtime, jailer, folder, "/usr/bin/grep", &arguments, trace);
-    let mut variants: Vec<Variant<'_>> = vec![
+    let mut variants: Vec<JailVariant<'_>> = vec![
         (
             "bare",
             Box::new(|| {
@@ -95,7 +97,7 @@ fn many_files(runtime: &Tokio, jailer: &Jailer, folder: &Path, rounds: usize) {
             }),
         ),
         ("jailed", Box::new(with(Trace::Off))),
-        ("jailed, refusals reported", Box::new(with(Trace::Refusals))),
+        ("jailed, denials reported", Box::new(with(Trace::Refusals))),
     ];
     println!("\n`grep -r` over 10,000 files, in ms, {rounds} rounds");
     let times = take_turns(&mut variants, rounds);
@@ -148,7 +150,7 @@ fn in_jail(
     time
 }
 
-/// What our jail shows, shown by `bwrap`: the system's folders, a private `/tmp`, `/dev` and `/proc`, and the folder.
+/// The same view by `bwrap`: system directories, a private `/tmp`, `/dev` and `/proc`, and the directory.
 fn bwrap(folder: &Path) -> Command {
     let mut command = Command::new("/usr/bin/bwrap");
     command.args(["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]);
@@ -166,7 +168,7 @@ fn bwrap(folder: &Path) -> Command {
     command
 }
 
-/// An image made here of one static program, and a way to run it. `None` where Podman does not run.
+/// Creates an image of one static program and returns a function that runs it. `None` if Podman does not run.
 fn podman() -> Option<Box<dyn FnMut() -> Duration>> {
     let busybox = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())?;
     let folder = tempfile::tempdir().ok()?;
@@ -209,7 +211,7 @@ fn spawned(mut command: Command) -> Duration {
     time
 }
 
-fn take_turns(variants: &mut [Variant<'_>], rounds: usize) -> Vec<(&'static str, Vec<Duration>)> {
+fn take_turns(variants: &mut [JailVariant<'_>], rounds: usize) -> Vec<(&'static str, Vec<Duration>)> {
     let mut times: Vec<(&'static str, Vec<Duration>)> =
         variants.iter().map(|(name, _)| (*name, Vec::new())).collect();
     for round in 0..=rounds {
@@ -240,10 +242,10 @@ fn print(times: &[(&str, Vec<Duration>)]) {
     }
 }
 
-/// Podman asks for more descriptors and processes than a machine in a machine may have.
+/// Podman requests more descriptors and processes than a nested virtual machine may have.
 const LIMITS: [&str; 2] = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"];
 
-/// Lets the kernel put away what a variant has left, so that nobody pays for the one before.
+/// Lets the kernel clean up after a variant before the next one is measured.
 const BETWEEN: Duration = Duration::from_millis(20);
 
 fn goal(what: &str, value: f64, bound: f64, is_met: bool, sign: &str) {
@@ -251,7 +253,7 @@ fn goal(what: &str, value: f64, bound: f64, is_met: bool, sign: &str) {
     println!("  {what:<36} {value:>12.2} × (goal {sign} {bound}: {verdict})");
 }
 
-/// A goal that nobody looked at must not pass for one that was met.
+/// Reports a goal that was not measured, because silence would look like success.
 fn not_measured(what: &str, bound: &str, why: &str) {
     println!("  {what:<36} NOT MEASURED (goal {bound}): {why}; scripts/bench-peers installs it");
 }

@@ -1,11 +1,11 @@
-/* The first program of a container whose runtime makes nothing without starting it. It says what it sees at the places that it is told
-   of, waits until it is let go, and becomes the command. It has no C library, for it runs in images that have none.
+/* The latch: first program of a container whose runtime cannot create it without starting it. It reports what it sees at the given
+   paths, waits for a go-ahead, and executes the command. It uses no C library, because it runs in images that have none.
 
-     latch COUNT PLACE... PROGRAM ARGUMENT...
+     latch COUNT PATH... PROGRAM ARGUMENT...
 
-   A place begins with `l` where links in it lead on, and with `n` where there must be none. For each place, device and number of what is
-   there are written to the standard output as two machine words, zeroes where nothing is seen. Nothing is written when the program is not
-   there to be run. One byte on the standard input, `g`, lets it go. The other side is `src/container/latch.rs`. */
+   The first letter of a PATH says how to resolve it: `l` follows symlinks, `n` allows none. For each path it writes device and inode to
+   standard output as two machine words, or zeroes if there is no file. It writes nothing if the program cannot be executed. The byte `g`
+   on standard input is the go-ahead. The other side is `src/container/latch.rs`. */
 
 typedef unsigned long word;
 
@@ -39,9 +39,9 @@ __asm__(".globl _start\n_start:\n  mov x29, #0\n  mov x0, sp\n  bl latch\n  brk 
 #endif
 
 enum { O_CLOEXEC = 02000000, O_PATH = 010000000, RESOLVE_NO_SYMLINKS = 4, X_OK = 1, LONGEST_PATH = 4096, INTERRUPTED = -4 };
-enum { GO = 'g', BADLY_CALLED = 125, NOT_RUNNABLE = 126, NOT_FOUND = 127 };
+enum { GO = 'g', BAD_USAGE = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-/* The folder that relative paths begin in. */
+/* AT_FDCWD: relative paths start in the working directory. */
 #define HERE ((void *)-100L)
 #define NUMBER(value) ((void *)(long)(value))
 
@@ -55,41 +55,41 @@ static word length(const char *text) {
   return count;
 }
 
-static void complain(const char *text) { call(WRITE, NUMBER(2), text, (void *)length(text), 0); }
+static void print_error(const char *text) { call(WRITE, NUMBER(2), text, (void *)length(text), 0); }
 
-static void give_up(const char *about, const char *why, int code) {
-  complain("`");
-  complain(about);
-  complain("` ");
-  complain(why);
-  complain("\n");
+static void fail(const char *about, const char *why, int code) {
+  print_error("`");
+  print_error(about);
+  print_error("` ");
+  print_error(why);
+  print_error("\n");
   leave(code);
 }
 
-/* -1 where there is no such thing. */
-static long open_place(const char *path, word flags, word resolve) {
+/* Returns -1 if the path does not exist. */
+static long open_path(const char *path, word flags, word resolve) {
   const word how[3] = {O_PATH | O_CLOEXEC | flags, 0, resolve};
   long opened = call(OPENAT2, HERE, path, how, (void *)sizeof how);
   return opened < 0 ? -1 : opened;
 }
 
-/* The kernel's account of a file begins with its device and its number on both machines. */
-static void tell_place(const char *place) {
-  word account[32];
-  long opened = open_place(place + 1, 0, place[0] == 'n' ? RESOLVE_NO_SYMLINKS : 0);
-  account[0] = account[1] = 0;
+/* `struct stat` begins with device and inode on both architectures. */
+static void report_file(const char *path) {
+  word stat[32];
+  long opened = open_path(path + 1, 0, path[0] == 'n' ? RESOLVE_NO_SYMLINKS : 0);
+  stat[0] = stat[1] = 0;
   if (opened >= 0) {
-    if (call(FSTAT, NUMBER(opened), account, 0, 0) != 0) account[0] = account[1] = 0;
+    if (call(FSTAT, NUMBER(opened), stat, 0, 0) != 0) stat[0] = stat[1] = 0;
     call(CLOSE, NUMBER(opened), 0, 0, 0);
   }
-  if (call(WRITE, NUMBER(1), account, (void *)(2 * sizeof(word)), 0) != 2 * sizeof(word)) leave(BADLY_CALLED);
+  if (call(WRITE, NUMBER(1), stat, (void *)(2 * sizeof(word)), 0) != 2 * sizeof(word)) leave(BAD_USAGE);
 }
 
 static int is_program(const char *path) {
   if (call(FACCESSAT, HERE, path, NUMBER(X_OK), 0) != 0) return 0;
-  long folder = open_place(path, O_DIRECTORY, 0);
-  if (folder >= 0) call(CLOSE, NUMBER(folder), 0, 0, 0);
-  return folder < 0;
+  long dir = open_path(path, O_DIRECTORY, 0);
+  if (dir >= 0) call(CLOSE, NUMBER(dir), 0, 0, 0);
+  return dir < 0;
 }
 
 static const char *search_path(char **variables) {
@@ -100,28 +100,28 @@ static const char *search_path(char **variables) {
   return "";
 }
 
-/* As the runtimes look for it: a name without a slash in the folders of PATH, of which only absolute ones count. */
+/* Like the runtimes: searches a name without a slash in the absolute directories of PATH. */
 static const char *find(const char *name, char **variables) {
   static char path[LONGEST_PATH];
-  const char *folder = search_path(variables);
+  const char *dir = search_path(variables);
   word name_length = length(name);
   for (const char *letter = name; *letter; letter++)
     if (*letter == '/') return is_program(name) ? name : 0;
   if (!name_length) return 0;
-  while (*folder) {
+  while (*dir) {
     word size = 0;
-    while (folder[size] && folder[size] != ':') size++;
-    if (folder[0] == '/' && size + name_length + 2 <= LONGEST_PATH) {
+    while (dir[size] && dir[size] != ':') size++;
+    if (dir[0] == '/' && size + name_length + 2 <= LONGEST_PATH) {
       word end = 0;
       while (end < size) {
-        path[end] = folder[end];
+        path[end] = dir[end];
         end++;
       }
       path[end++] = '/';
       for (word index = 0; index <= name_length; index++) path[end + index] = name[index];
       if (is_program(path)) return path;
     }
-    folder += folder[size] ? size + 1 : size;
+    dir += dir[size] ? size + 1 : size;
   }
   return 0;
 }
@@ -136,22 +136,22 @@ static long number(const char *text) {
   return value;
 }
 
-/* What the kernel leaves on the stack of a new program: the count of its words, the words, a null, the variables, a null. */
+/* Stack of a new program: argument count, arguments, null, environment variables, null. */
 __attribute__((used, noreturn)) void latch(word *stack) {
   long count = (long)stack[0];
-  char **words = (char **)(stack + 1), **variables = words + count + 1;
-  long places = count < 3 ? -1 : number(words[1]);
-  if (places < 0 || places > count - 3) give_up("latch", "is called wrongly", BADLY_CALLED);
-  char **command = words + 2 + places;
+  char **arguments = (char **)(stack + 1), **variables = arguments + count + 1;
+  long paths = count < 3 ? -1 : number(arguments[1]);
+  if (paths < 0 || paths > count - 3) fail("latch", "was called with invalid arguments", BAD_USAGE);
+  char **command = arguments + 2 + paths;
   const char *program = find(command[0], variables);
-  if (!program) give_up(command[0], "is no program that can be run in the image", NOT_FOUND);
-  for (long index = 0; index < places; index++) tell_place(words[2 + index]);
+  if (!program) fail(command[0], "is not an executable program in the image", NOT_FOUND);
+  for (long index = 0; index < paths; index++) report_file(arguments[2 + index]);
   char go = 0;
   long got;
   do got = call(READ, NUMBER(0), &go, NUMBER(1), 0);
   while (got == INTERRUPTED);
-  if (got != 1 || go != GO) leave(BADLY_CALLED);
+  if (got != 1 || go != GO) leave(BAD_USAGE);
   call(EXECVE, program, command, variables, 0);
-  give_up(command[0], "cannot be run in the image", NOT_RUNNABLE);
+  fail(command[0], "cannot be executed in the image", NOT_EXECUTABLE);
   __builtin_unreachable();
 }

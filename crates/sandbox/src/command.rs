@@ -1,4 +1,4 @@
-//! What is a command allowed to see and use, and what came of it? Plain data on both sides of the jail.
+//! Commands in a jail: the request and the report, as plain data.
 
 mod child;
 pub(crate) mod control_group;
@@ -34,23 +34,23 @@ pub(crate) use view::all_processes;
 pub use walls::{CommandRequired, CommandStrength, Wall};
 pub use zygote::{jailer_main, run_if_jailer};
 
-/// Where programs and libraries lie. Every command sees them, but for what is hidden in them.
+/// Directories of programs and libraries. Every command sees them, except hidden paths in them.
 pub const SYSTEM_FOLDERS: [&str; 7] = view::SYSTEM;
 
-/// What of `/etc` every command sees, but for what is hidden.
+/// Files of `/etc` that every command sees, except hidden ones.
 pub fn system_settings() -> impl Iterator<Item = PathBuf> {
     view::SETTINGS.iter().map(|name| Path::new("/etc").join(name))
 }
 
-/// One command and everything around it. Nothing is inherited: what is not said here, the command does not have.
+/// One command and its jail. Nothing is inherited: a command has only what is listed here.
 #[derive(Debug)]
 pub struct CommandJail {
-    /// Absolute, and visible in the view. Never searched for, never given to a shell.
+    /// Absolute, and visible in the view. Never searched in `PATH`, never passed to a shell.
     pub program: PathBuf,
-    /// With `argv[0]`.
+    /// Includes `argv[0]`.
     pub argv: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
-    /// A folder of the view.
+    /// A directory of the view.
     pub cwd: PathBuf,
     pub view: View,
     pub network: Network,
@@ -64,28 +64,28 @@ pub struct CommandJail {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Children {
     Allowed,
-    /// The filter refuses `fork`. A program that the workspace names, such as a filter of git, cannot run.
+    /// The filter denies `fork`. Programs that the workspace names, such as filters of git, cannot run.
     Denied,
 }
 
-/// The files of a command, on top of the system's own folders, which every command can read and run.
+/// The files of a command, in addition to the system directories, which every command can read and execute.
 #[derive(Debug)]
 pub struct View {
     pub binds: Vec<Bind>,
-    /// Paths of the host, absolute. They win over every bind, under each name that a bind gives them, and over the system's
-    /// own folders.
+    /// Absolute paths on the host. They take precedence over every bind, under each path that a bind gives them,
+    /// and over the system directories.
     pub hidden: Vec<PathBuf>,
-    /// Those of the hidden paths that may be large folders. They are hidden like the others; only the first files in each are
-    /// searched for such as have another name, and a jail is not refused because there are more.
+    /// Hidden paths that may be large directories. They are hidden like the others, but only the first files in
+    /// each are checked for hard links, and the jail is not refused if there are more.
     pub hidden_large: Vec<PathBuf>,
-    /// The most that `/tmp`, which starts empty and ends with the command, may hold.
+    /// Size limit of `/tmp`, which starts empty and ends with the command.
     pub tmp_bytes: u64,
 }
 
 #[derive(Debug)]
 pub struct Bind {
     pub source: Source,
-    /// Where the command sees it: absolute, without `.` and `..`.
+    /// Its path in the jail: absolute, without `.` and `..`.
     pub at: PathBuf,
     pub access: Access,
 }
@@ -94,69 +94,69 @@ pub struct Bind {
 pub enum Source {
     /// Resolved once, by the jailer.
     Path(PathBuf),
-    /// Opened with `O_PATH` by whoever checked it.
+    /// Opened with `O_PATH` by the code that checked it.
     Opened(OwnedFd),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Access {
-    /// Files can be read, not run, nor loaded as a library.
+    /// Files can be read, but not executed or loaded as a library.
     Read,
-    /// Files can be read and run: where programs live that are no part of the system.
+    /// Files can be read and executed: for programs outside the system directories.
     Execute,
-    /// Files can be read, changed, made and removed, not run.
+    /// Files can be read, changed, created and removed, but not executed.
     Write,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Network {
-    /// A network of its own without any interface, and no socket of the internet families.
+    /// A network namespace without any interface, and no sockets of the internet families.
     None,
-    /// A network of its own with a loopback. There listen, in the gateway's hands, a proxy at this port of `127.0.0.1`
-    /// and a resolver at port 53; nothing else can be reached.
+    /// A network namespace with loopback only. The gateway listens there: a proxy at this port of `127.0.0.1` and a
+    /// DNS resolver at port 53. Nothing else can be reached.
     Proxied { http_port: u16 },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CommandLimits {
-    /// Data of one process, and of all of them together.
+    /// Data segment of one process, and total memory of all processes.
     pub memory_bytes: u64,
-    /// Processor time of one process.
+    /// CPU time of one process.
     pub cpu_seconds: u64,
     pub processes: u64,
     pub open_files: u64,
-    /// The largest file that may be written.
+    /// Size of the largest file that may be written.
     pub file_bytes: u64,
 }
 
-/// Whether paths are watched. Refused system calls are reported in any case.
+/// Whether the supervisor watches paths. Denied system calls are reported in any case.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Trace {
-    /// Every path is looked at once more outside, so that the report names what exists and was not granted.
+    /// The supervisor checks every path, and the report lists paths that exist but are not granted.
     Refusals,
     Off,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct OutputCaps {
-    /// More than this kills the command.
+    /// A command that writes more is killed.
     pub stdout: usize,
-    /// More than this is read and thrown away.
+    /// Further output is read and discarded.
     pub stderr: usize,
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub struct CommandReport {
     pub ending: Ending,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub stderr_cut: bool,
-    /// What the jail refused, in order, each once.
+    /// The denials, in order, each once.
     pub refused: Vec<Refused>,
-    /// How many refusals are not in the list, because it had no room for more of their kind.
+    /// Number of denials that are not listed, because the list of their kind was full.
     pub refused_beyond: u64,
-    /// Those of them that were paths.
+    /// How many of those were paths.
     pub paths_beyond: u64,
     pub strength: CommandStrength,
     pub usage: CommandUsage,
@@ -166,30 +166,31 @@ pub struct CommandReport {
 pub enum Ending {
     Exited(u8),
     Signalled(i32),
-    /// The deadline passed; killed with all it started.
+    /// The deadline passed; killed with all its descendants.
     TimedOut,
-    /// Standard output outgrew its cap; killed with all it started.
+    /// Standard output exceeded its limit; killed with all its descendants.
     OutputTooLarge,
-    /// Its processes together outgrew the memory limit; killed with all it started.
+    /// Its processes together exceeded the memory limit; killed with all its descendants.
     OutOfMemory,
-    /// It never ran, or the jail broke under it.
+    /// It never ran, or the jail failed while it ran.
     JailFailed(String),
 }
 
-/// Something a command asked for and did not get.
+/// Something a command requested and was denied.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refused {
-    /// It exists on the host and is not granted, or not for this.
+    /// It exists on the host and is not granted, or not for this access.
     Path { path: PathBuf, access: Attempt },
-    /// The call, and what is known of its arguments.
+    /// The system call and known details of its arguments.
     Syscall { name: String, detail: String },
-    /// An address that is not the proxy's.
+    /// An address other than the proxy's.
     Address { address: String },
-    /// A socket as C libraries make one to look names up, which most programs do without; or one to a daemon of the host.
+    /// A socket like C libraries open for name lookups, which most programs can do without; or one to a daemon on
+    /// the host.
     LookUp,
 }
 
-/// What was tried on a path.
+/// The attempted access to a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Attempt {
     Read,
@@ -203,20 +204,20 @@ pub struct CommandUsage {
     pub elapsed: Duration,
     /// Of all processes together.
     pub cpu: Duration,
-    /// Of the largest process, or of all together at one of the looks at them, whichever is more.
+    /// Maximum of two values: the peak of the largest process, and the highest measured total of all processes.
     pub peak_memory: u64,
 }
 
 /// Why a command did not start.
 #[derive(Debug)]
 pub enum SpawnError {
-    /// The jail makes no sense as it stands.
+    /// The description of the jail is invalid.
     Invalid(String),
-    /// This host does not offer what the caller insists on.
+    /// This host does not support what the caller requires.
     TooWeak { missing: Vec<String> },
-    /// A step of making the jail failed.
+    /// A step of creating the jail failed.
     Failed(String),
-    /// The deadline came while a container was made; what there is of it is removed.
+    /// The deadline passed while a container was created; its remains are removed.
     Late,
     /// The jailer cannot be reached.
     Jailer(io::Error),
@@ -225,15 +226,15 @@ pub enum SpawnError {
 impl fmt::Display for SpawnError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(why) => write!(formatter, "the jail is not well-formed: {why}"),
+            Self::Invalid(why) => write!(formatter, "the jail is invalid: {why}"),
             Self::TooWeak { missing } => write!(
                 formatter,
-                "this host does not enforce {}; `toolgate doctor` shows why and what helps",
+                "this host does not enforce {}; `toolgate doctor` shows why, and what to do",
                 missing.join(", ")
             ),
-            Self::Failed(why) => write!(formatter, "the jail cannot be made: {why}"),
-            Self::Late => write!(formatter, "the container was not made in time"),
-            Self::Jailer(error) => write!(formatter, "the jailer does not answer: {error}"),
+            Self::Failed(why) => write!(formatter, "cannot create the jail: {why}"),
+            Self::Late => write!(formatter, "the container was not created in time"),
+            Self::Jailer(error) => write!(formatter, "the jailer does not respond: {error}"),
         }
     }
 }
@@ -255,12 +256,12 @@ impl Refused {
             Self::Syscall { name, detail } if detail.is_empty() => format!("system call `{name}`"),
             Self::Syscall { name, detail } => format!("system call `{name}` ({detail})"),
             Self::Address { address } => format!("connection to `{address}`"),
-            Self::LookUp => "system call `socket` (AF_UNIX, as for looking names up)".to_owned(),
+            Self::LookUp => "system call `socket` (AF_UNIX, as for name lookups)".to_owned(),
         }
     }
 }
 
-/// A name may hold anything; a report is read by people and kept line by line.
+/// Escapes a path, which may contain any byte, because reports are read by people and stored line by line.
 fn in_one_line(path: &Path) -> String {
     let mut line = String::new();
     for letter in path.to_string_lossy().chars() {

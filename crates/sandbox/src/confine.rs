@@ -1,4 +1,4 @@
-//! Which files, ports and processes may the worker reach by name? None.
+//! Landlock rules of a worker: no file, no port and no process outside it.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr, RulesetStatus, Scope,
 };
 
-/// Handles every right the running kernel knows and grants none. Answers the version in force; `None` means that this
-/// kernel has no Landlock, which is not an error here: whether that will do is the gateway's decision.
+/// Handles every right that the running kernel knows and grants none. Returns the Landlock version in force. `None`
+/// means that this kernel has no Landlock, which is not an error here: the gateway decides whether that is enough.
 pub(crate) fn refuse_every_path_and_port() -> io::Result<Option<u8>> {
-    // The crate takes from the newest version what the running kernel has.
+    // The crate drops rights that the running kernel does not know.
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(NEWEST)))

@@ -1,59 +1,60 @@
-//! How does a command run in a container of Docker or Podman, and what came of it? Plain data on both sides.
+//! Commands in Docker or Podman containers: the request and the report, as plain data.
 //!
-//! A container is created, looked at, and only then started: what the runtime made must be what was asked, or nothing runs.
+//! A container is created, inspected and only then started. If the runtime did not create exactly what was
+//! requested, nothing runs.
 
 mod client;
-mod doors;
+mod creation;
 mod image;
 mod inspect;
 mod latch;
 mod leash;
-mod look;
-mod making;
 mod masks;
 mod network;
+mod observation;
 mod options;
 mod owner;
 mod plan;
 mod running;
 mod runtime;
+mod socket_files;
 mod walls;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 pub use image::ImageName;
-pub use network::way_out_of_containers;
+pub use network::container_egress;
 pub use running::RunningContainer;
 pub use runtime::{NoRuntime, Runtime, RuntimeKind, RuntimeProgram, container_row, probe_runtime};
 pub use walls::{ContainerStrength, ContainerWall};
 
 use crate::{Ending, Network, View};
 
-/// One command and everything around it. Text only: a runtime's own files cannot hold other bytes.
+/// One command and its container. Everything must be text, because the runtimes' own files hold only text.
 #[derive(Debug)]
 pub struct ContainerJail {
-    /// Must be there already; nothing is ever fetched.
+    /// Must exist locally; images are never pulled.
     pub image: ImageName,
-    /// With the program, which is looked up in the image. An entry point of the image is not used.
+    /// Includes the program, which is looked up in the image. The image's entry point is not used.
     pub argv: Vec<OsString>,
-    /// On top of the image's own. Values without line breaks.
+    /// Added to the image's variables. Values must not contain line breaks.
     pub env: Vec<(OsString, OsString)>,
-    /// A folder of the image or of a bind.
+    /// A directory of the image or of a bind.
     pub cwd: PathBuf,
     pub user: ContainerUser,
-    /// Binds, what is hidden in them, and the size of `/tmp`. All else comes from the image, which cannot be changed.
+    /// Binds, hidden paths in them, and the size of `/tmp`. The rest comes from the image and is read-only.
     pub view: View,
-    /// [`Network::Proxied`] only with a runtime of root. The variables that name the proxy are the caller's to give.
+    /// [`Network::Proxied`] works only if root runs the runtime. The caller sets the variables that name the proxy.
     pub network: Network,
     pub limits: ContainerLimits,
-    /// Walls without which it must not run, on top of [`ContainerWall::MANDATORY`].
+    /// Isolation layers without which it must not run, in addition to [`ContainerWall::MANDATORY`].
     pub required: &'static [ContainerWall],
-    /// After this the container is killed. Making it counts.
+    /// Time limit, including the creation of the container; afterwards it is killed.
     pub deadline: Duration,
 }
 
-/// Who the command is. Never root. Writable binds must be writable for this user, unless the runtime itself is an ordinary
-/// user's: then this user is that one, under another number.
+/// The user of the command, never root. Writable binds must be writable for this user. If an ordinary user runs the
+/// runtime, this user is mapped to that one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ContainerUser {
     pub uid: u32,
@@ -62,37 +63,37 @@ pub struct ContainerUser {
 
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerLimits {
-    /// Of all processes together, swap included.
+    /// For all processes together, including swap.
     pub memory_bytes: u64,
-    /// Processor time per time, in thousandths of a processor.
+    /// In thousandths of a CPU.
     pub millicpus: u32,
     pub processes: u32,
-    /// Of one process.
+    /// Per process.
     pub open_files: u32,
-    /// The largest file that may be written.
+    /// Size of the largest file that may be written.
     pub file_bytes: u64,
 }
 
-/// What came of a command in a container.
+/// The outcome of a command in a container.
 #[derive(Debug)]
 pub struct ContainerReport {
-    /// A container tells a program that was killed by signal `n` by the code `128 + n`, as a shell does.
+    /// As in a shell, exit code `128 + n` means that signal `n` killed the program.
     pub ending: Ending,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub stderr_cut: bool,
-    /// What it wanted more of than it may have, as far as kernel and runtime say so.
+    /// Limits that the command hit, as far as kernel and runtime report them.
     pub shortages: Vec<Shortage>,
     pub strength: ContainerStrength,
     /// From the start of the program to its end.
     pub elapsed: Duration,
 }
 
-/// What a command wanted more of than its container has. It need not have ended by this.
+/// A limit that the command hit. It need not be the cause of its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shortage {
-    /// One of its processes was killed for it.
+    /// One of its processes was killed because memory ran out.
     Memory,
-    /// One could not be started.
+    /// A process could not be started.
     Processes,
 }

@@ -1,19 +1,20 @@
-//! What did a worker die of?
+//! Causes of a worker's death.
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-/// The end of a worker as its parent sees it.
+/// The end of a worker, as its parent sees it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Death {
-    /// It ended by itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// It made a call that its seccomp profile does not list: an attempt to escape, or a bug of ours. Ring the bell.
+    /// It made a system call that its seccomp profile does not list: an escape attempt, or a bug of ours. Operators
+    /// must see this.
     SeccompViolation,
     /// Killed from outside: by us at a deadline, by the kernel out of memory, or because its parent died.
     Killed,
-    /// It used up its processor time.
+    /// It exceeded its CPU time limit.
     CpuLimit,
-    /// It died of this signal by a fault of its own.
+    /// It crashed with this signal.
     Crashed(i32),
 }
 
@@ -25,7 +26,8 @@ pub fn describe_exit(status: ExitStatus) -> Death {
         (Some(libc::SIGXCPU), _) => Death::CpuLimit,
         (Some(signal), _) => Death::Crashed(signal),
         (None, Some(code)) => Death::Exited(code),
-        // Stopped or continued: a parent that waits for the end never sees these. Not a clean exit in any case.
+        // Stopped or continued. A parent that waits for the end never sees these; in any case this is not a clean
+        // exit.
         (None, None) => Death::Crashed(0),
     }
 }
@@ -33,10 +35,12 @@ pub fn describe_exit(status: ExitStatus) -> Death {
 impl fmt::Display for Death {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exited(code) => write!(formatter, "it ended with code {code}"),
-            Self::SeccompViolation => write!(formatter, "it made a system call that its profile forbids"),
+            Self::Exited(code) => write!(formatter, "it exited with code {code}"),
+            Self::SeccompViolation => {
+                write!(formatter, "it made a system call that its seccomp profile forbids")
+            }
             Self::Killed => write!(formatter, "it was killed from outside"),
-            Self::CpuLimit => write!(formatter, "it used up its processor time"),
+            Self::CpuLimit => write!(formatter, "it exceeded its CPU time limit"),
             Self::Crashed(signal) => write!(formatter, "it crashed with signal {signal}"),
         }
     }
@@ -52,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_has_its_name() {
+    fn each_exit_status_maps_to_its_cause() {
         check(0, Death::Exited(0));
         check(7 << 8, Death::Exited(7));
         check(libc::SIGSYS, Death::SeccompViolation);
@@ -64,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn no_signal_reads_as_an_exit() {
+    fn no_signal_counts_as_an_exit() {
         for signal in 1..=64 {
             let death = describe_exit(ExitStatus::from_raw(signal));
             assert!(!matches!(death, Death::Exited(_)), "signal {signal}");

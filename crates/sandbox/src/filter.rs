@@ -1,13 +1,13 @@
-//! Which system calls has a command, and what happens to the others? A list kept as data, each row with its reason.
+//! System call filter of a command: an allow list kept as data, each row with its reason.
 //!
-//! The worker's list kills; here a program of somebody else must be told "no" and live, and the author of a manifest must
-//! be told what was refused. That takes an action, `USER_NOTIF`, which the filter library does not know, and rows that
-//! exclude; and its programs compare one number after the other, which the kernel pays for at every start of a command.
-//! Hence a generator of our own, in `program.rs`, that knows four kinds of instruction.
+//! The worker's list kills. A command runs third-party programs, which must get an error and survive, and the
+//! manifest's author must learn what was refused. That needs the action `USER_NOTIF` and rows that exclude flags,
+//! which the filter library does not support. Its programs also compare one number after the other, which costs
+//! time at every start of a command. Hence our own generator in `program.rs`, with four kinds of instruction.
 
 mod calls;
+mod constants;
 mod program;
-mod words;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,36 +15,37 @@ use serde::Deserialize;
 
 use crate::{command::Children, profile::ProfileError, sys::filter::Instruction};
 pub(crate) use calls::Calls;
-use program::{Action, Check, Rule};
+use program::{Action, ArgumentCheck, FilterRule};
 
-/// A checked list.
+/// A validated list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandProfile {
     #[expect(dead_code, reason = "has one value; it is there for the reader of the file")]
-    otherwise: Otherwise,
-    /// Answered as a kernel would that does not have them, and not reported: programs ask in order to find out.
-    absent: Vec<Plain>,
-    allow: Vec<Row>,
+    otherwise: FilterDefault,
+    /// Returns `ENOSYS`, as a kernel without these calls would, and is not reported: programs call these to detect
+    /// support.
+    absent: Vec<AbsentRow>,
+    allow: Vec<AllowRow>,
 }
 
-/// A call that the supervisor looks at before the kernel judges it.
+/// A system call that the supervisor inspects before the kernel checks it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct WatchedCall {
     pub(crate) call: &'static str,
-    pub(crate) unless: Option<Unseen>,
+    pub(crate) unless: Option<SkipCondition>,
 }
 
-/// Nothing is to be seen where this argument has this value, and nobody is kept waiting.
+/// The supervisor is not notified if this argument has this value, because there is nothing to inspect.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unseen {
+pub(crate) struct SkipCondition {
     pub(crate) argument: u32,
     pub(crate) value: u32,
 }
 
-/// What makes one filter differ from another.
+/// Parameters of a filter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Variant {
+pub(crate) struct FilterVariant {
     pub(crate) sockets: Sockets,
     pub(crate) processes: Processes,
     pub(crate) paths: Paths,
@@ -59,62 +60,64 @@ pub(crate) enum Sockets {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Processes {
-    /// Everything dies with the first process of the namespace.
+    /// Everything is killed with the first process of the namespace.
     Namespace,
-    /// Everything dies with the process group, which therefore nobody may leave.
+    /// Everything is killed with the process group, so no process may leave it.
     Group,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Paths {
-    /// The supervisor looks at every path before the kernel judges it.
+    /// The supervisor inspects every path before the kernel checks it.
     Watched,
     Unwatched,
 }
 
 impl CommandProfile {
-    /// The list that is shipped.
+    /// The shipped list.
     pub(crate) fn shipped() -> Result<Self, ProfileError> {
         Self::named("command", COMMAND)
     }
 
     fn named(name: &str, text: &str) -> Result<Self, ProfileError> {
         let mut profiles: BTreeMap<String, Self> = serde_json::from_str(text)
-            .map_err(|error| ProfileError::new(format!("the list `{name}` does not parse: {error}")))?;
+            .map_err(|error| ProfileError::new(format!("cannot parse the profile `{name}`: {error}")))?;
         let profile = profiles
             .remove(name)
-            .ok_or_else(|| ProfileError::new(format!("the list has no entry `{name}`")))?;
+            .ok_or_else(|| ProfileError::new(format!("the file has no profile `{name}`")))?;
         let reasons = profile.allow.iter().map(|row| (&row.calls, &row.reason));
         let reasons = reasons.chain(profile.absent.iter().map(|row| (&row.calls, &row.reason)));
         for (calls, reason) in reasons {
             if reason.trim().is_empty() || calls.is_empty() {
-                return Err(ProfileError::new(format!("{calls:?} does not say what needs it in `for`")));
+                return Err(ProfileError::new(format!(
+                    "{calls:?} has no reason; write in `for` what needs it"
+                )));
             }
         }
         Ok(profile)
     }
 
-    /// The filter for this machine. Of the calls in `looks`, those that are allowed are asked about all the same; whoever
-    /// answers lets them go on.
+    /// Compiles the filter for this machine. Allowed calls in `looks` also notify the supervisor, which then lets
+    /// them continue.
     pub(crate) fn compile(
         &self,
         calls: &Calls,
-        variant: Variant,
-        looks: &[Look],
-    ) -> Result<Filter, ProfileError> {
+        variant: FilterVariant,
+        looks: &[WatchedCall],
+    ) -> Result<CommandFilter, ProfileError> {
         let mut actions: BTreeMap<u32, Action> =
             calls.numbers().map(|number| (number, Action::Report)).collect();
-        for row in self.absent.iter().filter(|row| holds_for(row.only, variant)) {
+        for row in self.absent.iter().filter(|row| applies_to(row.only, variant)) {
             for number in calls.find_all(&row.calls)? {
                 actions.insert(number, Action::Absent);
             }
         }
         let mut counted = Vec::new();
-        for row in self.allow.iter().filter(|row| holds_for(row.only, variant)) {
+        for row in self.allow.iter().filter(|row| applies_to(row.only, variant)) {
             let rule = row.rule()?;
             for number in calls.find_all(&row.calls)? {
                 if let Some(what) = row.counted {
-                    let rule = rule.clone().ok_or_else(|| row.wrong("is counted without `when`"))?;
+                    let rule = rule.clone().ok_or_else(|| row.wrong("has `counted` but no `when`"))?;
                     counted.push(Countable { number, rule, what });
                     continue;
                 }
@@ -124,16 +127,16 @@ impl CommandProfile {
         let mut asked = BTreeMap::new();
         if variant.paths == Paths::Watched {
             for (look, number) in looks.iter().filter_map(|look| Some((look, calls.number(look.call)?))) {
-                // One that is not allowed must not be let through by whoever watches.
+                // The supervisor must not let a forbidden call through.
                 let conditions = match actions.get(&number) {
                     Some(Action::Allow) => Conditions::None,
                     Some(Action::AllowIf(rules)) => Conditions::OneOf(rules.clone()),
                     Some(Action::Report | Action::Absent) | None => continue,
                 };
                 let action = match (look.unless, &conditions) {
-                    (Some(Unseen { argument, value }), Conditions::None) => {
-                        let checks = vec![Check::Any { argument, values: vec![value] }];
-                        Action::AllowIf(vec![Rule { checks }])
+                    (Some(SkipCondition { argument, value }), Conditions::None) => {
+                        let checks = vec![ArgumentCheck::Any { argument, values: vec![value] }];
+                        Action::AllowIf(vec![FilterRule { checks }])
                     }
                     _ => Action::Report,
                 };
@@ -141,7 +144,7 @@ impl CommandProfile {
                 actions.insert(number, action);
             }
         }
-        Ok(Filter {
+        Ok(CommandFilter {
             program: program::generate(&actions, calls.machine()),
             watched: Arc::new(asked),
             counted: counted.into(),
@@ -149,9 +152,9 @@ impl CommandProfile {
     }
 }
 
-/// What the kernel gets, and what its questions mean.
+/// The program for the kernel, and the meaning of its notifications.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct CommandFilter {
     pub(crate) program: Vec<Instruction>,
     /// Calls that are allowed, and asked about only to be seen. Every other question is a refusal.
     pub(crate) watched: Arc<BTreeMap<u32, Conditions>>,
@@ -159,15 +162,15 @@ pub(crate) struct Filter {
     pub(crate) counted: Arc<[Countable]>,
 }
 
-/// What must hold for a watched call to be let through.
+/// Conditions under which a watched call may continue.
 #[derive(Clone, Debug)]
 pub(crate) enum Conditions {
     None,
-    OneOf(Vec<Rule>),
+    OneOf(Vec<FilterRule>),
 }
 
 impl Conditions {
-    /// Only numbers are looked at, which nobody changes while a call waits.
+    /// Checks register values only, which no thread can change while the call waits.
     pub(crate) fn hold(&self, arguments: [u64; 6]) -> bool {
         match self {
             Self::None => true,
@@ -176,52 +179,59 @@ impl Conditions {
     }
 }
 
-/// A call with such arguments is one more of these.
+/// A call with matching arguments takes one unit of a counted resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Countable {
     number: u32,
-    rule: Rule,
-    what: Counted,
+    rule: FilterRule,
+    what: CountedResource,
 }
 
 impl Countable {
-    /// What such a call takes one of. Only numbers are looked at, which nobody changes while a call waits.
-    pub(crate) fn of(&self, number: u32, arguments: [u64; 6]) -> Option<Counted> {
+    /// The resource that this call takes. Checks register values only, which no thread can change while the call
+    /// waits.
+    pub(crate) fn of(&self, number: u32, arguments: [u64; 6]) -> Option<CountedResource> {
         (self.number == number && self.rule.holds(arguments)).then_some(self.what)
     }
 }
 
-/// What a command may have so many of, and the kernel bounds for nobody, or for all commands together.
+/// Resources limited per command that the kernel does not limit, or only limits for all commands together.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Counted {
-    /// Of parts of files.
+pub(crate) enum CountedResource {
+    /// Record locks on files.
     Locks,
-    /// What a program waits for with `epoll`.
+    /// Entries in `epoll` sets.
     Waits,
 }
 
-fn allow(actions: &mut BTreeMap<u32, Action>, number: u32, rule: Option<Rule>) -> Result<(), &'static str> {
+fn allow(
+    actions: &mut BTreeMap<u32, Action>,
+    number: u32,
+    rule: Option<FilterRule>,
+) -> Result<(), &'static str> {
     let action = actions.entry(number).or_insert(Action::Report);
     match (&mut *action, rule) {
         (Action::Report, None) => *action = Action::Allow,
         (Action::Report, Some(rule)) => *action = Action::AllowIf(vec![rule]),
         (Action::AllowIf(rules), Some(rule)) => rules.push(rule),
-        (Action::Absent, _) => return Err("is listed as allowed and as absent"),
-        (Action::Allow, _) | (Action::AllowIf(_), None) => return Err("is listed with and without `when`"),
+        (Action::Absent, _) => return Err("is listed both as allowed and as absent"),
+        (Action::Allow, _) | (Action::AllowIf(_), None) => {
+            return Err("is listed both with and without `when`");
+        }
     }
     Ok(())
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Otherwise {
+enum FilterDefault {
     Report,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Plain {
+struct AbsentRow {
     calls: Vec<String>,
     #[serde(rename = "for")]
     reason: String,
@@ -230,40 +240,40 @@ struct Plain {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct AllowRow {
     calls: Vec<String>,
     #[serde(rename = "for")]
     reason: String,
     only: Option<Only>,
-    /// Allowed only so often: the filter asks, and the supervisor counts.
-    counted: Option<Counted>,
+    /// Allowed a limited number of times: the filter notifies, and the supervisor counts.
+    counted: Option<CountedResource>,
     #[serde(default)]
-    when: BTreeMap<String, Condition>,
+    when: BTreeMap<String, AllowCondition>,
 }
 
-/// A row that does not hold for every jail.
+/// A row that applies to some jails only.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 enum Only {
     Proxied,
-    /// Files and processes are the command's own.
+    /// The command has its own mount and PID namespaces.
     OwnNamespaces,
-    /// Files and processes are the host's, and Landlock alone is between.
+    /// The command shares the host's files and processes, and only Landlock isolates it.
     HostProcesses,
     /// The command may start other processes.
     Children,
-    /// It may not.
+    /// The command may not start other processes.
     NoChildren,
 }
 
-/// What one argument must be. All comparisons are of the low 32 bits: every argument named in the list is an `int` or a
-/// word of flags whose upper half the kernel ignores or refuses.
+/// Condition on one argument. Compares the low 32 bits only: every listed argument is an `int` or a word of flags
+/// whose upper half the kernel ignores or rejects.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Condition {
+enum AllowCondition {
     Any(AnyOf),
     Without(Without),
-    Flags(Flags),
+    Flags(MaskedFlags),
 }
 
 #[derive(Debug, Deserialize)]
@@ -272,31 +282,31 @@ struct AnyOf {
     any: Vec<String>,
 }
 
-/// None of these bits; others may be there.
+/// None of these bits; other bits are allowed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Without {
     without: Vec<String>,
 }
 
-/// Each of `must`, any of `may`, and no other bit.
+/// All of `must`, any of `may`, and no other bit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Flags {
+struct MaskedFlags {
     #[serde(default)]
     must: Vec<String>,
     #[serde(default)]
     may: Vec<String>,
 }
 
-impl Row {
-    fn rule(&self) -> Result<Option<Rule>, ProfileError> {
-        let checks: Vec<Check> = self
+impl AllowRow {
+    fn rule(&self) -> Result<Option<FilterRule>, ProfileError> {
+        let checks: Vec<ArgumentCheck> = self
             .when
             .iter()
             .map(|(argument, condition)| condition.check(argument))
             .collect::<Result<_, _>>()?;
-        Ok((!checks.is_empty()).then_some(Rule { checks }))
+        Ok((!checks.is_empty()).then_some(FilterRule { checks }))
     }
 
     fn wrong(&self, why: &str) -> ProfileError {
@@ -304,7 +314,7 @@ impl Row {
     }
 }
 
-fn holds_for(only: Option<Only>, variant: Variant) -> bool {
+fn applies_to(only: Option<Only>, variant: FilterVariant) -> bool {
     match only {
         None => true,
         Some(Only::Proxied) => variant.sockets == Sockets::Internet,
@@ -315,19 +325,19 @@ fn holds_for(only: Option<Only>, variant: Variant) -> bool {
     }
 }
 
-impl Condition {
-    fn check(&self, argument: &str) -> Result<Check, ProfileError> {
+impl AllowCondition {
+    fn check(&self, argument: &str) -> Result<ArgumentCheck, ProfileError> {
         let Some(Ok(argument @ 0..=5)) = argument.strip_prefix("arg").map(str::parse) else {
-            return Err(ProfileError::new(format!("`{argument}` is none of `arg0` to `arg5`")));
+            return Err(ProfileError::new(format!("`{argument}` is not one of `arg0` to `arg5`")));
         };
         Ok(match self {
-            Self::Any(AnyOf { any }) => Check::Any { argument, values: words::values(any)? },
+            Self::Any(AnyOf { any }) => ArgumentCheck::Any { argument, values: constants::values(any)? },
             Self::Without(Without { without }) => {
-                Check::Masked { argument, mask: words::union(without)?, value: 0 }
+                ArgumentCheck::Masked { argument, mask: constants::union(without)?, value: 0 }
             }
-            Self::Flags(Flags { must, may }) => {
-                let (must, may) = (words::union(must)?, words::union(may)?);
-                Check::Masked { argument, mask: !(may & !must), value: must }
+            Self::Flags(MaskedFlags { must, may }) => {
+                let (must, may) = (constants::union(must)?, constants::union(may)?);
+                ArgumentCheck::Masked { argument, mask: !(may & !must), value: must }
             }
         })
     }

@@ -1,7 +1,7 @@
-//! How does the worker lock itself in, and in which order?
+//! The two phases in which a worker jails itself.
 //!
-//! Two phases, because the engine is loaded between them: loading needs executable memory and threads, which the second
-//! phase takes away, and most of the first phase works only while one thread exists.
+//! The engine is loaded between the phases. Loading needs executable memory and threads, which the second phase
+//! forbids; most of the first phase works only while one thread exists.
 
 use std::{fmt, io};
 
@@ -15,25 +15,26 @@ use crate::{
     sys::{self, SocketOption},
 };
 
-/// The jail of a worker process: plain data. Descriptor 0 is its one socket, a unix stream pair made by its parent.
+/// The jail of a worker process, as plain data. Descriptor 0 is its only socket, one end of a unix stream pair
+/// created by its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerJail {
-    /// Bytes that may be mapped on top of what the loaded engine occupies when the jail is sealed.
+    /// Bytes that may be mapped in addition to what the loaded engine occupies when the jail is sealed.
     pub address_space_headroom: u64,
-    /// Processor time of the whole life of the worker, loading included.
+    /// CPU time for the whole life of the worker, including loading.
     pub cpu_seconds: u64,
     pub namespaces: Namespaces,
 }
 
-/// Whether namespaces are tried. What was really entered is in the [`Strength`].
+/// Whether to try namespaces. The [`Strength`] lists those that were entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Namespaces {
     Enter,
-    /// For hosts where trying alone rings an alarm, and for tests.
+    /// For hosts where the attempt alone raises an alarm, and for tests.
     DangerouslySkip,
 }
 
-/// The first phase is done. Only [`WorkerJail::enter`] makes one, and only [`Entered::seal`] uses it up.
+/// The first phase is complete. Only [`WorkerJail::enter`] creates this, and only [`Entered::seal`] consumes it.
 #[derive(Debug)]
 #[must_use = "a jail that is entered and not sealed has no seccomp filter and no limits"]
 pub struct Entered {
@@ -43,11 +44,11 @@ pub struct Entered {
 }
 
 impl WorkerJail {
-    /// First phase. Call it before any thread exists and before anything but the three standard descriptors is owned:
-    /// every other descriptor is closed under its owner. From here on no file can be opened and no socket connected;
-    /// memory, threads and memory files are still to be had.
+    /// First phase. Call it before any thread exists and while the process owns only the three standard
+    /// descriptors: it closes every other descriptor, even if it has an owner. Afterwards no file can be opened and no
+    /// socket connected. Memory, threads and memory files are still available.
     pub fn enter(self) -> Result<Entered, JailError> {
-        let gateway = peer_of_the_one_socket()?;
+        let gateway = socket_peer()?;
         sys::close_range(FIRST_UNKNOWN, u32::MAX).map_err(at("close_range"))?;
         let mut status = StatusFile::open().map_err(at("open `/proc/self/status`"))?;
         let threads = status.read().and_then(|status| status.threads()).map_err(at("count the threads"))?;
@@ -62,18 +63,18 @@ impl WorkerJail {
         privileges::forbid_new().map_err(at("no_new_privs"))?;
         die_with(gateway)?;
         strength.add(Part::DiesWithParent);
-        // Here and not in the second phase: Landlock binds the calling thread and those it starts later, so that
-        // threads which already run would stay outside.
+        // Not in the second phase: Landlock restricts the calling thread and threads it starts later, but not
+        // threads that already run.
         let landlock = confine::refuse_every_path_and_port().map_err(at("landlock"))?;
         strength.set_landlock_abi(landlock.unwrap_or(0));
         Ok(Entered { jail: self, strength, status })
     }
 
-    /// Namespaces, ids and capabilities. Each takes away what an earlier one needs, hence the order.
+    /// Namespaces, ids and capabilities. The order matters: each step removes rights that earlier steps need.
     fn change_identity(self, strength: &mut Strength) -> Result<(), JailError> {
         let wants_namespaces = self.namespaces == Namespaces::Enter;
         if wants_namespaces {
-            // As root this works without a user namespace, if it is a root with the right to it.
+            // Root with CAP_SYS_ADMIN needs no user namespace for this.
             namespaces::enter_missing(strength);
         }
         privileges::empty_bounding_set();
@@ -81,19 +82,19 @@ impl WorkerJail {
         if wants_namespaces && !namespaces::all_entered(*strength) {
             namespaces::enter_user_namespace(strength);
             namespaces::enter_missing(strength);
-            // The new user namespace came with a full set of its own.
+            // The new user namespace came with a full bounding set.
             privileges::empty_bounding_set();
         }
-        namespaces::leave_working_folder().map_err(at("chdir to `/`"))?;
+        namespaces::leave_working_dir().map_err(at("chdir to `/`"))?;
         privileges::drop_capabilities().map_err(at("drop the capabilities"))
     }
 }
 
 impl Entered {
-    /// Second phase. Call it when the engine is loaded and every thread of the worker runs and has done its first
-    /// allocation; a thread still starting would be killed for a call that only starting threads make.
+    /// Second phase. Call it when the engine is loaded and every worker thread runs and has allocated once. A
+    /// thread that is still starting would be killed for a system call that only starting threads make.
     ///
-    /// Afterwards descriptors 1 and 2 are closed, and whatever is not in `profile` kills the process.
+    /// Afterwards descriptors 1 and 2 are closed, and any system call that is not in `profile` kills the process.
     pub fn seal(mut self, profile: &SeccompProfile) -> Result<Strength, JailError> {
         let mut strength = self.strength;
         let status = self.status.read().map_err(at("read the status"))?;
@@ -120,12 +121,12 @@ impl Entered {
         limits.apply().map_err(at("set the limits"))?;
         strength.add(Part::Limits);
 
-        // Judged before the filter, since whoever is refused afterwards could no longer say why.
+        // Checked before the filter, because afterwards the process could not report the error.
         strength.add(Part::Seccomp);
         if let Some(part) = MANDATORY.iter().find(|part| !strength.has(**part)) {
             return Err(JailError::NotInForce(*part));
         }
-        // INVARIANT: nothing follows but the return; the process has lost the right to it.
+        // INVARIANT: only the return follows; the process may do nothing else any more.
         seccompiler::apply_filter_all_threads(&filter).map_err(|error| JailError::Step {
             step: "install the seccomp filter",
             source: io::Error::other(error),
@@ -141,16 +142,16 @@ pub enum JailError {
     Socket,
     /// The first phase was called with this many threads.
     Threads(u64),
-    /// The parent is not, or no longer, the process that made the socket.
+    /// The parent is not, or no longer, the process that created the socket.
     Orphaned,
-    /// A descriptor that is neither the socket nor a sealed memory file was open at the second phase.
+    /// A descriptor other than the socket and sealed memory files was open at the second phase.
     StrayDescriptor(i32),
     Step {
         step: &'static str,
         source: io::Error,
     },
     Profile(ProfileError),
-    /// The kernel accepted everything and then reported a mandatory part as not in force.
+    /// The kernel accepted every step and then reported a mandatory part as not in force.
     NotInForce(Part),
 }
 
@@ -159,27 +160,26 @@ impl fmt::Display for JailError {
         match self {
             Self::Socket => write!(
                 formatter,
-                "descriptor 0 is no unix stream socket; the gateway starts workers, people do not"
+                "descriptor 0 is not a unix stream socket; only the gateway can start workers"
             ),
-            Self::Threads(count) => write!(
-                formatter,
-                "{count} threads exist, and a jail is entered with one; enter it before starting others"
-            ),
+            Self::Threads(count) => {
+                write!(formatter, "{count} threads exist; enter the jail before starting threads")
+            }
             Self::Orphaned => write!(
                 formatter,
-                "the parent is not the process that made the socket; start the worker from the gateway itself"
+                "the parent is not the process that created the socket; only the gateway can start workers"
             ),
             Self::StrayDescriptor(number) => write!(
                 formatter,
-                "descriptor {number} is open and is no sealed memory file; close it before sealing the jail"
+                "descriptor {number} is open and not a sealed memory file; close it before sealing the jail"
             ),
             Self::Step { step, source } => {
-                write!(formatter, "cannot {step}: {source}; `toolgate doctor` shows what this host offers")
+                write!(formatter, "cannot {step}: {source}; `toolgate doctor` shows what this host supports")
             }
             Self::Profile(error) => error.fmt(formatter),
             Self::NotInForce(part) => write!(
                 formatter,
-                "the kernel reports `{}` as not in force; `toolgate doctor` shows what this host offers",
+                "the kernel reports `{}` as not in force; `toolgate doctor` shows what this host supports",
                 part.name()
             ),
         }
@@ -200,8 +200,8 @@ fn at(step: &'static str) -> impl FnOnce(io::Error) -> JailError {
     move |source| JailError::Step { step, source }
 }
 
-/// The process at the other end of descriptor 0, which must be a unix stream socket.
-fn peer_of_the_one_socket() -> Result<i32, JailError> {
+/// The process id of the other end of descriptor 0, which must be a unix stream socket.
+fn socket_peer() -> Result<i32, JailError> {
     let domain = sys::stdin_socket_option(SocketOption::Domain).map_err(|_| JailError::Socket)?;
     let kind = sys::stdin_socket_option(SocketOption::Kind).map_err(|_| JailError::Socket)?;
     if domain != libc::AF_UNIX || kind != libc::SOCK_STREAM {
@@ -210,8 +210,8 @@ fn peer_of_the_one_socket() -> Result<i32, JailError> {
     sys::stdin_peer_process().map_err(|_| JailError::Socket)
 }
 
-/// After the last change of ids, which would reset the signal; and the parent is looked at after asking for the signal,
-/// since a parent that died before sends none.
+/// Runs after the last id change, which would clear the signal. The parent is checked after the signal is
+/// requested, because a parent that died earlier sends none.
 fn die_with(gateway: i32) -> Result<(), JailError> {
     let signal = Some(rustix::process::Signal::KILL);
     rustix::process::set_parent_process_death_signal(signal)
@@ -220,12 +220,12 @@ fn die_with(gateway: i32) -> Result<(), JailError> {
     if parent == Some(gateway) { Ok(()) } else { Err(JailError::Orphaned) }
 }
 
-/// The open descriptors besides the socket, all of which must be memory files that nobody can change any more.
+/// The open descriptors except the socket. All of them must be memory files sealed against changes.
 fn sealed_memory() -> Result<Vec<i32>, JailError> {
     const NEEDED: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK;
     let mut images = Vec::new();
     for number in 1..limits::DESCRIPTORS {
-        match sys::seals(number).map_err(at("look at the descriptors"))? {
+        match sys::seals(number).map_err(at("check the descriptors"))? {
             Some(seals) if seals & NEEDED == NEEDED => images.push(number),
             Some(_) => return Err(JailError::StrayDescriptor(number)),
             None => {}

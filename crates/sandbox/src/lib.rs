@@ -1,9 +1,11 @@
-//! Jails: what the kernel is told before untrusted code runs, and the socket that remains. Knows no tool and no caller.
+//! Jails for untrusted code: workers, commands and containers, and the socket protocol to workers. Knows no tools
+//! and no callers.
 
 mod command;
 mod confine;
 mod container;
 mod death;
+mod egress_sockets;
 mod filter;
 mod jail;
 mod limits;
@@ -16,7 +18,6 @@ mod profile;
 mod status;
 mod strength;
 mod sys;
-mod way_out;
 pub mod wire;
 
 pub use command::{
@@ -26,18 +27,20 @@ pub use command::{
 };
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ContainerWall,
-    ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, Shortage, container_row,
-    probe_runtime, way_out_of_containers,
+    ImageName, NoRuntime, RunningContainer, Runtime, RuntimeKind, RuntimeProgram, Shortage, container_egress,
+    container_row, probe_runtime,
 };
 pub use death::{Death, describe_exit};
+pub use egress_sockets::ProxySockets;
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
 pub use mount_table::MountTable;
-pub use pool::{Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, Report, RunFailure, Tenant, WorkerEnd};
+pub use pool::{
+    Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, ScriptReport, Tenant, WorkerEnd, WorkerFailure,
+};
 pub use probe::{HostRow, HostState, HostStrength, probe, probe_layers};
 pub use profile::{ProfileError, SeccompProfile};
 pub use strength::{Part, Required, Strength};
 pub use sys::leave;
-pub use way_out::ProxySockets;
 
-/// A process whose name (`argv[0]`) is this one is a worker.
+/// `argv[0]` of a worker process.
 pub const WORKER_NAME: &str = "toolgate-worker";

@@ -1,4 +1,4 @@
-//! How much of the machine may the worker use up?
+//! Resource limits of a worker.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub(crate) struct Limits {
 impl Limits {
     pub(crate) fn apply(self) -> io::Result<()> {
         limit(Resource::As, self.address_space, self.address_space)?;
-        // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
+        // The soft limit sends SIGXCPU, which names the reason; the hard limit, a second later, sends SIGKILL.
         limit(Resource::Cpu, self.cpu_seconds, self.cpu_seconds.saturating_add(1))?;
         for resource in NONE {
             limit(resource, 0, 0)?;
@@ -23,13 +23,13 @@ impl Limits {
     }
 }
 
-/// Keeps the numbers of descriptors small, so that the jail can look at each of them before it is sealed.
+/// Keeps descriptor numbers small, because the jail checks each of them before it is sealed.
 pub(crate) fn bound_descriptors() -> io::Result<()> {
     let count = u64::try_from(DESCRIPTORS).map_err(io::Error::other)?;
     limit(Resource::Nofile, count, count)
 }
 
-/// A limit already in force that is lower stays: it cannot be raised, and need not be.
+/// Keeps a lower limit that is already in force: it cannot be raised, and need not be.
 fn limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let (current, maximum) = (Some(soft.min(ceiling)), Some(hard.min(ceiling)));

@@ -1,8 +1,8 @@
-//! Under which other names does the host show a file? What is mounted in several places has a name in each of them, and
-//! nothing about the file tells so: neither a link nor a number of names.
+//! Parsed `/proc/self/mountinfo`: finds the other paths under which a bind mount shows a file. Neither the file's
+//! type nor its link count reveals such paths.
 //!
-//! The kernel's list says of each mount which part of which file system it shows. Two file systems that show the same
-//! files by themselves (the layers of an overlay, a server that is mounted by two names) are not recognised.
+//! Each line of the kernel's list names the part of a file system that the mount shows. Two file systems that show
+//! the same files by themselves are not recognised: the layers of an overlay, or a server mounted under two names.
 
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ use std::{
 
 use rustix::event::PollFlags;
 
-/// Notices every later change of this process's mount namespace: mounts, unmounts, and other attributes of a mount.
+/// Detects later changes of this process's mount namespace: mounts, unmounts and changed mount attributes.
 #[derive(Debug)]
 pub(crate) struct MountWatch(fs::File);
 
@@ -23,16 +23,16 @@ impl MountWatch {
         fs::File::open("/proc/self/mountinfo").map(Self)
     }
 
-    /// To be polled for [`Self::EVENTS`]. The kernel reports the changes since the last poll, so one report is one change or more.
+    /// Poll it for [`Self::EVENTS`]. The kernel reports all changes since the last poll at once.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// The file is always readable, so readability means nothing.
+    /// Not readability, because the file is always readable.
     pub(crate) const EVENTS: PollFlags = PollFlags::PRI;
 }
 
-/// What is mounted where, at one moment.
+/// The mounts at one moment.
 #[derive(Debug)]
 pub struct MountTable {
     mounts: Vec<Mount>,
@@ -41,23 +41,23 @@ pub struct MountTable {
 #[derive(Debug)]
 pub(crate) struct Mount {
     number: String,
-    /// The mount that this one lies on.
+    /// The mount that this one is mounted on.
     parent: String,
     device: String,
-    /// The part of the file system that is shown.
+    /// The part of the file system that is mounted.
     root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) kind: String,
 }
 
 impl MountTable {
-    /// As this process sees it.
+    /// The mounts that this process sees.
     pub fn read() -> io::Result<Self> {
         let text = fs::read("/proc/self/mountinfo")?;
         Ok(Self::parse(&String::from_utf8_lossy(&text)))
     }
 
-    /// As the kernel writes it.
+    /// Parses the kernel's format and skips invalid lines.
     pub fn parse(text: &str) -> Self {
         Self { mounts: text.lines().filter_map(Mount::parse).collect() }
     }
@@ -66,7 +66,7 @@ impl MountTable {
         self.mounts.iter()
     }
 
-    /// Has anything two names at all?
+    /// Whether any file is visible under two paths.
     pub fn shows_anything_twice(&self) -> bool {
         let is_twin = |one: &Mount, other: &Mount| {
             one.device == other.device
@@ -81,7 +81,7 @@ impl MountTable {
         false
     }
 
-    /// Is nothing mounted between these two, of which one lies in the other? Both are free of links.
+    /// Whether both paths, one below the other, are in the same mount. Both must be free of symlinks.
     pub fn lie_in_one_mount(&self, one: &Path, other: &Path) -> bool {
         match (self.around(one), self.around(other)) {
             (Some(one), Some(other)) => std::ptr::eq(one, other),
@@ -89,18 +89,18 @@ impl MountTable {
         }
     }
 
-    /// Every other name of what lies at a path, which is free of links.
+    /// Every other path of the file at `path`, which must be free of symlinks.
     pub fn other_names(&self, path: &Path) -> Vec<PathBuf> {
-        let Some((device, inside)) = self.place(path) else { return Vec::new() };
+        let Some((device, inside)) = self.locate(path) else { return Vec::new() };
         let names = self.shown(device, |mount| inside.strip_prefix(&mount.root).ok());
         names.into_iter().filter(|name| name != path).collect()
     }
 
-    /// Every name outside of it under which a folder, or something in it, is seen. The path is free of links.
+    /// Every path outside `path` that shows the directory or a part of it. `path` must be free of symlinks.
     pub fn seen_outside(&self, path: &Path) -> Vec<PathBuf> {
         let within = self.mounts.iter().filter(|mount| mount.point.starts_with(path));
         let within = within.map(|mount| (mount.device.as_str(), mount.root.clone()));
-        let places = self.place(path).into_iter().chain(within);
+        let places = self.locate(path).into_iter().chain(within);
         let mut names: Vec<PathBuf> = places
             .flat_map(|(device, inside)| {
                 self.shown(device, |mount| {
@@ -115,13 +115,13 @@ impl MountTable {
         names
     }
 
-    /// In which file system, and where in it, something lies.
-    fn place(&self, path: &Path) -> Option<(&str, PathBuf)> {
+    /// The device of the file system that contains `path`, and the path within it.
+    fn locate(&self, path: &Path) -> Option<(&str, PathBuf)> {
         let mount = self.around(path)?;
         Some((&mount.device, join(&mount.root, path.strip_prefix(&mount.point).ok()?)))
     }
 
-    /// The mount that a path ends in, found as the kernel does: from the root, and on to what lies on the way.
+    /// The mount that contains a path, found like the kernel does: from the root mount down.
     fn around(&self, path: &Path) -> Option<&Mount> {
         let is_known = |number: &str| self.mounts.iter().any(|mount| mount.number == number);
         let tops =
@@ -137,7 +137,8 @@ impl MountTable {
         Some(here)
     }
 
-    /// The names that mounts of a file system give to what `below` finds in them, unless something else lies over it.
+    /// Paths at which the mounts of a device show the part that `below` selects, except where another mount covers
+    /// it.
     fn shown<'a>(&self, device: &str, below: impl Fn(&Mount) -> Option<&'a Path>) -> Vec<PathBuf> {
         let of_device = self.mounts.iter().filter(|mount| mount.device == device);
         of_device
@@ -161,18 +162,18 @@ impl Mount {
     }
 }
 
-/// Of those around a path the one that is met first.
+/// The outermost mount that contains a path.
 fn nearest<'a>(mounts: impl Iterator<Item = &'a Mount>, path: &Path) -> Option<&'a Mount> {
     let around = mounts.filter(|mount| path.starts_with(&mount.point));
     around.min_by_key(|mount| mount.point.components().count())
 }
 
-/// Without a slash at the end where there is nothing to add.
+/// Adds no trailing slash if `below` is empty.
 fn join(path: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
 }
 
-/// Spaces and the like are written as a backslash and three octal digits.
+/// The kernel writes spaces and similar characters as a backslash and three octal digits.
 fn unescape(text: &str) -> PathBuf {
     let mut plain = Vec::new();
     let mut rest = text.as_bytes();
@@ -196,7 +197,7 @@ fn unescape(text: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// The root comes after what lies on it, as where a system was started from memory.
+    /// The root comes after the mounts on it, as on a system started from an initramfs.
     const MOUNTS: &str = "\
         23 22 0:20 / /proc rw - proc proc rw\n\
         22 1 254:0 / / rw - ext4 /dev/vda rw\n\
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_name_of_a_file_is_found() {
+    fn every_alias_of_a_file_is_found() {
         let table = MountTable::parse(MOUNTS);
         check(&table.other_names(Path::new("/secret/x")), &["/work/a mount/x"]);
         check(&table.other_names(Path::new("/work/a mount/x")), &["/secret/x"]);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mounts_of_the_same_files_are_twins() {
+    fn only_mounts_of_the_same_files_count_as_duplicates() {
         assert!(MountTable::parse(MOUNTS).shows_anything_twice());
         let apart =
             "1 0 254:0 /a / rw - ext4 x rw\n2 1 254:0 /b /b rw - ext4 x rw\n3 1 0:5 /a /c rw - tmpfs x rw";
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_a_part_of_a_folder_is_found() {
+    fn mounts_that_show_part_of_a_directory_are_found() {
         let table = MountTable::parse(MOUNTS);
         check(&table.seen_outside(Path::new("/secret")), &["/mnt/data", "/work/a mount", "/work/key"]);
         check(&table.seen_outside(Path::new("/secret/deep")), &["/work/a mount/deep", "/work/key"]);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_running_kernel_writes_this_form() {
+    fn running_kernel_writes_this_format() {
         let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let table = MountTable::read().unwrap();
         assert_eq!(table.mounts.len(), text.lines().count());

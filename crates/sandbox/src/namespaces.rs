@@ -1,6 +1,6 @@
-//! Which parts of the system can the worker not even name?
+//! Namespaces of a worker.
 //!
-//! Nothing here fails: a host may forbid any of it, and then the strength does not list it.
+//! Nothing here fails: a host may forbid any namespace, and the strength then does not list it.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::{
     sys,
 };
 
-/// Tries each namespace not yet entered by itself, so that a host that forbids one does not cost the others.
+/// Tries each missing namespace separately, because a host may forbid only some of them.
 pub(crate) fn enter_missing(strength: &mut Strength) {
     for (part, namespace) in EACH {
         if !strength.has(part) {
@@ -23,11 +23,11 @@ pub(crate) fn enter_missing(strength: &mut Strength) {
         }
     }
     if strength.has(Part::MountNamespace) && !strength.has(Part::EmptyRoot) {
-        strength.add_if(Part::EmptyRoot, empty_the_root().is_ok());
+        strength.add_if(Part::EmptyRoot, mount_empty_root().is_ok());
     }
 }
 
-/// For those without the right to the others: inside a user namespace of one's own one has it.
+/// For processes without the right to create the others: a new user namespace grants it.
 pub(crate) fn enter_user_namespace(strength: &mut Strength) {
     strength.add_if(Part::UserNamespace, sys::unshare(UnshareFlags::NEWUSER).is_ok());
 }
@@ -36,19 +36,19 @@ pub(crate) fn all_entered(strength: Strength) -> bool {
     EACH.iter().all(|(part, _)| strength.has(*part)) && strength.has(Part::EmptyRoot)
 }
 
-/// A working folder is a handle on the old root, and files made from here on would be nobody's to read.
-pub(crate) fn leave_working_folder() -> io::Result<()> {
+/// A working directory is a handle to the old root. The umask denies all access to files created from here on.
+pub(crate) fn leave_working_dir() -> io::Result<()> {
     rustix::process::umask(Mode::RWXU | Mode::RWXG | Mode::RWXO);
     rustix::process::chdir("/")?;
     Ok(())
 }
 
-/// A mount namespace alone still shows every file. Puts an empty, read-only folder in the place of `/` and lets go of
-/// the old one.
-fn empty_the_root() -> io::Result<()> {
+/// Replaces `/` by an empty read-only directory and detaches the old root, because a mount namespace alone still
+/// shows every file.
+fn mount_empty_root() -> io::Result<()> {
     let inert = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    // Any folder that is always there serves as the place to mount on; it is out of sight at once.
+    // Any directory that always exists can be the mount point; the new root hides it at once.
     rustix::mount::mount("none", "/proc", "tmpfs", inert, c"mode=0555,nr_inodes=1,size=4k")?;
     rustix::process::chdir("/proc")?;
     rustix::process::pivot_root(".", ".")?;

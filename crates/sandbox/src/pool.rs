@@ -1,4 +1,4 @@
-//! Who runs the next call? A pool of jailed workers, kept apart as configured, replaced without a pause.
+//! Pool of jailed workers, shared between calls as configured and refilled in the background.
 
 mod launch;
 mod lease;
@@ -26,103 +26,104 @@ use self::{
 use crate::{
     death::Death,
     strength::{Required, Strength},
-    wire::{Done, Effect, EffectAnswer, Ending},
+    wire::{Done, Effect, EffectAnswer, ScriptEnding},
 };
 
-/// How many workers, and who may share one.
+/// Size of the pool, and which calls may share a worker.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
-    /// The program to start as a worker; it must call `run_if_worker` first thing. Usually this very program.
+    /// The program to start as a worker, usually the current executable. Its `main` must call `run_if_worker`
+    /// first.
     pub program: PathBuf,
-    /// Calls that may hold a worker at the same time, computing or waiting for the gateway. One caller never gets all.
+    /// Calls that may hold a worker at the same time, whether they compute or wait for the gateway. No caller gets
+    /// all workers.
     pub workers: usize,
     /// Calls of one caller that may compute at the same time.
     pub processors: usize,
-    /// Untouched workers kept ready beyond those in use.
+    /// Unused workers kept ready in addition to those in use.
     pub spares: usize,
-    /// Calls that may wait for a worker; beyond them a call is refused at once.
+    /// Calls that may wait for a worker; further calls are refused at once.
     pub waiting: usize,
     /// A worker is replaced after this many calls.
     pub recycle_after: u32,
     pub isolation: Isolation,
-    /// Weaker workers are not used.
+    /// Workers below this strength are not used.
     pub required: Required,
-    /// May workers enter namespaces? See [`crate::Namespaces`].
+    /// Whether workers may enter namespaces. See [`crate::Namespaces`].
     pub namespaces: crate::Namespaces,
-    /// Processor time of a worker's whole life. It is replaced when its calls have taken half as long.
+    /// CPU time for a worker's whole life. A worker is replaced when its calls have taken half of it.
     pub cpu_seconds: u64,
 }
 
-/// `worker.isolation`: between whose calls a worker may be shared.
+/// `worker.isolation`: which calls may share a worker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Isolation {
     Shared,
     PerCaller,
     PerTool,
-    /// One process for each call.
+    /// One process per call.
     PerCall,
 }
 
-/// Whose call it is. Only compared, never shown.
+/// Owner of a call. Compared, never displayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tenant {
     pub caller: String,
     pub tool: [u8; 32],
 }
 
-/// Does what a tool asks for, with the call's grants.
+/// Performs what a tool requests, within the call's grants.
 pub trait Effects: Send {
     fn perform(&mut self, effect: Effect) -> Pin<Box<dyn Future<Output = EffectAnswer> + Send + '_>>;
 }
 
-/// A call that came to an end of its own, good or bad.
+/// A call that ran to an end, successful or not.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct ScriptReport {
     pub done: Done,
     pub strength: Strength,
     /// The worker was killed because it did not stop by itself.
     pub killed: bool,
-    /// Which worker it was: calls with the same number shared a process.
+    /// Identifies the worker: calls with the same number shared a process.
     pub worker: u64,
 }
 
-/// A call that has no report.
+/// Why a call has no report.
 #[derive(Debug)]
-pub enum RunFailure {
-    /// No worker became free, and too many calls wait already.
+pub enum WorkerFailure {
+    /// No worker is free, and too many calls wait already.
     Busy,
-    /// No worker can be started on this host, or none strong enough.
+    /// No worker can be started on this host, or none is strong enough.
     Unavailable(String),
-    /// The worker died under the call.
+    /// The worker died during the call.
     Died(Death),
-    /// The worker said what no worker says. It was killed.
-    Nonsense(String),
-    /// The arguments, or the code, do not fit into a frame.
+    /// The worker sent an invalid message and was killed.
+    Invalid(String),
+    /// The arguments or the code do not fit into a frame.
     TooLarge,
 }
 
-impl fmt::Display for RunFailure {
+impl fmt::Display for WorkerFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy => {
-                formatter.write_str("every worker is busy and too many calls wait for one (`worker.queue`)")
-            }
+            Self::Busy => formatter
+                .write_str("all workers are busy and the queue is full (`worker.queue`); try again later"),
             Self::Unavailable(why) => write!(formatter, "no worker can be started: {why}"),
             Self::Died(death) => write!(formatter, "the worker died: {death}"),
-            Self::Nonsense(what) => write!(formatter, "the worker was stopped: {what}"),
+            Self::Invalid(what) => write!(formatter, "the worker was killed: {what}"),
             Self::TooLarge => formatter.write_str("the arguments or the code are too large"),
         }
     }
 }
 
-impl std::error::Error for RunFailure {}
+impl std::error::Error for WorkerFailure {}
 
 /// Cheap to clone; the workers end with the last clone.
 #[derive(Clone, Debug)]
-pub struct Pool(Arc<Inner>);
+pub struct Pool(Arc<PoolInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct PoolInner {
     config: PoolConfig,
     launcher: Launcher,
     shares: Shares,
@@ -130,21 +131,22 @@ struct Inner {
 }
 
 impl Pool {
-    /// Starts nothing yet; [`Pool::warm`] does. Nobody is told how workers end.
+    /// Starts no worker yet; [`Pool::warm`] does. Ends of workers are not reported.
     pub fn new(config: PoolConfig) -> std::io::Result<Self> {
         Self::watched(config, Arc::new(|_: &WorkerEnd| ()))
     }
 
-    /// As `new`, with somebody who is told of every worker that ends: of one that no call has within seconds.
+    /// Like `new`, and calls `on_end` for every worker that ends. The end of an idle worker is noticed within
+    /// seconds.
     pub fn watched(config: PoolConfig, on_end: OnEnd) -> std::io::Result<Self> {
         let launcher = Launcher::start(&config, on_end)?;
         let PoolConfig { workers, processors, waiting, .. } = config;
         let shares = Shares::new(ShareLimits { workers, processors, waiting });
-        Ok(Self(Arc::new(Inner { config, launcher, shares, idle: Mutex::new(VecDeque::new()) })))
+        Ok(Self(Arc::new(PoolInner { config, launcher, shares, idle: Mutex::new(VecDeque::new()) })))
     }
 
-    /// Starts the workers, and tells how strong their jail is. An error means that no call will ever run here.
-    pub async fn warm(&self) -> Result<Strength, RunFailure> {
+    /// Starts the workers and returns the strength of their jail. An error means that no call can run on this host.
+    pub async fn warm(&self) -> Result<Strength, WorkerFailure> {
         let worker = self.0.start().await?;
         let strength = worker.strength();
         self.0.put(worker);
@@ -152,10 +154,9 @@ impl Pool {
         Ok(strength)
     }
 
-    /// A worker for one call of `tenant`, its own for as long as the lease lives. Dropping the call in the middle kills the
-    /// worker.
-    pub async fn lease(&self, tenant: &Tenant) -> Result<Lease, RunFailure> {
-        let share = self.0.shares.take(tenant).await.ok_or(RunFailure::Busy)?;
+    /// A worker for one call of `tenant`, exclusive until the lease ends. Dropping a running call kills the worker.
+    pub async fn lease(&self, tenant: &Tenant) -> Result<Lease, WorkerFailure> {
+        let share = self.0.shares.take(tenant).await.ok_or(WorkerFailure::Busy)?;
         let key = self.0.key(tenant);
         let worker = match self.0.take(key.as_ref()) {
             Some(worker) => worker,
@@ -165,25 +166,25 @@ impl Pool {
         Ok(Lease::new(self.clone(), worker, share, key))
     }
 
-    /// Ends the workers that no call has. What they died of, should one be dead already, is told before this returns.
+    /// Ends idle workers. If one is already dead, its death is reported before this returns.
     pub fn retire_idle(&self) {
         let idle: Vec<Worker> = self.0.idle().drain(..).collect();
         drop(idle);
         self.0.launcher.settle();
     }
 
-    /// Starts spares in the background, so that the next call finds one.
+    /// Starts spare workers in the background for the next calls.
     fn top_up(&self) {
-        // One that died meanwhile is no spare.
+        // A worker that died meanwhile does not count.
         let is_spare = |worker: &&Worker| worker.is_fresh() && worker.is_silent();
         let fresh = self.0.idle().iter().filter(is_spare).count();
         let missing = self.0.config.spares.saturating_sub(fresh + self.0.launcher.starting());
         for _ in 0..missing {
             let inner = Arc::clone(&self.0);
-            let promise = inner.launcher.promise();
+            let starting = inner.launcher.mark_starting();
             tokio::spawn(async move {
                 let started = inner.start().await;
-                drop(promise);
+                drop(starting);
                 if let Ok(worker) = started {
                     inner.put(worker);
                 }
@@ -192,17 +193,17 @@ impl Pool {
     }
 }
 
-impl Inner {
-    async fn start(&self) -> Result<Worker, RunFailure> {
+impl PoolInner {
+    async fn start(&self) -> Result<Worker, WorkerFailure> {
         let worker = Worker::start(&self.launcher, &self.config).await?;
         let missing = worker.strength().missing(&self.config.required);
         if missing.is_empty() {
             return Ok(worker);
         }
-        Err(RunFailure::Unavailable(format!("this host does not enforce {}", missing.join(", "))))
+        Err(WorkerFailure::Unavailable(format!("this host does not enforce {}", missing.join(", "))))
     }
 
-    /// What two calls must have in common to share a worker; `None` if nothing.
+    /// The values that two calls must share to use the same worker; `None` if any calls may.
     fn key(&self, tenant: &Tenant) -> Option<Tenant> {
         match self.config.isolation {
             Isolation::Shared => None,
@@ -212,7 +213,7 @@ impl Inner {
         }
     }
 
-    /// An idle worker that is still there and has kept quiet: others would cost a call that did nothing wrong.
+    /// An idle worker that is alive and has sent nothing. A dead or misbehaving one would fail an innocent call.
     fn take(&self, key: Option<&Tenant>) -> Option<Worker> {
         loop {
             let worker = self.pick(key)?;
@@ -233,7 +234,7 @@ impl Inner {
     fn put(&self, worker: Worker) {
         let mut idle = self.idle();
         idle.push_back(worker);
-        // Workers of tenants that no longer call give way; those in front have waited longest.
+        // Surplus workers are ended, the longest idle first: their tenants may not call again.
         let limit = self.config.workers + self.config.spares;
         let surplus = idle.len().saturating_sub(limit);
         let gone: Vec<Worker> = idle.drain(..surplus).collect();
@@ -246,12 +247,12 @@ impl Inner {
     }
 }
 
-/// After the deadline the worker has this long to say so itself; then it is killed.
+/// After the deadline the worker has this long to report the timeout itself; then it is killed.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// What the gateway reports for a worker that had to be killed.
-fn killed_report(strength: Strength, worker: u64) -> Report {
-    let usage = crate::wire::Usage::default();
-    let done = Done { ending: Ending::Timeout, console: Vec::new(), console_dropped: 0, usage };
-    Report { done, strength, killed: true, worker }
+/// The report for a worker that had to be killed.
+fn killed_report(strength: Strength, worker: u64) -> ScriptReport {
+    let usage = crate::wire::ScriptUsage::default();
+    let done = Done { ending: ScriptEnding::Timeout, console: Vec::new(), console_dropped: 0, usage };
+    ScriptReport { done, strength, killed: true, worker }
 }

@@ -1,4 +1,4 @@
-//! How does the worker become nobody?
+//! Drops ids, capabilities and the right to gain new ones.
 
 use std::io;
 
@@ -9,31 +9,32 @@ use rustix::{
 
 use crate::command::{CommandStrength, Wall};
 
-/// Removes every capability from the bounding set, as far as this process may. What came of it is read back from the
-/// kernel later; without the right to do it, `no_new_privs` still keeps the set from ever being used.
+/// Removes every capability from the bounding set, as far as this process may. The result is read back from the
+/// kernel later. Without the right to do this, `no_new_privs` still makes the set useless.
 pub(crate) fn empty_bounding_set() {
     for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // Numbers beyond the kernel's last are refused in one way, everything without CAP_SETPCAP in another.
+        // The kernel returns EINVAL for numbers above its last capability, and EPERM without CAP_SETPCAP.
         if thread::remove_capability_from_bounding_set(one) == Err(rustix::io::Errno::INVAL) {
             break;
         }
     }
 }
 
-/// Root becomes nobody, as far as it may: in a container without CAP_SETUID it may not, and the strength says so.
+/// Changes root to the user `nobody` where possible. In a container without CAP_SETUID it is not, and the strength
+/// reports that.
 pub(crate) fn drop_root() {
     if !rustix::process::geteuid().is_root() && !rustix::process::getuid().is_root() {
         return;
     }
     let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-    // The user id last: it takes away the right to the other two.
+    // The user id last: changing it removes the right to change the other two.
     let _ = thread::set_thread_groups(&[]);
     let _ = thread::set_thread_res_gid(gid, gid, gid);
     let _ = thread::set_thread_res_uid(uid, uid, uid);
 }
 
-/// Gives up every capability held, and those that a program to be run would inherit.
+/// Drops every capability held, and those that a program run later would inherit.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     thread::clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
@@ -41,7 +42,7 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps user 0 from being anything special to the kernel, as far as this process may.
+/// Takes the special rights of user 0 away, as far as this process may.
 pub(crate) fn lock_bits() {
     let all = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -70,7 +71,7 @@ pub(crate) fn read_back_bounding_set(strength: &mut CommandStrength) {
     strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
 }
 
-/// No program run from here on gains a right.
+/// No program run from here on can gain privileges.
 pub(crate) fn forbid_new() -> io::Result<()> {
     thread::set_no_new_privs(true)?;
     Ok(())

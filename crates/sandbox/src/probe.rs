@@ -1,6 +1,7 @@
-//! What does this host enforce, why not more, and what would help?
+//! Report of the isolation features of this host, with reasons and remedies.
 //!
-//! Looks, and tries nothing that a command would not do to the host. What a worker really got is in its own `Strength`; this page is for people.
+//! Only inspects the host, or tries in a child process what a command's jail would do. The report is for people; a
+//! worker's own `Strength` says what it really got.
 
 use std::{
     fs, io,
@@ -22,10 +23,10 @@ use crate::{
     },
 };
 
-/// What was found, a row for each feature.
+/// The findings, one row per feature.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostStrength {
-    /// As the kernel names itself; empty when it does not.
+    /// The kernel's release string; empty if unknown.
     pub kernel: String,
     pub rows: Vec<HostRow>,
 }
@@ -35,37 +36,37 @@ pub struct HostStrength {
 pub struct HostRow {
     pub name: &'static str,
     pub state: HostState,
-    /// What was seen.
+    /// What was found.
     pub why: String,
-    /// What to do about it; empty when there is nothing to do.
+    /// Suggested fix; empty if there is none.
     pub remedy: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostState {
     Enforced,
-    /// Some of it; `why` says what is not there.
+    /// Only a part; `why` says what is missing.
     Partly,
     Missing,
 }
 
-/// Looks at the running host.
+/// Inspects the running host.
 pub fn probe() -> HostStrength {
-    let host = Host { root: PathBuf::from("/") };
+    let host = HostFiles { root: PathBuf::from("/") };
     let kernel = host.text("proc/sys/kernel/osrelease").unwrap_or_default();
-    let user_namespaces = process::try_in_child(make_a_user_namespace);
-    let jail = process::try_in_child(make_a_view);
+    let user_namespaces = process::try_in_child(try_user_namespace);
+    let jail = process::try_in_child(try_command_jail);
     let rows = vec![
         landlock(sys::landlock_abi()),
         host.seccomp(),
         host.user_namespaces(&user_namespaces),
-        host.network_namespaces(&process::try_in_child(make_a_network)),
+        host.network_namespaces(&process::try_in_child(try_network_namespace)),
         host.cgroups(),
         guarded_paths(opens_with_openat2()),
         crate::container::container_row(&crate::container::probe_runtime()),
         host.jail_for_commands(&jail),
         host.process_limit(&user_namespaces, &jail),
-        host.memory_limit(&jail, &process::try_in_child(see_all_processes)),
+        host.memory_limit(&jail, &process::try_in_child(try_all_processes)),
         host.control_group(),
         signals(sys::landlock_abi()),
         host.reports(),
@@ -73,24 +74,24 @@ pub fn probe() -> HostStrength {
     HostStrength { kernel, rows }
 }
 
-/// The layers that keep a tool from files, processes, the network and system calls. Cheaper than [`probe`], which looks at all
-/// that a host offers.
+/// Only the layers that isolate a tool from files, processes, network and system calls. Cheaper than [`probe`],
+/// which checks everything.
 pub fn probe_layers() -> Vec<HostRow> {
-    let host = Host { root: PathBuf::from("/") };
+    let host = HostFiles { root: PathBuf::from("/") };
     vec![
         landlock(sys::landlock_abi()),
         host.seccomp(),
-        host.network_namespaces(&process::try_in_child(make_a_network)),
-        host.jail_for_commands(&process::try_in_child(make_a_view)),
+        host.network_namespaces(&process::try_in_child(try_network_namespace)),
+        host.jail_for_commands(&process::try_in_child(try_command_jail)),
     ]
 }
 
-/// The files of a host, below a folder so that tests can bring their own.
-struct Host {
+/// The host's files, below a root directory that tests replace.
+struct HostFiles {
     root: PathBuf,
 }
 
-impl Host {
+impl HostFiles {
     fn seccomp(&self) -> HostRow {
         let row = |state, why: &str, remedy| HostRow { name: "seccomp", state, why: why.to_owned(), remedy };
         match self.text("proc/sys/kernel/seccomp/actions_avail") {
@@ -102,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Tried, since no file tells what a container's own filter refuses; the files tell why.
+    /// Tried, because no file says what a container's seccomp filter refuses. The files explain why it failed.
     fn user_namespaces(&self, tried: &io::Result<()>) -> HostRow {
         let row = |state, why, remedy| HostRow { name: "user namespaces", state, why, remedy };
         if !self.exists("proc/self/ns/user") {
@@ -110,24 +111,31 @@ impl Host {
             return row(HostState::Missing, why, USER_NAMESPACE_KERNEL);
         }
         let Err(error) = tried else {
-            return row(HostState::Enforced, "with the rights inside them, tried".to_owned(), "");
+            return row(HostState::Enforced, "tried: works, with capabilities inside".to_owned(), "");
         };
-        let filtered =
-            || (format!("refused, perhaps by a container's filter: {error}"), self.namespaces_in_container());
+        let filtered = || {
+            (
+                format!("refused, perhaps by a container's seccomp filter: {error}"),
+                self.namespaces_in_container(),
+            )
+        };
         let switch = self.switch_against_namespaces().map(|(why, remedy)| (why.to_owned(), remedy));
         let (why, remedy) = switch.unwrap_or_else(filtered);
         row(HostState::Missing, why, remedy)
     }
 
-    /// The setting that keeps user namespaces from ordinary users, where there is one, and what helps.
+    /// The setting that forbids user namespaces to ordinary users, if any, with its remedy.
     fn switch_against_namespaces(&self) -> Option<(&'static str, &'static str)> {
         let is = |file: &str, value: &str| self.text(file).as_deref() == Some(value);
         if is("proc/sys/user/max_user_namespaces", "0") {
             Some(("`user.max_user_namespaces` is 0", MORE_NAMESPACES))
         } else if is("proc/sys/kernel/unprivileged_userns_clone", "0") {
-            Some(("`kernel.unprivileged_userns_clone` is 0: only root may make them", ALLOW_NAMESPACES))
+            Some((
+                "`kernel.unprivileged_userns_clone` is 0: only root may create user namespaces",
+                ALLOW_NAMESPACES,
+            ))
         } else if is("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-            let why = "AppArmor takes the rights inside them from programs without a profile";
+            let why = "AppArmor removes capabilities inside user namespaces from programs without a profile";
             Some((why, APPARMOR_PROFILE))
         } else {
             None
@@ -141,15 +149,15 @@ impl Host {
             return row(HostState::Missing, why, NETWORK_NAMESPACE_KERNEL);
         }
         let Err(error) = tried else {
-            return row(HostState::Enforced, "an own network, tried".to_owned(), "");
+            return row(HostState::Enforced, "tried: works".to_owned(), "");
         };
         if self.text("proc/sys/user/max_net_namespaces").as_deref() == Some("0") {
             let why = "`user.max_net_namespaces` is 0".to_owned();
             return row(HostState::Missing, why, "sysctl user.max_net_namespaces=15000");
         }
-        // Whoever is not root makes one in a user namespace or not at all.
+        // Ordinary users need a user namespace for this.
         if let Some((why, remedy)) = self.switch_against_namespaces() {
-            return row(HostState::Missing, format!("it takes a user namespace: {why}"), remedy);
+            return row(HostState::Missing, format!("requires a user namespace: {why}"), remedy);
         }
         let why = format!("refused, with and without a user namespace: {error}");
         row(HostState::Missing, why, self.namespaces_in_container())
@@ -163,15 +171,17 @@ impl Host {
         let row = |state, why: String, remedy| HostRow { name: "cgroups v2", state, why, remedy };
         match self.text("sys/fs/cgroup/cgroup.controllers") {
             Some(controllers) => row(HostState::Enforced, format!("controllers: {controllers}"), ""),
-            None => row(HostState::Missing, "`/sys/fs/cgroup` is not of version 2".to_owned(), CGROUP_MOUNT),
+            None => {
+                row(HostState::Missing, "`/sys/fs/cgroup` is not cgroup version 2".to_owned(), CGROUP_MOUNT)
+            }
         }
     }
 
-    /// Tried in a process that ends at once, since no file tells what a host or a container forbids.
+    /// Tried in a short-lived process, because no file says what a host or container forbids.
     fn jail_for_commands(&self, tried: &io::Result<()>) -> HostRow {
         let row = |state, why, remedy| HostRow { name: "jail for commands", state, why, remedy };
         let Err(error) = tried else {
-            return row(HostState::Enforced, "own files, processes and network, tried".to_owned(), "");
+            return row(HostState::Enforced, "tried: mount, PID and network namespaces work".to_owned(), "");
         };
         let why = format!(
             "the kernel refused mount, PID and network namespaces: {error}; commands are confined by Landlock and seccomp only"
@@ -191,12 +201,12 @@ impl Host {
         let row =
             |state, why: &str, remedy| HostRow { name: "process limit", state, why: why.to_owned(), remedy };
         if self.has_group() {
-            return row(HostState::Enforced, "counted in the control group of each command", "");
+            return row(HostState::Enforced, "enforced by the control group of each command", "");
         }
         let release = self.text("proc/sys/kernel/osrelease").unwrap_or_default();
         if !self.is_root() {
             if user_namespaces.is_ok() && jail.is_ok() {
-                let why = "counted for this user, in a user namespace for each command alone";
+                let why = "counted per command, in a user namespace for each command";
                 return row(HostState::Enforced, why, "");
             }
             let refused = if user_namespaces.is_err() {
@@ -205,44 +215,44 @@ impl Host {
                 self.jail_for_commands(jail)
             };
             let remedy = refused.remedy;
-            let why = "counted for this user with all that it runs, also beside the commands";
+            let why = "counted for this user across all its processes, not per command";
             return row(HostState::Partly, why, remedy);
         }
         if jail.is_err() {
-            let why = "the kernel does not count the processes of root, and there are no namespaces to do it";
+            let why = "the kernel does not limit processes of root, and PID namespaces are unavailable";
             return row(HostState::Missing, why, DELEGATE);
         }
         if command::has_own_process_numbers(&release) {
             return row(
                 HostState::Enforced,
-                "each process namespace has its own highest number, from 301 on",
+                "each PID namespace has its own highest process number, at least 301",
                 "",
             );
         }
-        row(HostState::Missing, "the kernel does not count the processes of root", PROCESS_LIMIT)
+        row(HostState::Missing, "the kernel does not limit processes of root", PROCESS_LIMIT)
     }
 
-    /// Whoever cannot see all processes of a command does not run it.
+    /// A command does not run if its processes cannot all be seen.
     fn memory_limit(&self, jail: &io::Result<()>, seen: &io::Result<()>) -> HostRow {
         let row =
             |state, why: &str, remedy| HostRow { name: "memory limit", state, why: why.to_owned(), remedy };
         if self.has_group() {
-            return row(HostState::Enforced, "counted in the control group of each command", "");
+            return row(HostState::Enforced, "enforced by the control group of each command", "");
         }
         if jail.is_ok() && seen.is_ok() {
-            let why = "counted by looking, in a `/proc` of each command's own, tried";
+            let why = "tried: measured by polling the `/proc` of each command";
             return row(HostState::Enforced, why, "");
         }
         if !self.exists("proc/thread-self/children") {
-            let why = "the kernel does not list children, and commands do not run";
+            let why = "the kernel does not list child processes; commands do not run";
             return row(HostState::Missing, why, CHILDREN_KERNEL);
         }
-        // Without namespaces all that is seen are the children of the gateway's own user.
+        // Without namespaces only children of the gateway's own user are visible.
         if jail.is_ok() && self.hides_processes() && !self.is_root() {
-            let why = "`/proc` hides processes (`hidepid`) and no other can be mounted; commands do not run";
+            let why = "`/proc` hides processes (`hidepid`) and cannot be mounted again; commands do not run";
             return row(HostState::Missing, why, UNHIDDEN_PROC);
         }
-        row(HostState::Enforced, "counted by looking, in the host's `/proc`", "")
+        row(HostState::Enforced, "measured by polling the host's `/proc`", "")
     }
 
     fn hides_processes(&self) -> bool {
@@ -254,16 +264,18 @@ impl Host {
     fn control_group(&self) -> HostRow {
         let row = |state, why, remedy| HostRow { name: "control group for commands", state, why, remedy };
         match self.delegated_group() {
-            Some((group, Ok(()))) => row(HostState::Enforced, format!("`{}` is ours", group.display()), ""),
+            Some((group, Ok(()))) => {
+                row(HostState::Enforced, format!("`{}` is delegated to the gateway", group.display()), "")
+            }
             Some((group, Err(error))) => {
                 let why = format!(
-                    "`{}` is ours, but no group can be made in it: {error}; {BY_LOOKING}",
+                    "`{}` is delegated, but creating a group in it fails: {error}; {BY_POLLING}",
                     group.display()
                 );
                 row(HostState::Missing, why, DELEGATE)
             }
             None => {
-                let why = format!("no group above this process is ours to divide; {BY_LOOKING}");
+                let why = format!("no control group is delegated to the gateway; {BY_POLLING}");
                 row(HostState::Missing, why, DELEGATE)
             }
         }
@@ -273,8 +285,8 @@ impl Host {
         matches!(self.delegated_group(), Some((_, Ok(()))))
     }
 
-    /// The group above ours, if it is ours, and what comes of making one in it. That is tried on the running host alone, which
-    /// has a kernel: it refuses where the group above holds processes itself.
+    /// The parent of our control group if it is delegated to us, and whether a group can be created in it. That is
+    /// tried only on the running host: the kernel refuses if the parent holds processes itself.
     fn delegated_group(&self) -> Option<(PathBuf, io::Result<()>)> {
         let own = self.text("proc/self/cgroup").unwrap_or_default();
         let group = control_group::delegated(&self.root, &own)?;
@@ -284,19 +296,15 @@ impl Host {
     }
 
     fn reports(&self) -> HostRow {
-        let row = |state, why: &str, remedy| HostRow {
-            name: "reports of refusals",
-            state,
-            why: why.to_owned(),
-            remedy,
-        };
+        let row =
+            |state, why: &str, remedy| HostRow { name: "denial reports", state, why: why.to_owned(), remedy };
         match self.text("proc/sys/kernel/seccomp/actions_avail") {
             Some(actions) if actions.split_whitespace().any(|action| action == "user_notif") => {
-                row(HostState::Enforced, "filters can ask a supervisor", "")
+                row(HostState::Enforced, "filters can notify a supervisor", "")
             }
             _ => row(
                 HostState::Missing,
-                "filters cannot ask a supervisor, and commands do not run",
+                "filters cannot notify a supervisor; commands do not run",
                 NEWER_KERNEL,
             ),
         }
@@ -309,7 +317,7 @@ impl Host {
     }
 
     fn exists(&self, path: impl AsRef<Path>) -> bool {
-        // Not `exists`: the entry is a link whose target is no path.
+        // Not `exists`: the entry is a symlink whose target is not a path.
         fs::symlink_metadata(self.root.join(path)).is_ok()
     }
 
@@ -324,36 +332,40 @@ fn landlock(abi: Option<u8>) -> HostRow {
         Some(abi @ ..4) => row(HostState::Partly, format!("version {abi}: files, not ports"), NEWER_KERNEL),
         Some(abi @ 4..6) => row(HostState::Enforced, format!("version {abi}: files and ports"), ""),
         Some(abi) => row(HostState::Enforced, format!("version {abi}: files, ports and signals"), ""),
-        None => row(HostState::Missing, "the kernel has it not or not switched on".to_owned(), LANDLOCK_BOOT),
+        None => row(HostState::Missing, "not in this kernel, or not enabled".to_owned(), LANDLOCK_BOOT),
     }
 }
 
 fn signals(abi: Option<u8>) -> HostRow {
     let row =
-        |state, why: &str, remedy| HostRow { name: "signals kept in", state, why: why.to_owned(), remedy };
+        |state, why: &str, remedy| HostRow { name: "signal isolation", state, why: why.to_owned(), remedy };
     match abi {
-        Some(6..) => row(HostState::Enforced, "by Landlock, also without namespaces", ""),
-        _ => row(HostState::Missing, "by namespaces alone; without them commands do not run", SIGNALS_KERNEL),
+        Some(6..) => row(HostState::Enforced, "restricted by Landlock, even without namespaces", ""),
+        _ => row(
+            HostState::Missing,
+            "restricted by PID namespaces only; without them commands do not run",
+            SIGNALS_KERNEL,
+        ),
     }
 }
 
-/// Some hosts let everybody make one and take the rights in it; the second namespace needs them. Runs between fork and exec:
-/// no memory is taken here.
-fn make_a_user_namespace() -> io::Result<()> {
+/// Some hosts let everyone create a user namespace but remove the capabilities in it. The second namespace needs
+/// them. Runs between fork and exec, where it must not allocate.
+fn try_user_namespace() -> io::Result<()> {
     sys::unshare(UnshareFlags::NEWUSER)?;
     sys::unshare(UnshareFlags::NEWUTS)
 }
 
-/// As a worker gets its own. Runs between fork and exec: no memory is taken here.
-fn make_a_network() -> io::Result<()> {
+/// A worker gets its network namespace the same way. Runs between fork and exec, where it must not allocate.
+fn try_network_namespace() -> io::Result<()> {
     if sys::unshare(UnshareFlags::NEWNET).is_err() {
         sys::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWUSER)?;
     }
     Ok(())
 }
 
-/// What the jail of a command is made of. Runs between fork and exec: no memory is taken here.
-fn make_a_view() -> io::Result<()> {
+/// The steps of a command's jail. Runs between fork and exec, where it must not allocate.
+fn try_command_jail() -> io::Result<()> {
     let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
     if sys::unshare(others).is_err() {
         sys::unshare(others | UnshareFlags::NEWUSER)?;
@@ -364,8 +376,9 @@ fn make_a_view() -> io::Result<()> {
     Ok(())
 }
 
-/// As the first process of a jail does for whoever counts. Runs between fork and exec: no memory is taken here.
-fn see_all_processes() -> io::Result<()> {
+/// Mounts `/proc` like the first process of a jail does for the memory watch. Runs between fork and exec, where it
+/// must not allocate.
+fn try_all_processes() -> io::Result<()> {
     let namespaces = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
     let split =
         process::fork_into(namespaces).or_else(|_| process::fork_into(namespaces | libc::CLONE_NEWUSER))?;
@@ -381,9 +394,9 @@ fn see_all_processes() -> io::Result<()> {
 fn guarded_paths(works: bool) -> HostRow {
     let row = |state, why: &str, remedy| HostRow { name: "openat2", state, why: why.to_owned(), remedy };
     if works {
-        row(HostState::Enforced, "paths can be kept below a folder", "")
+        row(HostState::Enforced, "path lookups can be confined to a directory", "")
     } else {
-        row(HostState::Missing, "refused by the kernel or by a container's filter", NEWER_KERNEL)
+        row(HostState::Missing, "refused by the kernel or by a container's seccomp filter", NEWER_KERNEL)
     }
 }
 
@@ -411,8 +424,8 @@ const CHILDREN_KERNEL: &str = "delegate a control group, or use a kernel built w
 const UNHIDDEN_PROC: &str =
     "delegate a control group, mount /proc without `hidepid`, or unmask it in the container";
 const DELEGATE: &str =
-    "in the unit of the gateway set `Delegate=yes` and `DelegateSubgroup=gateway` (systemd 254)";
-const BY_LOOKING: &str = "memory is counted by looking, most of the kernel's own is not";
+    "in the gateway's systemd unit set `Delegate=yes` and `DelegateSubgroup=gateway` (systemd 254)";
+const BY_POLLING: &str = "memory is measured by polling, which misses most kernel memory";
 const SIGNALS_KERNEL: &str = "use Linux 6.12 or later";
 const CGROUP_MOUNT: &str = "boot with systemd.unified_cgroup_hierarchy=1";
 const LANDLOCK_BOOT: &str = "use Linux 5.13 or later and add `landlock` to the boot parameter `lsm=`";

@@ -1,4 +1,5 @@
-//! Which system calls remain to a sealed worker? A list kept as data, each row with its reason; all else kills.
+//! Seccomp profile of a sealed worker: an allow list kept as data, each row with its reason. Any other system call
+//! kills the process.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,36 +9,39 @@ use seccompiler::{
 };
 use serde::Deserialize;
 
-/// A checked allow list.
+/// A validated allow list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeccompProfile {
     #[expect(dead_code, reason = "has one value; it is there for the reader of the file")]
-    otherwise: Otherwise,
-    allow: Vec<Row>,
+    otherwise: ProfileDefault,
+    allow: Vec<ProfileRow>,
 }
 
 impl SeccompProfile {
-    /// What a worker needs that runs JavaScript.
+    /// The profile of a worker that runs JavaScript.
     pub fn worker_js() -> Result<Self, ProfileError> {
         Self::named("worker-js", WORKER_JS)
     }
 
     fn named(name: &str, text: &str) -> Result<Self, ProfileError> {
         let mut profiles: BTreeMap<String, Self> = serde_json::from_str(text)
-            .map_err(|error| ProfileError(format!("the list `{name}` does not parse: {error}")))?;
+            .map_err(|error| ProfileError(format!("cannot parse the profile `{name}`: {error}")))?;
         let profile =
-            profiles.remove(name).ok_or_else(|| ProfileError(format!("the list has no entry `{name}`")))?;
+            profiles.remove(name).ok_or_else(|| ProfileError(format!("the file has no profile `{name}`")))?;
         match profile.allow.iter().find(|row| row.reason.trim().is_empty()) {
-            Some(row) => Err(ProfileError(format!("`{}` does not say in `for` who needs it", row.call))),
+            Some(row) => {
+                Err(ProfileError(format!("`{}` has no reason; write in `for` who needs it", row.call)))
+            }
             None => Ok(profile),
         }
     }
 
-    /// The filter for this machine. `sealed_memory` are the descriptors that `SEALED_MEMORY` in the list stands for.
+    /// Compiles the filter for this machine. `SEALED_MEMORY` in the list means any of the descriptors in
+    /// `sealed_memory`.
     pub(crate) fn compile(&self, sealed_memory: &[i32]) -> Result<BpfProgram, ProfileError> {
         let here = TargetArch::try_from(std::env::consts::ARCH).map_err(|_| {
-            ProfileError(format!("no filter for machines of type `{}`", std::env::consts::ARCH))
+            ProfileError(format!("no seccomp filter for the architecture `{}`", std::env::consts::ARCH))
         })?;
         self.compile_for(here, sealed_memory)
     }
@@ -47,27 +51,32 @@ impl SeccompProfile {
         for row in &self.allow {
             let number = call_number(&row.call, machine)?;
             let rules = row.rules(sealed_memory)?;
-            // To the filter library a call without rules is a call without conditions: rows of both kinds for one
-            // call would mean that the wider one silently wins.
+            // The filter library treats a call without rules as allowed without conditions. If both kinds of row
+            // existed for one call, the wider one would silently win.
             let is_new = !calls.contains_key(&number);
             match rules {
-                Rules::Always if is_new => drop(calls.insert(number, Vec::new())),
-                Rules::Never => {}
-                Rules::Any(rules) if is_new || calls.get(&number).is_some_and(|known| !known.is_empty()) => {
+                RowRules::Always if is_new => drop(calls.insert(number, Vec::new())),
+                RowRules::Never => {}
+                RowRules::Any(rules)
+                    if is_new || calls.get(&number).is_some_and(|known| !known.is_empty()) =>
+                {
                     calls.entry(number).or_default().extend(rules);
                 }
-                Rules::Always | Rules::Any(_) => {
-                    return Err(ProfileError(format!("`{}` is listed with and without `when`", row.call)));
+                RowRules::Always | RowRules::Any(_) => {
+                    return Err(ProfileError(format!(
+                        "`{}` is listed both with and without `when`",
+                        row.call
+                    )));
                 }
             }
         }
         SeccompFilter::new(calls, SeccompAction::KillProcess, SeccompAction::Allow, machine)
             .and_then(TryInto::try_into)
-            .map_err(|error| ProfileError(format!("the list does not compile: {error}")))
+            .map_err(|error| ProfileError(format!("cannot compile the profile: {error}")))
     }
 }
 
-/// What is wrong with an allow list.
+/// Why an allow list is invalid.
 #[derive(Debug, Eq, PartialEq)]
 pub struct ProfileError(String);
 
@@ -87,23 +96,23 @@ impl std::error::Error for ProfileError {}
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Otherwise {
+enum ProfileDefault {
     Kill,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct ProfileRow {
     call: String,
     #[serde(rename = "for")]
     reason: String,
     #[serde(default)]
-    when: BTreeMap<Argument, Condition>,
+    when: BTreeMap<ArgumentIndex, ProfileCondition>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "lowercase")]
-enum Argument {
+enum ArgumentIndex {
     Arg0,
     Arg1,
     Arg2,
@@ -112,51 +121,51 @@ enum Argument {
     Arg5,
 }
 
-/// What one argument must be. All comparisons are of the low 32 bits: every argument named in a list is an `int` or a
-/// word of flags whose upper half the kernel ignores or refuses.
+/// Condition on one argument. Compares the low 32 bits only: every listed argument is an `int` or a word of flags
+/// whose upper half the kernel ignores or rejects.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Condition {
+enum ProfileCondition {
     Number(u32),
     Word(String),
-    Flags(Flags),
+    Flags(ProfileFlags),
 }
 
-/// Each of `must`, any of `may`, and no other bit.
+/// All of `must`, any of `may`, and no other bit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Flags {
+struct ProfileFlags {
     #[serde(default)]
     must: Vec<String>,
     #[serde(default)]
     may: Vec<String>,
 }
 
-/// What a row comes to on this machine.
-enum Rules {
+/// The rules of a row on this machine.
+enum RowRules {
     Always,
     Any(Vec<SeccompRule>),
-    /// It speaks of sealed memory, and there is none.
+    /// The row requires sealed memory, and there is none.
     Never,
 }
 
-impl Row {
-    fn rules(&self, sealed_memory: &[i32]) -> Result<Rules, ProfileError> {
+impl ProfileRow {
+    fn rules(&self, sealed_memory: &[i32]) -> Result<RowRules, ProfileError> {
         if self.when.is_empty() {
-            return Ok(Rules::Always);
+            return Ok(RowRules::Always);
         }
         let mut fixed = Vec::new();
         let mut memory_argument = None;
         for (argument, condition) in &self.when {
             match condition {
-                Condition::Number(number) => fixed.push(argument.equals(*number)?),
-                Condition::Word(word) if word == SEALED_MEMORY => memory_argument = Some(*argument),
-                Condition::Word(word) => fixed.push(argument.equals(value(word)?)?),
-                Condition::Flags(flags) => fixed.push(argument.has_flags(flags)?),
+                ProfileCondition::Number(number) => fixed.push(argument.equals(*number)?),
+                ProfileCondition::Word(word) if word == SEALED_MEMORY => memory_argument = Some(*argument),
+                ProfileCondition::Word(word) => fixed.push(argument.equals(value(word)?)?),
+                ProfileCondition::Flags(flags) => fixed.push(argument.has_flags(flags)?),
             }
         }
         let Some(argument) = memory_argument else {
-            return Ok(Rules::Any(vec![rule(fixed)?]));
+            return Ok(RowRules::Any(vec![rule(fixed)?]));
         };
         let rules: Vec<SeccompRule> = sealed_memory
             .iter()
@@ -165,16 +174,16 @@ impl Row {
                 rule(fixed.iter().cloned().chain([is_it]).collect())
             })
             .collect::<Result<_, _>>()?;
-        Ok(if rules.is_empty() { Rules::Never } else { Rules::Any(rules) })
+        Ok(if rules.is_empty() { RowRules::Never } else { RowRules::Any(rules) })
     }
 }
 
-impl Argument {
+impl ArgumentIndex {
     fn equals(self, number: u32) -> Result<SeccompCondition, ProfileError> {
         self.compare(SeccompCmpOp::Eq, number)
     }
 
-    fn has_flags(self, flags: &Flags) -> Result<SeccompCondition, ProfileError> {
+    fn has_flags(self, flags: &ProfileFlags) -> Result<SeccompCondition, ProfileError> {
         let (must, may) = (union(&flags.must)?, union(&flags.may)?);
         self.compare(SeccompCmpOp::MaskedEq(u64::from(!(may & !must))), must)
     }
@@ -197,26 +206,30 @@ fn value(word: &str) -> Result<u32, ProfileError> {
     let found = WORDS.iter().find(|(known, _)| *known == word);
     found
         .map(|(_, value)| value.cast_unsigned())
-        .ok_or_else(|| ProfileError(format!("the word `{word}` is unknown; add it to the table of words")))
+        .ok_or_else(|| ProfileError(format!("unknown constant `{word}`; add it to the table of constants")))
 }
 
 fn call_number(call: &str, machine: TargetArch) -> Result<i64, ProfileError> {
     let Some((_, x86_64, aarch64)) = CALLS.iter().find(|(known, _, _)| *known == call) else {
-        return Err(ProfileError(format!("the call `{call}` is unknown; add it to the table of calls")));
+        return Err(ProfileError(format!(
+            "unknown system call `{call}`; add it to the table of system calls"
+        )));
     };
     match machine {
         TargetArch::x86_64 => Ok(*x86_64),
         TargetArch::aarch64 => Ok(*aarch64),
-        TargetArch::riscv64 => Err(ProfileError("no filter for machines of type `riscv64`".to_owned())),
+        TargetArch::riscv64 => {
+            Err(ProfileError("no seccomp filter for the architecture `riscv64`".to_owned()))
+        }
     }
 }
 
 const WORKER_JS: &str = include_str!("../../../profiles/seccomp/worker-js.json");
 
-/// In a list: one of the memory files that nobody can change any more, such as the engine's image.
+/// In a list: one of the memory files sealed against changes, such as the engine's image.
 const SEALED_MEMORY: &str = "SEALED_MEMORY";
 
-/// The same on both machines.
+/// The same on both architectures.
 const WORDS: [(&str, i32); 15] = [
     ("FUTEX_CLOCK_REALTIME", 256),
     ("FUTEX_PRIVATE_FLAG", 128),

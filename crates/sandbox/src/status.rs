@@ -1,11 +1,11 @@
-//! What does the kernel itself say about this process? `/proc/self/status`, opened before the doors close.
+//! Reads `/proc/self/status`. The file is opened before the jail forbids opening files.
 
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
 };
 
-/// The open status file. It answers afresh at every reading, also when no file can be opened any more.
+/// The open status file. Each read returns current values, even when no other file can be opened any more.
 #[derive(Debug)]
 pub(crate) struct StatusFile(File);
 
@@ -22,7 +22,7 @@ impl StatusFile {
     }
 }
 
-/// One reading.
+/// One snapshot.
 #[derive(Debug)]
 pub(crate) struct Status(String);
 
@@ -49,7 +49,7 @@ impl Status {
         self.is_empty_set("CapBnd")
     }
 
-    /// None of the user and group ids, of whichever kind, is root's.
+    /// None of the real, effective, saved and file-system user and group ids is root's.
     pub(crate) fn is_unprivileged(&self) -> bool {
         ["Uid", "Gid"].iter().all(|line| {
             self.line(line).is_some_and(|ids| {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_line_never_counts_as_strength() {
+    fn missing_lines_never_count_as_protection() {
         let nothing = status("");
         assert!(!nothing.no_new_privileges());
         assert!(!nothing.holds_no_capability());
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn one_root_id_among_four_is_privilege() {
+    fn one_root_id_among_four_is_privileged() {
         assert!(status("Uid:\t1\t1\t1\t1\nGid:\t7\t7\t7\t7\n").is_unprivileged());
         assert!(!status("Uid:\t1\t1\t0\t1\nGid:\t7\t7\t7\t7\n").is_unprivileged());
         assert!(!status("Uid:\t1\t1\t1\t1\nGid:\t7\t0\t7\t7\n").is_unprivileged());
     }
 
     #[test]
-    fn one_set_with_a_bit_is_a_capability() {
+    fn one_bit_in_any_set_is_a_capability() {
         let zero = "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n";
         assert!(status(&format!("{zero}CapAmb:\t0000000000000000\n")).holds_no_capability());
         assert!(!status(&format!("{zero}CapAmb:\t0000000000000400\n")).holds_no_capability());
@@ -117,11 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_answers_in_this_shape() {
+    fn running_kernel_writes_this_format() {
         let mut file = StatusFile::open().unwrap();
         let now = file.read().unwrap();
         assert!(now.threads().unwrap() >= 1);
         assert!(now.address_space().unwrap() > 1024 * 1024);
-        assert_eq!(file.read().unwrap().threads().is_ok(), now.threads().is_ok(), "it can be read again");
+        assert_eq!(
+            file.read().unwrap().threads().is_ok(),
+            now.threads().is_ok(),
+            "the file can be read again"
+        );
     }
 }

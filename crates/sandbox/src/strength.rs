@@ -1,19 +1,19 @@
-//! What is really in force around a worker, and is it enough?
+//! Protections in force around a worker, and comparison with the required ones.
 
 use std::fmt;
 
-/// What holds, as the jailed process found it after the fact. Travels as one number.
+/// Protections that the jailed process verified after setting them up. Sent as one number.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Strength {
     parts: u32,
     landlock_abi: u8,
 }
 
-/// One wall. The numbers are bits of the encoded form.
+/// One protection. The numbers are bits of the encoded form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub enum Part {
-    /// One socket and no other descriptor that leads anywhere.
+    /// One socket, and no other descriptor that leads out of the process.
     Descriptors = 0,
     Seccomp = 1,
     NoNewPrivileges = 2,
@@ -31,23 +31,23 @@ pub enum Part {
     UtsNamespace = 14,
     MountNamespace = 15,
     CgroupNamespace = 16,
-    /// The root folder is an empty one.
+    /// The root directory is empty.
     EmptyRoot = 17,
 }
 
-/// What a tool or an operator asks for, on top of the parts without which no worker runs.
+/// Protections that a tool or an operator requires, in addition to the mandatory ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Required {
     pub parts: &'static [Part],
-    /// The lowest Landlock version that will do; 0 asks for none.
+    /// The lowest acceptable Landlock version; 0 requires none.
     pub landlock_abi: u8,
 }
 
 impl Required {
-    /// What every worker has or refuses to run without.
+    /// The parts that every worker has; it refuses to run without them.
     pub const MINIMUM: Self = Self { parts: MANDATORY, landlock_abi: 0 };
 
-    /// Two independent walls around files and network, and nobody's rights.
+    /// Two independent layers around files and network, and an unprivileged user.
     pub const HARDENED: Self = Self {
         parts: &[Part::NetworkNamespace, Part::UnprivilegedIds, Part::IpcNamespace, Part::MountNamespace],
         landlock_abi: 1,
@@ -85,7 +85,7 @@ impl Strength {
         self.missing(required).is_empty()
     }
 
-    /// What is asked for, or mandatory, and not in force; for people.
+    /// Names of the required and mandatory parts that are not in force, for people.
     pub fn missing(self, required: &Required) -> Vec<String> {
         let parts = Part::ALL.iter().filter(|part| MANDATORY.contains(part) || required.parts.contains(part));
         let mut missing: Vec<String> =
@@ -96,7 +96,7 @@ impl Strength {
         missing
     }
 
-    /// The names of what holds, for people and the journal.
+    /// Names of the parts in force, for people and the journal.
     pub fn names(self) -> Vec<String> {
         let parts = Part::ALL.iter().filter(|part| self.has(**part)).map(|part| part.name().to_owned());
         parts.chain(self.landlock_abi().map(|abi| format!("landlock-{abi}"))).collect()
@@ -107,7 +107,7 @@ impl Strength {
         self.parts | u32::from(self.landlock_abi) << LANDLOCK_SHIFT
     }
 
-    /// `None` for bits that mean nothing here: then the other side is not of this build.
+    /// `None` for unknown bits: the other side is from another build.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let parts = bits & ((1 << LANDLOCK_SHIFT) - 1);
         let known = Part::ALL.iter().fold(0, |known, part| known | part.bit());
@@ -144,7 +144,7 @@ impl Part {
         Self::EmptyRoot,
     ];
 
-    /// Stable: journals are searched for these words.
+    /// Stable: users search journals for these names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Descriptors => "one-socket",
@@ -173,7 +173,7 @@ impl Part {
     }
 }
 
-/// Without these a worker does not run, whatever is asked.
+/// A worker does not run without these, whatever is required.
 pub(crate) const MANDATORY: &[Part] = &[
     Part::Descriptors,
     Part::Seccomp,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_strength_survives_its_encoding() {
+    fn every_strength_survives_encoding() {
         for part in Part::ALL {
             let one = strength(&[part], 6);
             assert_eq!(Strength::from_bits(one.to_bits()), Some(one), "{part:?}");
@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn bits_of_another_build_are_refused() {
+    fn bits_of_another_build_are_rejected() {
         for unknown in 18..LANDLOCK_SHIFT {
             assert_eq!(Strength::from_bits(1 << unknown), None, "bit {unknown}");
         }
     }
 
     #[test]
-    fn a_strength_without_a_mandatory_part_meets_nothing() {
+    fn strength_without_a_mandatory_part_meets_no_requirement() {
         assert!(strength(MANDATORY, 0).meets(&Required::MINIMUM));
         for part in MANDATORY {
             let others: Vec<Part> = Part::ALL.into_iter().filter(|other| other != part).collect();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_parts_are_named() {
         let weak = strength(MANDATORY, 0);
         let missing = weak.missing(&Required::HARDENED);
         assert_eq!(

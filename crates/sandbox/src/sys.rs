@@ -1,4 +1,4 @@
-//! Which questions to the kernel have no safe wrapper in a library? These, and no others.
+//! System calls without a safe wrapper in a library.
 #![expect(unsafe_code, reason = "the only files that talk to the kernel without a library in between")]
 
 pub(crate) mod filter;
@@ -9,32 +9,32 @@ use std::{ffi::c_int, io, mem, ptr};
 
 use rustix::thread::UnshareFlags;
 
-/// Ends the process at once: no destructors, no flushing, one system call that a sealed worker still has.
+/// Ends the process at once, without destructors or flushing. A sealed worker may still make this system call.
 pub fn leave(code: u8) -> ! {
     // SAFETY: `_exit` takes an integer, touches no memory of ours and does not return.
     unsafe { libc::_exit(c_int::from(code)) }
 }
 
-/// Closes every descriptor from `first` to `last`, both included.
+/// Closes every descriptor from `first` to `last`, inclusive.
 ///
-/// Only for the jail, which owns the whole process: nothing may use one of these descriptors afterwards.
+/// Only for the jail, which owns the whole process: nothing may use these descriptors afterwards.
 pub(crate) fn close_range(first: u32, last: u32) -> io::Result<()> {
-    // SAFETY: close_range reads three integers and touches no memory. Callers are the two phases of the
-    // worker's jail, whose documentation forbids other owners of descriptors in this range; the jailer
-    // before it owns any; and process 1 of a command's jail, which from there on never returns.
+    // SAFETY: close_range reads three integers and touches no memory. Callers are the two phases of the worker's
+    // jail, whose documentation forbids other owners of descriptors in this range; the jailer before it owns any;
+    // and process 1 of a command's jail, which never returns afterwards.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) })
 }
 
-/// Lets every descriptor from `first` on end with the program that this process is.
+/// Marks every descriptor from `first` on as close-on-exec.
 pub(crate) fn close_on_execute(first: u32) -> io::Result<()> {
-    // SAFETY: close_range reads three integers and touches no memory; with this flag nothing is closed now.
+    // SAFETY: close_range reads three integers and touches no memory; with this flag it closes nothing now.
     done(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) })
 }
 
-/// The seals of an open memory file; `None` when the number is not open.
+/// The seals of an open memory file; `None` if the descriptor is not open.
 pub(crate) fn seals(descriptor: c_int) -> io::Result<Option<c_int>> {
-    // SAFETY: F_GET_SEALS takes no third argument and only answers with an integer or errno; a number that
-    // is not open is answered with EBADF.
+    // SAFETY: F_GET_SEALS takes no third argument and returns an integer or sets errno; a descriptor that is not
+    // open yields EBADF.
     let seals = unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) };
     if seals >= 0 {
         return Ok(Some(seals));
@@ -42,20 +42,22 @@ pub(crate) fn seals(descriptor: c_int) -> io::Result<Option<c_int>> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::EBADF) => Ok(None),
-        // The kernel's word for "open, but not a memory file".
+        // EINVAL means "open, but not a memory file".
         Some(libc::EINVAL) => Ok(Some(0)),
         _ => Err(error),
     }
 }
 
-/// Gives every signal its default action and lets every signal through.
+/// Sets every signal to its default action and unblocks it.
 pub(crate) fn reset_signals() -> io::Result<()> {
     let default = [0_u64; KERNEL_SIGACTION_WORDS];
     for signal in 1..=LAST_SIGNAL {
-        // Not libc's function, which hides two signals of its own; a parent may have left those ignored too.
-        // SAFETY: the kernel reads one `struct sigaction` of its own layout, four words on both machines we run
-        // on, from an array that outlives the call; all zero is the default action, no flags, no mask. Null asks
-        // for nothing back. KILL and STOP are refused with EINVAL, and have no other action.
+        // Not libc's function, which reserves two signals for itself; a parent may have left those ignored, too.
+        //
+        // SAFETY: the kernel reads one `struct sigaction` in its own layout (four words on both supported
+        // architectures) from an array that outlives the call. All zero is the default action, no flags, no mask. A
+        // null pointer requests no old action. For KILL and STOP the kernel returns EINVAL; they always have the
+        // default action.
         unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -78,20 +80,20 @@ pub(crate) fn reset_signals() -> io::Result<()> {
 
 /// Leaves one or more namespaces.
 pub(crate) fn unshare(namespace: UnshareFlags) -> io::Result<()> {
-    // SAFETY: the contract concerns UnshareFlags::FILES, with which threads lose sight of each other's
-    // descriptors; masked out here, and the jail is entered with one thread.
+    // SAFETY: the contract concerns UnshareFlags::FILES, with which threads no longer share descriptors. It is
+    // masked out here, and the jail is entered with one thread.
     unsafe { rustix::thread::unshare_unsafe(namespace.difference(UnshareFlags::FILES)) }.map_err(Into::into)
 }
 
-/// Refuses executable memory from now on: neither new, nor by changing what is mapped.
+/// Forbids executable memory from now on: new mappings as well as changed protection.
 pub(crate) fn refuse_new_executable_memory() -> io::Result<()> {
     // SAFETY: prctl reads five integers here and touches no memory; older kernels answer EINVAL.
     done(unsafe { libc::prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0_usize, 0_usize, 0_usize) }.into())
 }
 
-/// The Landlock version of the running kernel; `None` when it has none or has it switched off.
+/// The Landlock version of the running kernel; `None` if it has none or disables it.
 pub(crate) fn landlock_abi() -> Option<u8> {
-    // SAFETY: with a null attribute, size 0 and flag VERSION the call reads nothing and answers a number.
+    // SAFETY: with a null attribute, size 0 and flag VERSION the call reads nothing and returns a number.
     let version = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
@@ -108,14 +110,14 @@ pub(crate) fn stdin_socket_option(option: SocketOption) -> io::Result<c_int> {
     stdin_option(option as c_int).map(c_int::from_ne_bytes)
 }
 
-/// The process that made the socket pair of descriptor 0; 0 when it is not visible from here.
+/// The process that created the socket pair of descriptor 0; 0 if it is not visible from this namespace.
 pub(crate) fn stdin_peer_process() -> io::Result<libc::pid_t> {
     // `struct ucred`: process, user and group, four bytes each.
     let [a, b, c, d, ..]: [u8; 12] = stdin_option(libc::SO_PEERCRED)?;
     Ok(libc::pid_t::from_ne_bytes([a, b, c, d]))
 }
 
-/// The options this crate asks for as integers.
+/// The options that this crate reads as integers.
 #[derive(Clone, Copy)]
 pub(crate) enum SocketOption {
     Domain = libc::SO_DOMAIN as isize,
@@ -125,8 +127,8 @@ pub(crate) enum SocketOption {
 fn stdin_option<const SIZE: usize>(option: c_int) -> io::Result<[u8; SIZE]> {
     let mut bytes = [0; SIZE];
     let mut length = libc::socklen_t::try_from(SIZE).map_err(io::Error::other)?;
-    // SAFETY: the kernel writes at most `length` bytes to the buffer, which is that long, and the length
-    // written to `length`; both are locals that outlive the call.
+    // SAFETY: the kernel writes at most `length` bytes to the buffer, which is that long, and the written length to
+    // `length`. Both are locals that outlive the call.
     let outcome = unsafe {
         let into = bytes.as_mut_ptr().cast();
         libc::getsockopt(libc::STDIN_FILENO, libc::SOL_SOCKET, option, into, &raw mut length)

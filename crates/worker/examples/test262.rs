@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, Run, RunLimits};
+use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Load, RunLimits, RunScript, ScriptEnding};
 use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -165,7 +165,7 @@ fn passes(
         Some(rest) => format!("\"use strict\";\n{own}{rest}"),
         None => format!("{own}{test}"),
     };
-    let Ending::Value(json) = evaluate(machine, &shared, &test, header.has("async"))? else {
+    let ScriptEnding::Value(json) = evaluate(machine, &shared, &test, header.has("async"))? else {
         return Ok(false);
     };
     let Ok(outcome) = serde_json::from_str::<ScriptOutcome>(&json) else { return Ok(false) };
@@ -185,7 +185,7 @@ fn evaluate(
     shared: &[&String],
     test: &str,
     is_asynchronous: bool,
-) -> Result<Ending, Box<dyn Error>> {
+) -> Result<ScriptEnding, Box<dyn Error>> {
     let (shared, test) = (serde_json::to_string(shared)?, serde_json::to_string(test)?);
     let body = format!(
         "const said = [], later = setTimeout, evaluate = eval, PromiseOf = Promise; let threw = null, heard; \
@@ -209,7 +209,7 @@ fn evaluate(
         host_calls: 0,
         host_bytes: 0,
     };
-    let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
+    let run = RunScript { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
     Ok(machine.evaluate(&load, &run, Box::new(NoGateway))?.ending)
 }
 

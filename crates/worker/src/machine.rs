@@ -9,7 +9,7 @@ mod ticker;
 
 pub use call::{CallState, EffectPort, LinkLost};
 pub use image::Image;
-use toolgate_sandbox::wire::{Done, Ending, Load, Run, RunLimits, Usage};
+use toolgate_sandbox::wire::{Done, Load, RunLimits, RunScript, ScriptEnding, ScriptUsage};
 use wasmtime::{
     Enabled, Engine, Instance, InstanceAllocationStrategy, InstancePre, Linker, Memory,
     PoolingAllocationConfig, Store, Trap, TypedFunc,
@@ -75,18 +75,18 @@ impl ScriptMachine {
 
     /// Evaluates a tool once and keeps the pages that this changed. The code has no effects here, and the limits of its
     /// call apply. No other instance may exist at the same time.
-    pub fn load(&self, load: &Load, limits: &RunLimits) -> Result<Image, Ending> {
-        let broken = |error: MachineError| Ending::Trapped(format!("{error:#}"));
+    pub fn load(&self, load: &Load, limits: &RunLimits) -> Result<Image, ScriptEnding> {
+        let broken = |error: MachineError| ScriptEnding::Trapped(format!("{error:#}"));
         let mut fresh = self.fresh().map_err(broken)?;
         let busy = self.ticker.busy();
         fresh.limit(limits).map_err(broken)?;
         let outcome = fresh.enter_load(load);
         drop(busy);
         match fresh.ending(outcome) {
-            Ending::Value(_) => {
+            ScriptEnding::Value(_) => {
                 Ok(Image::difference(toolgate_engine::snapshot_memory(), fresh.memory.data(&fresh.store)))
             }
-            Ending::Threw(error) => Err(Ending::Invalid(error)),
+            ScriptEnding::Threw(error) => Err(ScriptEnding::Invalid(error)),
             other => Err(other),
         }
     }
@@ -96,7 +96,7 @@ impl ScriptMachine {
         &self,
         mut fresh: FreshInstance,
         image: &Image,
-        run: &Run,
+        run: &RunScript,
         effects: Box<dyn EffectPort>,
     ) -> (Done, FreshInstance) {
         let busy = self.ticker.busy();
@@ -113,12 +113,14 @@ impl ScriptMachine {
     pub fn evaluate(
         &self,
         load: &Load,
-        run: &Run,
+        run: &RunScript,
         effects: Box<dyn EffectPort>,
     ) -> Result<Done, MachineError> {
         Ok(match self.load(load, &run.limits) {
             Ok(image) => self.run(self.fresh()?, &image, run, effects).0,
-            Err(ending) => Done { ending, console: Vec::new(), console_dropped: 0, usage: Usage::default() },
+            Err(ending) => {
+                Done { ending, console: Vec::new(), console_dropped: 0, usage: ScriptUsage::default() }
+            }
         })
     }
 }
@@ -154,7 +156,11 @@ impl FreshInstance {
         self.outcome(at)
     }
 
-    fn enter_run(&mut self, run: &Run, effects: Box<dyn EffectPort>) -> Result<EngineOutcome, MachineError> {
+    fn enter_run(
+        &mut self,
+        run: &RunScript,
+        effects: Box<dyn EffectPort>,
+    ) -> Result<EngineOutcome, MachineError> {
         let (arguments, len) = self.copy_in(run.arguments.as_bytes())?;
         self.store.data_mut().connect(effects);
         let heap = limits::heap(&run.limits);
@@ -167,7 +173,7 @@ impl FreshInstance {
         let len = u32::try_from(bytes.len())?;
         let at = self.alloc.call(&mut self.store, len.saturating_add(1))?;
         if at == 0 {
-            return Err(CallStop(Ending::Memory).into());
+            return Err(CallStop(ScriptEnding::Memory).into());
         }
         self.memory.write(&mut self.store, at as usize, bytes)?;
         self.memory.write(&mut self.store, at as usize + bytes.len(), &[0])?;
@@ -189,7 +195,7 @@ impl FreshInstance {
             return Ok(EngineOutcome { kind, text: None });
         }
         if len > self.store.data().result_limit() {
-            return Err(CallStop(Ending::ResultTooLarge).into());
+            return Err(CallStop(ScriptEnding::ResultTooLarge).into());
         }
         let range = text as usize..(text as usize).saturating_add(len as usize);
         match data.get(range) {
@@ -198,7 +204,7 @@ impl FreshInstance {
         }
     }
 
-    fn ending(&self, outcome: Result<EngineOutcome, MachineError>) -> Ending {
+    fn ending(&self, outcome: Result<EngineOutcome, MachineError>) -> ScriptEnding {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return Self::stopped(&error),
@@ -206,37 +212,37 @@ impl FreshInstance {
         let text = outcome.text.map(call::text_of).map(limits::scalar_text);
         let heap_is_full = self.store.data().was_refused_memory();
         match (outcome.kind, text) {
-            (0, text) => Ending::Value(text.unwrap_or_default()),
-            (1, _) => Ending::Undefined,
-            (2, None) => Ending::Memory,
+            (0, text) => ScriptEnding::Value(text.unwrap_or_default()),
+            (1, _) => ScriptEnding::Undefined,
+            (2, None) => ScriptEnding::Memory,
             // Settling a promise may have failed for lack of memory, too.
-            (4, None) | (3, _) if heap_is_full => Ending::Memory,
+            (4, None) | (3, _) if heap_is_full => ScriptEnding::Memory,
             (2, Some(error)) => limits::classify(error),
-            (3, _) => Ending::Unsettled,
-            (4, None) => Ending::NotData(String::new()),
+            (3, _) => ScriptEnding::Unsettled,
+            (4, None) => ScriptEnding::NotData(String::new()),
             // A result can be data and still exceed the limit when it is serialised.
             (4, Some(error)) => match limits::classify(error) {
-                Ending::Threw(error) => Ending::NotData(error),
+                ScriptEnding::Threw(error) => ScriptEnding::NotData(error),
                 limit => limit,
             },
-            (5, _) => Ending::Escaped,
-            (kind, _) => Ending::Trapped(format!("the engine returned the unknown result kind {kind}")),
+            (5, _) => ScriptEnding::Escaped,
+            (kind, _) => ScriptEnding::Trapped(format!("the engine returned the unknown result kind {kind}")),
         }
     }
 
-    fn stopped(error: &MachineError) -> Ending {
+    fn stopped(error: &MachineError) -> ScriptEnding {
         if let Some(CallStop(ending)) = error.downcast_ref::<CallStop>() {
             return ending.clone();
         }
         match error.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => Ending::Statements,
-            Some(Trap::Interrupt) => Ending::Timeout,
-            Some(Trap::StackOverflow) => Ending::Stack,
-            _ => Ending::Trapped(format!("{error:#}")),
+            Some(Trap::OutOfFuel) => ScriptEnding::Statements,
+            Some(Trap::Interrupt) => ScriptEnding::Timeout,
+            Some(Trap::StackOverflow) => ScriptEnding::Stack,
+            _ => ScriptEnding::Trapped(format!("{error:#}")),
         }
     }
 
-    fn done(&mut self, ending: Ending, limits: &RunLimits) -> Done {
+    fn done(&mut self, ending: ScriptEnding, limits: &RunLimits) -> Done {
         let left = self.store.get_fuel().unwrap_or(0);
         self.store.data_mut().finish(ending, limits.fuel.saturating_sub(left))
     }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, convert::Infallible, io, panic, sync::Arc, thre
 
 use toolgate_sandbox::{
     Entered, Namespaces, SeccompProfile, Strength, WORKER_NAME, WorkerJail, leave,
-    wire::{Effect, EffectAnswer, FromWorker, HEADER, Load, Run, ToWorker, body_length},
+    wire::{Effect, EffectAnswer, FromWorker, HEADER, Load, RunScript, ToWorker, body_length},
 };
 
 use crate::machine::{EffectPort, FreshInstance, Image, LinkLost, ScriptMachine};
@@ -61,7 +61,7 @@ fn answer(
     machine: &ScriptMachine,
     tools: &mut ToolCache,
     fresh: FreshInstance,
-    run: &Run,
+    run: &RunScript,
 ) -> Result<Option<FreshInstance>, WorkerEnded> {
     let (image, fresh) = if let Some(image) = tools.find(&run.key) {
         (image, fresh)
@@ -105,7 +105,7 @@ fn warm_up(machine: &ScriptMachine) -> Result<(), WorkerEnded> {
         host_calls: 0,
         host_bytes: 0,
     };
-    let run = Run { key: load.key, limits, seed: 1, arguments: "{\"a\":1}".to_owned() };
+    let run = RunScript { key: load.key, limits, seed: 1, arguments: "{\"a\":1}".to_owned() };
     for _ in 0..WARM_UP_CALLS {
         let image = machine.load(&load, &limits).map_err(|_| WorkerEnded)?;
         let fresh = machine.fresh().map_err(|_| WorkerEnded)?;

@@ -4,7 +4,9 @@
 
 use std::sync::{LazyLock, Mutex};
 
-use toolgate_sandbox::wire::{Effect, EffectAnswer, EffectError, Ending, Load, MAX_ERROR, Run, RunLimits};
+use toolgate_sandbox::wire::{
+    Effect, EffectAnswer, EffectError, Load, MAX_ERROR, RunLimits, RunScript, ScriptEnding,
+};
 use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
 /// A lone surrogate is not valid outside JavaScript, and must not cause the loss of a message.
@@ -35,9 +37,9 @@ fn gateway_accepts_the_largest_error_description() {
 fn thrown(body: &str) -> String {
     let source = format!("(async function(){{{{{body}\n}}}})");
     let load = Load { key: [0; 32], grants: u32::MAX, names: "[]".to_owned(), source };
-    let run = Run { key: [0; 32], limits: LIMITS, seed: 1, arguments: "{}".to_owned() };
+    let run = RunScript { key: [0; 32], limits: LIMITS, seed: 1, arguments: "{}".to_owned() };
     match MACHINE.lock().unwrap().evaluate(&load, &run, Box::new(Refusing)).unwrap().ending {
-        Ending::Threw(text) => text,
+        ScriptEnding::Threw(text) => text,
         other => panic!("{other:?}"),
     }
 }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use toolgate_sandbox::wire::{
-    Done, Effect, EffectAnswer, EffectError, Ending, FetchAnswer, FetchCall, Load, OUT_OF_TIME, Run,
-    RunLimits,
+    Done, Effect, EffectAnswer, EffectError, FetchAnswer, FetchCall, Load, OUT_OF_TIME, RunLimits, RunScript,
+    ScriptEnding,
 };
 use toolgate_worker::{EffectPort, LinkLost, ScriptMachine};
 
@@ -50,7 +50,7 @@ fn check(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Resu
     let ending = run_with(machine, body, port);
     if let Some(text) = first.strip_prefix("// throws: ") {
         return match ending {
-            Ending::Threw(error) | Ending::NotData(error) if error.contains(text) => Ok(()),
+            ScriptEnding::Threw(error) | ScriptEnding::NotData(error) if error.contains(text) => Ok(()),
             other => Err(format!("expected an error with `{text}`, got {other:?}")),
         };
     }
@@ -58,7 +58,7 @@ fn check(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Resu
         serde_json::from_str(first.strip_prefix("// expect: ").unwrap_or("true"))
             .map_err(|error| error.to_string())?;
     match ending {
-        Ending::Value(text)
+        ScriptEnding::Value(text)
             if serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value == expected) =>
         {
             Ok(())
@@ -67,7 +67,7 @@ fn check(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Resu
     }
 }
 
-fn run_with(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> Ending {
+fn run_with(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>) -> ScriptEnding {
     run_within(machine, body, port, LIMITS).ending
 }
 
@@ -78,7 +78,7 @@ fn run_within(machine: &ScriptMachine, body: &str, port: Box<dyn EffectPort>, li
         names: "[]".to_owned(),
         source: format!("(async function(){{{{{body}\n}}}})"),
     };
-    let run = Run { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
+    let run = RunScript { key: [0; 32], limits, seed: 1, arguments: "{}".to_owned() };
     machine.evaluate(&load, &run, port).unwrap()
 }
 
@@ -105,13 +105,13 @@ fn kept_bodies_count_as_memory() {
         run_within(&machine, &body, Box::new(Large { handed: LARGE }), limits)
     };
     let few = run(3, "return 'went on'");
-    assert_eq!(few.ending, Ending::Value("\"went on\"".to_owned()));
+    assert_eq!(few.ending, ScriptEnding::Value("\"went on\"".to_owned()));
     assert!(few.usage.memory_bytes >= 3 * LARGE as u64, "{:?}", few.usage);
-    assert_eq!(run(8, "return 'went on'").ending, Ending::Memory);
+    assert_eq!(run(8, "return 'went on'").ending, ScriptEnding::Memory);
     // Two bodies that would fit separately do not fit together.
     let fill = "try { return new Uint8Array(12 << 20).length } catch { return 'refused' }";
-    assert_eq!(run(0, fill).ending, Ending::Value((12 << 20).to_string()));
-    assert_eq!(run(3, fill).ending, Ending::Value("\"refused\"".to_owned()));
+    assert_eq!(run(0, fill).ending, ScriptEnding::Value((12 << 20).to_string()));
+    assert_eq!(run(3, fill).ending, ScriptEnding::Value("\"refused\"".to_owned()));
 }
 
 /// The timeout also applies while the gateway works for the tool.
@@ -124,7 +124,7 @@ fn timeout_in_a_host_call_cannot_be_caught() {
         "return await Promise.allSettled([fetch('https://example.com')])",
         "try { safety.fs.readText('a') } catch { return 'went on' }",
     ] {
-        assert_eq!(run_with(&machine, body, Box::new(TooLate)), Ending::Timeout, "{body}");
+        assert_eq!(run_with(&machine, body, Box::new(TooLate)), ScriptEnding::Timeout, "{body}");
     }
 }
 
@@ -162,7 +162,7 @@ fn json_of_a_response_is_data_and_can_be_awaited() {
     ] {
         let body = format!("const u = 'https://example.com/', got = () => fetch(u).json(); {body}");
         let ending = run_with(&machine, &body, Box::new(CannedPort(answer)));
-        assert_eq!(ending, Ending::Value(expected.to_owned()), "{answer}: {body}");
+        assert_eq!(ending, ScriptEnding::Value(expected.to_owned()), "{answer}: {body}");
     }
 }
 
@@ -203,7 +203,7 @@ fn body_counts_in_full_however_little_is_read() {
     let body =
         "for (let i = 0; i < 20; i++) { try { fetch('https://example.com/', { maxLength: 1 }) } catch {} }";
     let done = run_within(&machine, body, Box::new(Large { handed: 1 }), limits);
-    assert_eq!((done.ending, done.usage.host_calls), (Ending::HostBytes, 10));
+    assert_eq!((done.ending, done.usage.host_calls), (ScriptEnding::HostBytes, 10));
 }
 
 /// Returns the request, or a response that the path selects.

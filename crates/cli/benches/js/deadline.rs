@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_sandbox::wire::{Ending, RunLimits};
+use toolgate_sandbox::wire::{RunLimits, ScriptEnding};
 
 use crate::{
     measure::{Goal, Times, heading, millis},
@@ -24,7 +24,7 @@ pub fn run() {
                 let (time, report) = gateway.run(&tool, limits);
                 if reached {
                     ending = describe(&report.done.ending, report.killed);
-                    reached = matches!(report.done.ending, Ending::Timeout);
+                    reached = matches!(report.done.ending, ScriptEnding::Timeout);
                 }
                 assert_eq!(gateway.value(&after).1, "42", "the next call is not disturbed");
                 time
@@ -41,11 +41,11 @@ pub fn run() {
     Goal::AtMost(25.0).report("the latest of all", latest, " ms");
 }
 
-fn describe(ending: &Ending, killed: bool) -> String {
+fn describe(ending: &ScriptEnding, killed: bool) -> String {
     match ending {
-        Ending::Timeout if killed => "deadline, worker killed".to_owned(),
-        Ending::Timeout => "deadline".to_owned(),
-        Ending::Value(_) => "ended by itself".to_owned(),
+        ScriptEnding::Timeout if killed => "deadline, worker killed".to_owned(),
+        ScriptEnding::Timeout => "deadline".to_owned(),
+        ScriptEnding::Value(_) => "ended by itself".to_owned(),
         other => format!("{other:?}").chars().take(60).collect(),
     }
 }

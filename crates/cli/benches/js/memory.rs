@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use toolgate_sandbox::wire::{Ending, RunLimits};
+use toolgate_sandbox::wire::{RunLimits, ScriptEnding};
 
 use crate::{
     measure::{Goal, heading},
@@ -64,7 +64,7 @@ fn hog(gateway: &Gateway, worker: u32) {
     let before = private_dirty(worker).expect("the worker is still the same");
     let peak = peak_during(worker, || {
         let (_, report) = gateway.run(&tool, limits);
-        assert_eq!(report.done.ending, Ending::Memory, "a hog is ended by its limit");
+        assert_eq!(report.done.ending, ScriptEnding::Memory, "a hog is ended by its limit");
     });
     Goal::AtMost(64.0).report("what a hog takes whose cap is 64 MiB", peak - before, " MiB");
 }

@@ -10,8 +10,8 @@ use std::{
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{
-    Effects, Isolation, Namespaces, Pool, PoolConfig, Report, Required, Tenant,
-    wire::{Effect, EffectAnswer, Ending, JsonAnswer, Load, Run, RunLimits},
+    Effects, Isolation, Namespaces, Pool, PoolConfig, Required, ScriptReport, Tenant,
+    wire::{Effect, EffectAnswer, JsonAnswer, Load, RunLimits, RunScript, ScriptEnding},
 };
 
 use crate::{
@@ -86,7 +86,7 @@ impl Gateway {
         Self { runtime, pool }
     }
 
-    pub fn run(&self, tool: &Tool, limits: RunLimits) -> (Duration, Report) {
+    pub fn run(&self, tool: &Tool, limits: RunLimits) -> (Duration, ScriptReport) {
         let begin = Instant::now();
         let report = self.runtime.block_on(one_call(&self.pool, tool, limits));
         (begin.elapsed(), report)
@@ -132,16 +132,16 @@ impl Variant for Gateway {
     }
 }
 
-async fn one_call(pool: &Pool, tool: &Tool, limits: RunLimits) -> Report {
+async fn one_call(pool: &Pool, tool: &Tool, limits: RunLimits) -> ScriptReport {
     let tenant = Tenant { caller: "bench".to_owned(), tool: tool.load.key };
     let lease = pool.lease(&tenant).await.expect("a worker is free");
-    let run = Run { key: tool.load.key, limits, seed: 1, arguments: tool.arguments.clone() };
+    let run = RunScript { key: tool.load.key, limits, seed: 1, arguments: tool.arguments.clone() };
     lease.run(&tool.load, run, &mut OneNote).await.expect("the worker answers")
 }
 
-fn value_of(report: Report) -> String {
+fn value_of(report: ScriptReport) -> String {
     match report.done.ending {
-        Ending::Value(text) => text,
+        ScriptEnding::Value(text) => text,
         other => panic!("no value but {other:?}"),
     }
 }

@@ -9,7 +9,10 @@ use std::{
 
 use toolgate_sandbox::{
     Namespaces, SeccompProfile, WorkerJail, leave,
-    wire::{Done, Effect, Ending, FileCall, FromWorker, HEADER, MAX_FRAME, ToWorker, Usage, body_length},
+    wire::{
+        Done, Effect, FileCall, FromWorker, HEADER, MAX_FRAME, ScriptEnding, ScriptUsage, ToWorker,
+        body_length,
+    },
 };
 
 use crate::attacks;
@@ -72,12 +75,12 @@ fn perform(attempt: &str, gateway: u32) -> Option<()> {
 }
 
 fn answer() -> FromWorker {
-    let ending = Ending::Value("\"native\"".to_owned());
+    let ending = ScriptEnding::Value("\"native\"".to_owned());
     FromWorker::Done(Box::new(Done {
         ending,
         console: Vec::new(),
         console_dropped: 0,
-        usage: Usage::default(),
+        usage: ScriptUsage::default(),
     }))
 }
 

@@ -185,7 +185,10 @@ impl Stage {
         match (ends, &report.outcome) {
             (Ends::Killed, Err(failure)) => {
                 assert_eq!(failure.code, FailureCode::WorkerDied, "{failure}");
-                assert!(failure.message.contains("a system call that its profile forbids"), "{failure}");
+                assert!(
+                    failure.message.contains("a system call that its seccomp profile forbids"),
+                    "{failure}"
+                );
             }
             (Ends::Stopped, Err(failure)) => {
                 assert_eq!(failure.code, FailureCode::WorkerMisbehaved, "{failure}");

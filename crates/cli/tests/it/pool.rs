@@ -13,7 +13,7 @@ use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, RunRequest};
 use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
-    wire::{Done, Effect, Ending, FetchCall, FileCall, FromWorker, Redirect, Usage},
+    wire::{Done, Effect, FetchCall, FileCall, FromWorker, Redirect, ScriptEnding, ScriptUsage},
 };
 
 use crate::gateway::{Gateway, NoSecrets, document};
@@ -407,17 +407,22 @@ fn a_worker_that_goes_beyond_the_limits_is_stopped() {
             options,
         }))
     };
-    let done = |ending: Ending, console: Vec<(u8, String)>| {
-        FromWorker::Done(Box::new(Done { ending, console, console_dropped: 0, usage: Usage::default() }))
+    let done = |ending: ScriptEnding, console: Vec<(u8, String)>| {
+        FromWorker::Done(Box::new(Done {
+            ending,
+            console,
+            console_dropped: 0,
+            usage: ScriptUsage::default(),
+        }))
     };
-    let value = |length: usize| Ending::Value(format!("\"{}\"", text(length)));
+    let value = |length: usize| ScriptEnding::Value(format!("\"{}\"", text(length)));
     let line = |length: usize| (b'l', text(length));
     let asked = |count: usize| (0..count).map(|_| file("missing", "1")).collect::<Vec<_>>();
     for (what, frames, is_allowed) in [
         ("a short answer", vec![done(value(50), vec![line(10); 3])], true),
         ("two answers", vec![done(value(50), vec![]); 2], true),
         ("a long answer", vec![done(value(LIMITS.result_bytes + 1), vec![])], false),
-        ("a long error", vec![done(Ending::Threw(text(1 << 20)), vec![])], false),
+        ("a long error", vec![done(ScriptEnding::Threw(text(1 << 20)), vec![])], false),
         ("many lines", vec![done(value(1), vec![line(1); LIMITS.console_lines + 1])], false),
         ("a long line", vec![done(value(1), vec![line(LIMITS.console_bytes + 1)])], false),
         ("a few questions", [asked(LIMITS.host_calls), vec![done(value(1), vec![])]].concat(), true),

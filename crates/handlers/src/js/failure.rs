@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolgate_sandbox::RunFailure;
+use toolgate_sandbox::WorkerFailure;
 
 /// Stable: dashboards and audit queries depend on these words.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -94,14 +94,14 @@ impl Failure {
     }
 }
 
-impl From<RunFailure> for Failure {
-    fn from(failure: RunFailure) -> Self {
+impl From<WorkerFailure> for Failure {
+    fn from(failure: WorkerFailure) -> Self {
         let code = match &failure {
-            RunFailure::Busy => FailureCode::Busy,
-            RunFailure::Unavailable(_) => FailureCode::WorkerUnavailable,
-            RunFailure::Died(_) => FailureCode::WorkerDied,
-            RunFailure::Nonsense(_) => FailureCode::WorkerMisbehaved,
-            RunFailure::TooLarge => FailureCode::ArgumentsTooLarge,
+            WorkerFailure::Busy => FailureCode::Busy,
+            WorkerFailure::Unavailable(_) => FailureCode::WorkerUnavailable,
+            WorkerFailure::Died(_) => FailureCode::WorkerDied,
+            WorkerFailure::Invalid(_) => FailureCode::WorkerMisbehaved,
+            WorkerFailure::TooLarge => FailureCode::ArgumentsTooLarge,
         };
         Self::new(code, failure.to_string())
     }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_policy::Mask;
 use toolgate_sandbox::{
-    Report, RunFailure, Strength,
-    wire::{Done, Ending, Helper, Usage},
+    ScriptReport, Strength, WorkerFailure,
+    wire::{Done, Helper, ScriptEnding, ScriptUsage},
 };
 use toolgate_secrets::SecretFinding;
 
@@ -92,7 +92,7 @@ impl JsReport {
 }
 
 pub fn make(
-    outcome: Result<Report, RunFailure>,
+    outcome: Result<ScriptReport, WorkerFailure>,
     effects: Vec<EffectRecord>,
     mask: &Mask,
     tool: &JsTool,
@@ -115,7 +115,7 @@ pub fn make(
     }
 }
 
-fn used(usage: Usage) -> JsUsage {
+fn used(usage: ScriptUsage) -> JsUsage {
     JsUsage {
         statements: usage.fuel.div_ceil(FUEL_PER_STATEMENT),
         memory_bytes: usage.memory_bytes,
@@ -137,58 +137,62 @@ fn line(level: u8, text: &str, mask: &Mask) -> ConsoleLine {
     ConsoleLine { level, text: mask.text(text) }
 }
 
-fn finish(ending: Ending, mask: &Mask, tool: &JsTool) -> Result<Returned, Failure> {
+fn finish(ending: ScriptEnding, mask: &Mask, tool: &JsTool) -> Result<Returned, Failure> {
     let limits = &tool.limits;
     let over = |code, message: String| Err(Failure::new(code, message));
     match ending {
-        Ending::Value(text) if values::count(&text) > values::MOST => over(
+        ScriptEnding::Value(text) if values::count(&text) > values::MOST => over(
             FailureCode::ResultTooLarge,
             format!("the result has more than {} names and values", values::MOST),
         ),
-        Ending::Value(text) => match serde_json::from_str(&text) {
+        ScriptEnding::Value(text) => match serde_json::from_str(&text) {
             Ok(value) => Ok(Returned::Value(mask.value(value))),
             Err(error) => {
                 over(FailureCode::NotData, format!("the result is no JSON that can be read: {error}"))
             }
         },
-        Ending::Undefined => Ok(Returned::Undefined),
-        Ending::Threw(error) => Err(thrown(&error, FailureCode::ToolFailed, mask, tool)),
-        Ending::NotData(error) if error.is_empty() => {
+        ScriptEnding::Undefined => Ok(Returned::Undefined),
+        ScriptEnding::Threw(error) => Err(thrown(&error, FailureCode::ToolFailed, mask, tool)),
+        ScriptEnding::NotData(error) if error.is_empty() => {
             over(FailureCode::NotData, "the tool returned a function or symbol; return plain data".to_owned())
         }
-        Ending::NotData(error) => Err(thrown(&error, FailureCode::NotData, mask, tool)),
-        Ending::Invalid(error) => Err(thrown(&error, FailureCode::CodeInvalid, mask, tool)),
-        Ending::Unsettled => over(
+        ScriptEnding::NotData(error) => Err(thrown(&error, FailureCode::NotData, mask, tool)),
+        ScriptEnding::Invalid(error) => Err(thrown(&error, FailureCode::CodeInvalid, mask, tool)),
+        ScriptEnding::Unsettled => over(
             FailureCode::UnsettledPromise,
             "the tool awaits a promise that nothing will settle".to_owned(),
         ),
-        Ending::Escaped => over(
+        ScriptEnding::Escaped => over(
             FailureCode::CodeInvalid,
             "the code closes the function that it runs in; look for a `}` too many".to_owned(),
         ),
-        Ending::Statements => over(
+        ScriptEnding::Statements => over(
             FailureCode::Statements,
             format!(
                 "more than {} statements; raise maxStatements if it must be",
                 limits.fuel / FUEL_PER_STATEMENT
             ),
         ),
-        Ending::Timeout => over(FailureCode::Timeout, format!("not done after {} ms", limits.timeout_ms)),
-        Ending::Memory => {
+        ScriptEnding::Timeout => {
+            over(FailureCode::Timeout, format!("not done after {} ms", limits.timeout_ms))
+        }
+        ScriptEnding::Memory => {
             over(FailureCode::Memory, format!("more than {} MiB of memory", limits.memory_bytes >> 20))
         }
-        Ending::Stack => over(FailureCode::Stack, "nested too deeply: calls, data or a pattern".to_owned()),
-        Ending::ResultTooLarge => over(
+        ScriptEnding::Stack => {
+            over(FailureCode::Stack, "nested too deeply: calls, data or a pattern".to_owned())
+        }
+        ScriptEnding::ResultTooLarge => over(
             FailureCode::ResultTooLarge,
             format!("the result has more than {} bytes", limits.result_bytes),
         ),
-        Ending::HostCalls => {
+        ScriptEnding::HostCalls => {
             over(FailureCode::HostCalls, format!("more than {} calls of helpers", limits.host_calls))
         }
-        Ending::HostBytes => {
+        ScriptEnding::HostBytes => {
             over(FailureCode::HostBytes, format!("more than {} bytes through helpers", limits.host_bytes))
         }
-        Ending::Trapped(what) => {
+        ScriptEnding::Trapped(what) => {
             over(FailureCode::WorkerMisbehaved, format!("the engine stopped: {}", mask.text(&what)))
         }
     }

@@ -1,4 +1,5 @@
-//! The last steps of the process that becomes the command. Each takes away what an earlier one needs.
+//! Last steps of the process that becomes the command. The order matters: each step removes rights that earlier
+//! steps need.
 
 use std::{io, io::Read, os::fd::AsFd, os::unix::net::UnixStream};
 
@@ -66,15 +67,15 @@ fn receive_order(inner: &UnixStream) -> io::Result<Order> {
     Order::read(parcel)
 }
 
-/// In the host's own file tree, as the leader of a process group.
+/// On the host's file tree, as leader of a process group.
 pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filters) -> ! {
     let mut strength = CommandStrength::NONE;
     strength.add(Wall::DiesTogether);
-    // A supervisor that is gone is noticed by the first word, which nobody takes.
+    // A dead supervisor is noticed at the first message, which then fails.
     let is_grouped = wait_for_the_group(inner).unwrap_or(false);
     strength.add_if(Wall::ControlGroup, is_grouped);
     offer_to_die_first();
-    // Root's processes are not counted by the limit.
+    // The limit does not count root's processes.
     strength.add_if(Wall::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
     match leave_session_and_bounding_set(&mut strength) {
         Ok(()) => finish(order, strength, inner, filters, Stand::Host),
@@ -127,7 +128,7 @@ impl From<Trouble> for Refusal {
     }
 }
 
-/// Returns only when it fails.
+/// Returns only on failure.
 fn become_the_command(
     order: &Order,
     strength: &mut CommandStrength,
@@ -141,8 +142,8 @@ fn become_the_command(
     rustix::stdio::dup2_stdout(output).map_err(at("set standard output"))?;
     rustix::stdio::dup2_stderr(error).map_err(at("set standard error"))?;
     rustix::process::chdir(&order.cwd)
-        .map_err(at(format!("enter the working folder `{}`", order.cwd.display())))?;
-    sys::close_on_execute(FIRST_OTHER).map_err(at("close what is open"))?;
+        .map_err(at(format!("enter the working directory `{}`", order.cwd.display())))?;
+    sys::close_on_execute(FIRST_OTHER).map_err(at("close the open descriptors"))?;
 
     let ground = stand.ground();
     privileges::drop_capabilities().map_err(at("drop the capabilities"))?;
@@ -157,32 +158,33 @@ fn become_the_command(
     strength.set_landlock_abi(abi.unwrap_or(0));
     let asked = match ground {
         Ground::View => order.asked,
-        // Nothing but Landlock keeps files and signals in.
+        // Only Landlock isolates files and signals here.
         Ground::Host => order.asked.with_landlock(SIGNALS_KEPT_IN),
     };
-    // The jailer has reset all others, and its supervisors ignore just this one.
-    process::heed(libc::SIGPIPE).map_err(at("reset the signals"))?;
+    // The jailer has reset all other signals; its supervisors ignore only this one.
+    process::restore_default(libc::SIGPIPE).map_err(at("reset the signals"))?;
 
-    // Judged before the filter is in force, as if it were: a filter that cannot be installed ends everything.
+    // Checked before the filter is installed, as if it were in force: a filter that cannot be installed ends the
+    // process anyway.
     strength.add(Wall::Seccomp);
     let missing = strength.missing(asked);
     if !missing.is_empty() {
         return Err(Refusal::TooWeak(missing));
     }
-    let sealed = Word::Sealed(*strength).to_frame().map_err(at("say that all is ready"))?;
+    let sealed = Word::Sealed(*strength).to_frame().map_err(at("report that all is ready"))?;
     let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;
     let listener = sys::filter::install(&filter.program).map_err(at("install the filter"))?;
-    // The filter's own descriptor was the last to be made here; the filter lets everybody lower a limit.
+    // After the filter's descriptor, the last one opened here. The filter allows every process to lower a limit.
     seal::limit_descriptors(&order.groundwork.limits).map_err(at("limit the descriptors"))?;
-    passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("say that all is ready"))?;
+    passing::send(inner, &sealed, &[listener.as_fd()]).map_err(at("report that all is ready"))?;
     drop(listener);
-    // Nobody runs before somebody answers, at its sockets too, and counts what is held.
-    inner.read_exact(&mut [0]).map_err(at("hear that it may run"))?;
+    // The command must not run before the supervisor answers its filter and sockets and counts its memory.
+    inner.read_exact(&mut [0]).map_err(at("receive the go-ahead"))?;
     let error = process::execute(&order.program, &order.argv, &order.env);
     Err(at::<io::Error>(format!("run `{}`", order.program.to_string_lossy()))(error).into())
 }
 
-/// The version from which Landlock knows of signals.
+/// The first Landlock version that restricts signals.
 const SIGNALS_KEPT_IN: u8 = 6;
 const FIRST_OTHER: u32 = 3;
 const CANNOT_RUN: u8 = 127;

@@ -1,7 +1,7 @@
-//! Memory and processes of a command bounded together, by a control group (version 2) that was delegated to us.
+//! Joint memory and process limits of a command, through a delegated control group (cgroup version 2).
 //!
-//! The kernel wants processes in leaves only, so that the group we are in cannot hold another one; the one above it must
-//! be ours, as with `Delegate=yes` and `DelegateSubgroup=` of systemd. Where it is not, there is no group.
+//! The kernel allows processes in leaf groups only, so our own group cannot contain another one. Its parent must be
+//! delegated to us, as with `Delegate=yes` and `DelegateSubgroup=` of systemd. Otherwise there is no control group.
 
 use std::{
     fs,
@@ -18,17 +18,16 @@ use rustix::{
 
 use super::CommandLimits;
 
-/// A group for one command. Dropping it kills who is left in it and removes it.
+/// The control group of one command. Dropping it kills the processes in it and removes it.
 #[derive(Debug)]
 pub(crate) struct ControlGroup {
     folder: PathBuf,
-    /// Its lock says that somebody answers for the group. Numbers of processes would not: those of another namespace of
-    /// processes mean nothing here.
+    /// Its lock marks a group in use. Process ids could not: ids of another PID namespace mean nothing here.
     _held: OwnedFd,
 }
 
 impl ControlGroup {
-    /// `None` where nothing was delegated to us.
+    /// `None` if no group is delegated to us.
     pub(crate) fn make(limits: &CommandLimits) -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::make_below(&delegated(Path::new("/"), &own)?, limits).ok()
@@ -36,7 +35,7 @@ impl ControlGroup {
 
     fn make_below(above: &Path, limits: &CommandLimits) -> io::Result<Self> {
         let make = |turn| Self::make_in(above, &format!("{PREFIX}{}-{turn}", std::process::id()), limits);
-        // A name may be held by a supervisor in another namespace of processes.
+        // A supervisor in another PID namespace may use the same name.
         (1..NAMES).fold(make(0), |made, turn| made.or_else(|_| make(turn)))
     }
 
@@ -44,7 +43,7 @@ impl ControlGroup {
         fs::write(above.join("cgroup.subtree_control"), "+memory +pids")?;
         let folder = above.join(name);
         match fs::create_dir(&folder) {
-            // Left by a supervisor that was killed, whose number is ours now: whoever is in it is nobody's.
+            // Left by a killed supervisor whose process id we have now; its processes are orphans.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 drop(Self::hold(folder.clone())?);
                 fs::create_dir(&folder)?;
@@ -53,15 +52,15 @@ impl ControlGroup {
         }
         let group = Self::hold(folder)?;
         group.set("memory.max", &limits.memory_bytes.to_string())?;
-        // Without this a command would push its own pages, and those of others, out to the disk.
+        // Otherwise a command would push its own pages, and those of others, to swap.
         let _ = group.set("memory.swap.max", "0");
         group.set("memory.oom.group", "1")?;
-        // The first process of the jail is one of them.
+        // Includes the first process of the jail.
         group.set("pids.max", &limits.processes.saturating_add(1).to_string())?;
         Ok(group)
     }
 
-    /// An error where somebody else answers for it.
+    /// Fails if another process holds the lock.
     fn hold(folder: PathBuf) -> io::Result<Self> {
         let held = rustix::fs::open(
             &folder,
@@ -69,7 +68,7 @@ impl ControlGroup {
             Mode::empty(),
         )?;
         rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive)?;
-        // Whoever held it before may have removed it, and another made one of the same name.
+        // The previous holder may have removed it, and another process created one of the same name.
         let (ours, named) = (rustix::fs::fstat(&held)?, fs::symlink_metadata(&folder)?);
         if (ours.st_dev, ours.st_ino) != (named.dev(), named.ino()) {
             return Err(io::ErrorKind::NotFound.into());
@@ -81,7 +80,7 @@ impl ControlGroup {
         self.set("cgroup.procs", &process.as_raw_nonzero().to_string())
     }
 
-    /// Whether the kernel killed somebody in here for want of memory.
+    /// Whether the kernel killed a process of the group because memory ran out.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
         let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -89,7 +88,7 @@ impl ControlGroup {
     }
 
     pub(crate) fn kill(&self) {
-        // Only where the kernel has put such a file.
+        // Only if the kernel provides this file; never creates it.
         if let Ok(mut file) = fs::File::options().write(true).open(self.folder.join("cgroup.kill")) {
             let _ = file.write_all(b"1");
         }
@@ -103,7 +102,7 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         self.kill();
-        // Whoever was killed leaves the group a little later.
+        // Killed processes leave the group a little later.
         for _ in 0..TRIES {
             match fs::remove_dir(&self.folder) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(PAUSE),
@@ -113,14 +112,14 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Makes a group as for a command, and removes it.
+/// Creates a group like for a command, and removes it.
 pub(crate) fn try_out(above: &Path) -> io::Result<()> {
     let limits =
         CommandLimits { memory_bytes: 1 << 20, cpu_seconds: 1, processes: 1, open_files: 1, file_bytes: 1 };
     ControlGroup::make_below(above, &limits).map(drop)
 }
 
-/// Ends the groups of supervisors that were killed before they could, with whoever is left in them.
+/// Removes the groups of killed supervisors, with the processes in them.
 pub(crate) fn sweep() {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     if let Some(above) = delegated(Path::new("/"), &own) {
@@ -136,16 +135,16 @@ fn sweep_in(above: &Path) {
     }
 }
 
-/// Strictly, for an operator may have called a group after us, such as the one that the gateway is in.
+/// Strict, because an operator may use a similar name, for example for the gateway's own group.
 fn is_one_of_ours(name: &str) -> bool {
     let numbers = name.strip_prefix(PREFIX).and_then(|numbers| numbers.split_once('-'));
     numbers.is_some_and(|(process, turn)| process.parse::<u32>().is_ok() && turn.parse::<u32>().is_ok())
 }
 
-/// The group above ours, if we may make groups in it and it bounds memory and processes.
+/// The parent of our group, if we may create groups in it and it can limit memory and processes.
 pub(crate) fn delegated(host: &Path, own: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    // The top of the hierarchy is nobody's to delegate.
+    // The root of the hierarchy cannot be delegated.
     let above = Path::new(own).parent().filter(|above| !above.as_os_str().is_empty())?;
     let above = host.join("sys/fs/cgroup").join(above);
     let controllers = fs::read_to_string(above.join("cgroup.controllers")).ok()?;
@@ -155,8 +154,9 @@ pub(crate) fn delegated(host: &Path, own: &str) -> Option<PathBuf> {
     (has("memory") && has("pids") && may && is_given_away(&above, host)).then_some(above)
 }
 
-/// Who may write to a group may still find there those of others: root everywhere, a user among the services of the own session. What
-/// is delegated is marked by systemd. Where there is none, it is a group that somebody else made our own.
+/// Write access alone does not prove delegation: root may write to every group, and a user to the groups of their
+/// other services. systemd marks delegated groups. Without systemd, a group that another user made ours counts as
+/// delegated.
 fn is_given_away(group: &Path, host: &Path) -> bool {
     let is_marked = |mark: &&str| {
         let mut value = [0; 2];
@@ -170,14 +170,14 @@ fn is_given_away(group: &Path, host: &Path) -> bool {
 }
 
 const PREFIX: &str = "toolgate-command-";
-/// How many are tried before a command runs without a group.
+/// Number of names tried before a command runs without a group.
 const NAMES: u32 = 4;
-/// The second can be read without privileges, and set by hand: `setfattr -n user.delegate -v 1`.
+/// The second one can be read without privileges, and set manually: `setfattr -n user.delegate -v 1`.
 const MARKS: [&str; 2] = ["trusted.delegate", "user.delegate"];
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// As systemd does.
+/// Marks a group like systemd does.
 #[cfg(test)]
 pub(crate) fn mark(group: &Path) {
     rustix::fs::setxattr(group, "user.delegate", b"1", rustix::fs::XattrFlags::empty()).unwrap();
@@ -192,30 +192,30 @@ mod tests {
     }
 
     #[test]
-    fn only_a_group_above_us_that_is_ours_will_do() {
+    fn only_a_delegated_parent_group_is_used() {
         let host = tempfile::tempdir().unwrap();
         let above = host.path().join("sys/fs/cgroup/service");
         fs::create_dir_all(above.join("gateway")).unwrap();
         let found = |own: &str| delegated(host.path(), own);
         assert_eq!(found("0::/service/gateway\n"), None, "no controllers");
         fs::write(above.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
-        assert_eq!(found("0::/service/gateway\n"), None, "not ours to move processes into");
+        assert_eq!(found("0::/service/gateway\n"), None, "we may not move processes into it");
         fs::write(above.join("cgroup.procs"), "").unwrap();
         if rustix::process::geteuid().is_root() {
             assert_eq!(found("0::/service/gateway\n"), None, "root may write everywhere");
         }
         mark(&above);
         assert_eq!(found("0::/service/gateway\n"), Some(above.clone()));
-        assert_eq!(found("0::/service\n"), None, "above it is the top");
+        assert_eq!(found("0::/service\n"), None, "its parent is the root group");
         assert_eq!(found("0::/\n"), None);
         assert_eq!(found("4:memory:/service/gateway\n"), None, "version 1");
         fs::write(above.join("cgroup.controllers"), "cpu\n").unwrap();
         assert_eq!(found("0::/service/gateway\n"), None, "without memory");
     }
 
-    /// Where systemd manages the groups, those that it delegates are marked, and those of a user's other services are not.
+    /// systemd marks the groups it delegates, and not those of a user's other services.
     #[test]
-    fn what_is_delegated_is_marked_where_somebody_marks_it() {
+    fn under_systemd_only_marked_groups_count_as_delegated() {
         let host = tempfile::tempdir().unwrap();
         let group = host.path().join("group");
         fs::create_dir(&group).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_are_written_and_the_kill_is_read() {
+    fn limits_are_written_and_oom_kills_are_read() {
         let above = tempfile::tempdir().unwrap();
         let group = ControlGroup::make_in(above.path(), "one", &limits()).unwrap();
         let read = |file: &str| fs::read_to_string(above.path().join("one").join(file)).unwrap();
@@ -237,9 +237,9 @@ mod tests {
         assert!(group.ran_out_of_memory());
     }
 
-    /// As where the group above holds processes, and the kernel gives it no groups with limits.
+    /// If the parent group holds processes, the kernel refuses limits for its children.
     #[test]
-    fn a_group_that_cannot_be_made_is_no_group() {
+    fn group_that_cannot_be_created_is_an_error() {
         let above = tempfile::tempdir().unwrap();
         try_out(above.path()).unwrap();
         fs::remove_file(above.path().join("cgroup.subtree_control")).unwrap();
@@ -248,16 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_supervisor_left_is_in_nobodys_way() {
+    fn group_left_by_a_killed_supervisor_is_replaced() {
         let above = tempfile::tempdir().unwrap();
         fs::create_dir(above.path().join("one")).unwrap();
         let group = ControlGroup::make_in(above.path(), "one", &limits()).unwrap();
         assert!(group.folder.join("memory.max").exists());
     }
 
-    /// As by a supervisor that has our number in another namespace of processes.
+    /// A supervisor in another PID namespace may have the same process id.
     #[test]
-    fn a_group_that_somebody_answers_for_is_left_alone() {
+    fn group_in_use_is_left_alone() {
         let above = tempfile::tempdir().unwrap();
         let _group = ControlGroup::make_in(above.path(), "one", &limits()).unwrap();
         let switch = above.path().join("one/cgroup.kill");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_left_by_a_killed_supervisor_is_killed() {
+    fn processes_left_by_a_killed_supervisor_are_killed() {
         let above = tempfile::tempdir().unwrap();
         let make = |name: &str| {
             fs::create_dir(above.path().join(name)).unwrap();
@@ -285,6 +285,6 @@ mod tests {
         for name in others.into_iter().chain([held]) {
             assert_eq!(said(name), "", "{name}");
         }
-        assert!(!above.path().join("toolgate-command-9-0").exists(), "nobody was in it");
+        assert!(!above.path().join("toolgate-command-9-0").exists(), "it was empty");
     }
 }

@@ -1,4 +1,4 @@
-//! In which words do the gateway, a supervisor and a jail speak?
+//! Messages between gateway, supervisor and jail.
 
 use std::{
     ffi::{CString, OsStr, OsString},
@@ -14,8 +14,8 @@ use super::{
     SpawnError, Trace, groundwork::Groundwork, notices::Listed, passing::Parcel, walls::Asked,
 };
 use crate::{
-    sys::process::Ended,
-    wire::{Reader, WireError, Writer},
+    sys::process::ExitAccount,
+    wire::{FrameReader, FrameWriter, WireError},
 };
 
 /// A jail as the supervisor reads it.
@@ -28,7 +28,7 @@ pub(crate) struct Order {
     pub(crate) binds: Vec<Bind>,
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) hidden_large: Vec<PathBuf>,
-    /// Equal to what the jail was made for.
+    /// Equal to the groundwork that the jail was prepared for.
     pub(crate) groundwork: Groundwork,
     pub(crate) asked: Asked,
     pub(crate) trace: Trace,
@@ -37,31 +37,32 @@ pub(crate) struct Order {
     pub(crate) stdio: [OwnedFd; 3],
 }
 
-/// What a supervisor says to the gateway, and a jail to its supervisor.
+/// Messages from a supervisor to the gateway, and from a jail to its supervisor.
 #[derive(Debug)]
 pub(crate) enum Word {
-    /// The command is about to run. With a handle to its first process, if there is one to kill, and the sockets.
+    /// The command is about to run. Carries a pidfd of its first process, if there is one to kill, and the sockets.
     Started(CommandStrength),
     TooWeak(Vec<String>),
     Failed(String),
-    /// Just now, and once more in the report: whoever is gone before the end knows it then.
+    /// Sent at once, and again in the report, so a caller that leaves early has it as well.
     Refused(Refused),
     Report(Account),
     /// The host changed since the jail was prepared. The command did not run, and another jail may run it.
     Stale,
-    /// Of a jail: it waits for the order.
+    /// From a jail: it waits for the order.
     Ready,
-    /// Of a jail: the sockets of its network.
+    /// From a jail: the sockets in its network namespace.
     Sockets,
-    /// Of a jail: a folder in which all of its processes are seen.
+    /// From a jail: a `/proc` directory that shows all of its processes.
     Processes,
-    /// Of a jail: everything stands, the next thing is the program. With the descriptor on which the filter asks.
+    /// From a jail: all layers are in force, and the program is next. Carries the descriptor on which the filter
+    /// notifies.
     Sealed(CommandStrength),
-    /// Of a jail: the command ended so, and nobody it started is left.
-    Exit(Ended),
+    /// From a jail: the command ended with this status, and none of its descendants is left.
+    Exit(ExitAccount),
 }
 
-/// What a supervisor knows of a command that ended.
+/// Final report of a supervisor about its command.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) ending: Ending,
@@ -69,9 +70,9 @@ pub(crate) struct Account {
     pub(crate) refused: Listed,
 }
 
-/// The frame for a jail, and the descriptors that go with it after the three standard ones.
+/// The encoded jail, and the descriptors that follow the three standard ones.
 pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>), SpawnError> {
-    let mut writer = Writer::new(ORDER);
+    let mut writer = FrameWriter::new(ORDER);
     writer.bytes(jail.program.as_os_str().as_bytes());
     list(&mut writer, jail.argv.iter().map(OsString::as_os_str));
     let settings: Vec<OsString> = jail.env.iter().map(|(name, value)| setting(name, value)).collect();
@@ -108,14 +109,14 @@ impl Order {
         let mut descriptors = parcel.descriptors.into_iter();
         let stdio = match (descriptors.next(), descriptors.next(), descriptors.next()) {
             (Some(input), Some(output), Some(error)) => [input, output, error],
-            _ => return Err(io::Error::other("the order came without its three standard descriptors")),
+            _ => return Err(io::Error::other("the order lacks its three standard descriptors")),
         };
-        read_order(&mut Reader::new(&parcel.body), &mut descriptors, stdio).map_err(io::Error::other)
+        read_order(&mut FrameReader::new(&parcel.body), &mut descriptors, stdio).map_err(io::Error::other)
     }
 }
 
 fn read_order(
-    reader: &mut Reader<'_>,
+    reader: &mut FrameReader<'_>,
     descriptors: &mut impl Iterator<Item = OwnedFd>,
     stdio: [OwnedFd; 3],
 ) -> Result<Order, WireError> {
@@ -158,7 +159,7 @@ fn read_order(
 
 impl Word {
     pub(crate) fn to_frame(&self) -> io::Result<Vec<u8>> {
-        let mut writer = Writer::new(self.kind());
+        let mut writer = FrameWriter::new(self.kind());
         match self {
             Self::Started(strength) | Self::Sealed(strength) => drop(writer.u32(strength.to_bits())),
             Self::TooWeak(missing) => list(&mut writer, missing.iter().map(OsStr::new)),
@@ -175,7 +176,7 @@ impl Word {
     }
 
     pub(crate) fn read(kind: u8, body: &[u8]) -> io::Result<Self> {
-        let mut reader = Reader::new(body);
+        let mut reader = FrameReader::new(body);
         let word = match kind {
             STARTED => strength(&mut reader).map(Self::Started),
             SEALED => strength(&mut reader).map(Self::Sealed),
@@ -212,7 +213,7 @@ impl Word {
     }
 }
 
-fn write_account(writer: &mut Writer, account: &Account) {
+fn write_account(writer: &mut FrameWriter, account: &Account) {
     match &account.ending {
         Ending::Exited(code) => writer.u8(0).u32(u32::from(*code)),
         Ending::Signalled(signal) => writer.u8(1).u32(signal.cast_unsigned()),
@@ -231,7 +232,7 @@ fn write_account(writer: &mut Writer, account: &Account) {
     }
 }
 
-fn write_refused(writer: &mut Writer, refused: &Refused) {
+fn write_refused(writer: &mut FrameWriter, refused: &Refused) {
     match refused {
         Refused::Path { path, access } => {
             writer.u8(0).bytes(path.as_os_str().as_bytes()).u8(*access as u8);
@@ -242,7 +243,7 @@ fn write_refused(writer: &mut Writer, refused: &Refused) {
     }
 }
 
-fn read_refused(reader: &mut Reader<'_>) -> Result<Refused, WireError> {
+fn read_refused(reader: &mut FrameReader<'_>) -> Result<Refused, WireError> {
     Ok(match reader.u8()? {
         0 => Refused::Path { path: path(reader)?, access: attempt(reader.u8()?)? },
         1 => Refused::Syscall {
@@ -255,7 +256,7 @@ fn read_refused(reader: &mut Reader<'_>) -> Result<Refused, WireError> {
     })
 }
 
-fn read_account(reader: &mut Reader<'_>) -> Result<Account, WireError> {
+fn read_account(reader: &mut FrameReader<'_>) -> Result<Account, WireError> {
     let ending = match reader.u8()? {
         0 => Ending::Exited(u8::try_from(reader.u32()?).map_err(|_| WireError::UnknownValue(0))?),
         1 => Ending::Signalled(reader.u32()?.cast_signed()),
@@ -283,42 +284,42 @@ fn setting(name: &OsStr, value: &OsStr) -> OsString {
     setting
 }
 
-fn list<'a>(writer: &mut Writer, items: impl ExactSizeIterator<Item = &'a OsStr>) {
+fn list<'a>(writer: &mut FrameWriter, items: impl ExactSizeIterator<Item = &'a OsStr>) {
     writer.u32(u32::try_from(items.len()).unwrap_or(u32::MAX));
     for item in items {
         writer.bytes(item.as_bytes());
     }
 }
 
-fn string(reader: &mut Reader<'_>) -> Result<CString, WireError> {
+fn string(reader: &mut FrameReader<'_>) -> Result<CString, WireError> {
     CString::new(reader.bytes(MOST_TEXT)?).map_err(|_| WireError::UnknownValue(0))
 }
 
-fn strings(reader: &mut Reader<'_>) -> Result<Vec<CString>, WireError> {
+fn strings(reader: &mut FrameReader<'_>) -> Result<Vec<CString>, WireError> {
     (0..reader.count(MOST_ITEMS, 4)?).map(|_| string(reader)).collect()
 }
 
-fn texts(reader: &mut Reader<'_>) -> Result<Vec<String>, WireError> {
+fn texts(reader: &mut FrameReader<'_>) -> Result<Vec<String>, WireError> {
     (0..reader.count(MOST_ITEMS, 4)?).map(|_| reader.text(MOST_TEXT).map(str::to_owned)).collect()
 }
 
-fn path(reader: &mut Reader<'_>) -> Result<PathBuf, WireError> {
+fn path(reader: &mut FrameReader<'_>) -> Result<PathBuf, WireError> {
     Ok(OsStr::from_bytes(reader.bytes(MOST_TEXT)?).into())
 }
 
-fn paths(reader: &mut Reader<'_>) -> Result<Vec<PathBuf>, WireError> {
+fn paths(reader: &mut FrameReader<'_>) -> Result<Vec<PathBuf>, WireError> {
     let paths = strings(reader)?.into_iter().map(|path| OsString::from_vec(path.into_bytes()).into());
     Ok(paths.collect())
 }
 
-fn strength(reader: &mut Reader<'_>) -> Result<CommandStrength, WireError> {
+fn strength(reader: &mut FrameReader<'_>) -> Result<CommandStrength, WireError> {
     CommandStrength::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))
 }
 
-fn exit(reader: &mut Reader<'_>) -> Result<Ended, WireError> {
+fn exit(reader: &mut FrameReader<'_>) -> Result<ExitAccount, WireError> {
     let status = reader.u32()?.cast_signed();
     let cpu = Duration::from_nanos(reader.u64()?);
-    Ok(Ended { status, cpu, peak_memory: reader.u64()? })
+    Ok(ExitAccount { status, cpu, peak_memory: reader.u64()? })
 }
 
 fn access(number: u8) -> Result<Access, WireError> {

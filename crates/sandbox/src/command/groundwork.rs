@@ -1,14 +1,14 @@
-//! The part of a jail that does not depend on one command, and can be made before the command is known.
+//! The part of a jail that does not depend on one command, and can be created before the command is known.
 //!
-//! It names no tool, no caller and no path of the workspace. Two commands with equal groundwork can use the same kind of prepared
-//! jail, but never the same jail.
+//! It names no tool, no caller and no path of the workspace. Commands with equal groundwork can use the same kind
+//! of prepared jail, but never the same jail.
 
 use std::io;
 
 use super::{CommandJail, CommandLimits, Network, passing::Parcel};
 use crate::{
     Namespaces,
-    wire::{Reader, WireError, Writer},
+    wire::{FrameReader, FrameWriter, WireError},
 };
 
 /// The input for namespaces and for the mounts that every command sees.
@@ -31,7 +31,7 @@ impl Groundwork {
     }
 
     pub(crate) fn to_frame(self) -> io::Result<Vec<u8>> {
-        let mut writer = Writer::new(GROUNDWORK);
+        let mut writer = FrameWriter::new(GROUNDWORK);
         self.write(&mut writer);
         writer.finish().map_err(io::Error::other)
     }
@@ -40,13 +40,13 @@ impl Groundwork {
         if parcel.kind != GROUNDWORK {
             return Err(io::Error::other(WireError::UnknownKind(parcel.kind)));
         }
-        let mut reader = Reader::new(&parcel.body);
+        let mut reader = FrameReader::new(&parcel.body);
         let groundwork = Self::read_from(&mut reader).map_err(io::Error::other)?;
         reader.end().map_err(io::Error::other)?;
         Ok(groundwork)
     }
 
-    pub(crate) fn write(self, writer: &mut Writer) {
+    pub(crate) fn write(self, writer: &mut FrameWriter) {
         match self.network {
             Network::None => writer.u32(0),
             Network::Proxied { http_port } => writer.u32(u32::from(http_port)),
@@ -57,7 +57,7 @@ impl Groundwork {
         writer.u64(self.tmp_bytes).u8(u8::from(self.namespaces == Namespaces::Enter));
     }
 
-    pub(crate) fn read_from(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    pub(crate) fn read_from(reader: &mut FrameReader<'_>) -> Result<Self, WireError> {
         let network = match u16::try_from(reader.u32()?) {
             Ok(0) => Network::None,
             Ok(http_port) => Network::Proxied { http_port },
@@ -76,5 +76,5 @@ impl Groundwork {
     }
 }
 
-/// The kinds below it are those of `encode.rs`.
+/// Above the kinds in `encode.rs`.
 const GROUNDWORK: u8 = 32;

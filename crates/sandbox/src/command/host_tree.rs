@@ -1,7 +1,8 @@
-//! What is granted where a command has no view of its own, and names lead into the host's tree? Landlock alone decides.
+//! Landlock grants for a command without its own view, whose paths lead into the host's file tree.
 //!
-//! A rule holds for everything below it, so that around something hidden, or granted for less, its neighbours are granted
-//! one by one, and the folders above it not at all: they can be passed, and neither listed nor changed.
+//! A Landlock rule applies to everything below a directory. So if a directory contains something hidden or granted
+//! with fewer rights, its other entries are granted one by one. The directory itself gets no grant: it can be
+//! traversed, but neither listed nor changed.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::mount_table::MountTable;
 
-/// Every bind and what every command sees of the system, taken apart where something in it is hidden.
+/// Every bind and the system directories, split where they contain something hidden.
 pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
     let mut budget = Budget::new();
     let mut hidden = Hidden { paths: Vec::new(), aliased: BTreeSet::new() };
@@ -61,7 +62,7 @@ pub(crate) fn grants(order: &Order) -> io::Result<Vec<(OwnedFd, Grant)>> {
         hidden.carve(opened, &real, access.into(), &apart, &mut grants)?;
         refuse_too_many(&grants)?;
     }
-    // Nothing can be made there, so that what is not there takes nothing apart.
+    // Nothing can be created there, so missing hidden paths need no split.
     hidden.paths.retain(|path| fs::symlink_metadata(path).is_ok());
     hidden.carve_system(&mut grants)?;
     Ok(grants)
@@ -72,18 +73,18 @@ fn refuse_too_many(grants: &[(OwnedFd, Grant)]) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "more than {MOST_RULES} neighbours of hidden paths would have to be granted; bind less, or hide a folder as a whole"
+        "more than {MOST_RULES} entries next to hidden paths would have to be granted; bind less, or hide whole directories"
     )))
 }
 
 struct Hidden {
     paths: Vec<PathBuf>,
-    /// Hidden files that have more than one name.
+    /// Hidden files that have hard links.
     aliased: BTreeSet<Id>,
 }
 
 impl Hidden {
-    /// Grants what is neither hidden nor `apart`: another bind, which has rules of its own.
+    /// Grants everything that is neither hidden nor in `apart`: other binds, which have their own rules.
     fn carve(
         &self,
         opened: OwnedFd,
@@ -97,7 +98,8 @@ impl Hidden {
             return Ok(());
         }
         if !exceptions.any(|exception| exception.starts_with(path)) {
-            // A rule is about a file under all of its names. In a bind, another one was refused before.
+            // A rule applies to a file under all of its hard links. In a bind, hard links of hidden files are
+            // already refused.
             if !self.aliased.contains(&id(&rustix::fs::fstat(&opened)?)) {
                 into.push((opened, grant));
             }
@@ -124,8 +126,8 @@ impl Hidden {
         Ok(())
     }
 
-    /// The folders of programs and libraries, and the settings. What is granted as a whole is not searched for other names of
-    /// hidden files: it is too large, and only root puts names there.
+    /// The system directories and settings. Directories granted as a whole are not searched for hard links of
+    /// hidden files: they are too large, and only root creates files there.
     fn carve_system(&self, into: &mut Vec<(OwnedFd, Grant)>) -> io::Result<()> {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Grant::Run));
         let settings = view::SETTINGS.iter().map(|name| (Path::new("/etc").join(name), Grant::Read));
@@ -133,7 +135,7 @@ impl Hidden {
         for (path, grant) in system.chain(settings) {
             let Some(opened) = exists(open(&path))? else { continue };
             let real = opened_path(&opened)?;
-            // Mostly links into `/usr`. What is granted for running can be read as well.
+            // Mostly symlinks into `/usr`. Directories granted for execution are readable, too.
             if carved.iter().any(|around| real.starts_with(around)) {
                 continue;
             }
@@ -144,14 +146,12 @@ impl Hidden {
         Ok(())
     }
 
-    /// Landlock knows files, not names: a file that is hidden under one name would have to be granted under the other.
+    /// Landlock knows files, not paths: it cannot hide a file under one path and grant it under another.
     fn refuse_aliases(&self, top: &OwnedFd, path: &Path, budget: &mut Budget) -> io::Result<()> {
         let mut folders = vec![(top.try_clone()?, path.to_owned())];
         let refuse = |path: &Path| {
-            let why = format!(
-                "`{}` is another name of a hidden file; remove it, or do not bind it",
-                path.display()
-            );
+            let why =
+                format!("`{}` is a hard link of a hidden file; remove it, or do not bind it", path.display());
             Err(io::Error::other(why))
         };
         if self.aliased.contains(&id(&rustix::fs::fstat(top)?)) {
@@ -161,7 +161,8 @@ impl Hidden {
             if self.paths.contains(&path) {
                 continue;
             }
-            // A single file has been looked at; what we cannot list, the command, whose user is ours, cannot either.
+            // A single file was checked above. Directories that we cannot list, the command cannot list either,
+            // because it has our user.
             let Ok(folder) = rustix::fs::openat(&place, ".", LISTED, Mode::empty()) else { continue };
             each(&folder, budget, |name, about| {
                 let below = path.join(name);
@@ -182,7 +183,7 @@ impl Hidden {
     }
 }
 
-/// Whether a bind within another is meant to allow less. Landlock adds up what it grants.
+/// Whether an inner bind grants less than the outer one. Landlock adds grants up.
 fn takes_away(outer: Access, inner: Access) -> bool {
     match (outer, inner) {
         (Access::Read, _) | (Access::Execute, Access::Execute) | (Access::Write, Access::Write) => false,
@@ -190,7 +191,7 @@ fn takes_away(outer: Access, inner: Access) -> bool {
     }
 }
 
-/// What a bind means here: itself, in its own place.
+/// The source of a bind, which must be bound at its own path here.
 fn source(bind: &Bind) -> io::Result<(OwnedFd, PathBuf)> {
     let opened = match &bind.source {
         Source::Path(path) => open(path)?,
@@ -201,18 +202,18 @@ fn source(bind: &Bind) -> io::Result<(OwnedFd, PathBuf)> {
         return Ok((opened, real));
     }
     Err(io::Error::other(format!(
-        "`{}` can be seen at `{}` only in a view of its own, which takes namespaces",
+        "`{}` can be bound at `{}` only with mount namespaces, which this host does not allow",
         real.display(),
         bind.at.display()
     )))
 }
 
-/// Where the kernel says that something open lies.
+/// The path of an open file, according to the kernel.
 fn opened_path(opened: &OwnedFd) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()))
 }
 
-/// Without links as far as the path exists; the rest as it stands.
+/// Resolves symlinks as far as the path exists, and keeps the rest.
 fn real_path(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut here = path;

@@ -1,4 +1,4 @@
-//! Process 1 of a jail: makes what the command will see, starts it, and ends with it.
+//! Process 1 of a jail: prepares the view, starts the command, and ends with it.
 
 use std::{
     fs,
@@ -29,17 +29,17 @@ use crate::{
     },
 };
 
-/// Whose ids the command has.
+/// User and group ids of the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Identity {
-    /// No user namespace: the ids are what they were.
+    /// No user namespace: the ids are unchanged.
     Kept,
-    /// These ids of the outside are the only ones inside.
+    /// Only these ids exist inside, mapped to themselves.
     Mapped { user: u32, group: u32 },
 }
 
 impl Identity {
-    /// What this process would be in a user namespace of its own.
+    /// The mapping for this process in a new user namespace.
     pub(crate) fn now() -> Self {
         let user = rustix::process::geteuid().as_raw();
         let group = rustix::process::getegid().as_raw();
@@ -62,12 +62,12 @@ pub(crate) fn run(groundwork: &Groundwork, identity: Identity, inner: &UnixStrea
     sys::leave(1)
 }
 
-/// Why a jail is not made.
+/// Why a jail cannot be created.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The host lets us enter namespaces and gives us no rights in them.
+    /// The host allows us to enter namespaces but grants no capabilities in them.
     NoNamespaces,
-    /// A path that every command sees leads elsewhere since it was mounted.
+    /// A system path changed its target since it was mounted.
     Stale,
     Step(String, io::Error),
 }
@@ -87,22 +87,25 @@ pub(crate) fn at<E: Into<io::Error>>(step: impl Into<String>) -> impl FnOnce(E) 
     |error| Trouble::Step(step.into(), error.into())
 }
 
-/// Enters everything that the kernel keeps apart for this jail, and builds the part of the view that every command sees.
+/// Enters all namespaces of the jail, and builds the part of the view that every command sees.
 fn prepare(
     groundwork: &Groundwork,
     identity: Identity,
     inner: &UnixStream,
 ) -> Result<(CommandStrength, Base), Trouble> {
-    // A supervisor that has died before this is noticed by the first word, which nobody takes.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("ask to die with it"))?;
+    // A supervisor that died earlier is noticed at the first message, which then fails.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(at("request the death signal"))?;
     let mut strength = CommandStrength::NONE;
     if let Identity::Mapped { user, group } = identity {
         map_ids(user, group).map_err(|_| Trouble::NoNamespaces)?;
         strength.add(Wall::UserNamespace);
     }
     view::make_private().map_err(|_| Trouble::NoNamespaces)?;
-    strength.add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("hear from its supervisor"))?);
-    // What can be seen of groups begins at the one we are in. Seen from an earlier one, ours is called by a number of the host.
+    strength
+        .add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("receive from the supervisor"))?);
+    // Visible control groups start at the one we are in, so this namespace comes after joining ours. From an
+    // earlier one, the path of our group would reveal a process id of the host.
     sys::unshare(UnshareFlags::NEWCGROUP).map_err(|_| Trouble::NoNamespaces)?;
     for wall in NAMESPACES {
         strength.add(wall);
@@ -121,33 +124,34 @@ fn prepare(
     }
     let base = Base::build(groundwork)?;
     strength.add_if(Wall::PrivateProc, base.has_proc);
-    // Not to be looked into by the command, whose user it has.
+    // Protects this process from the command, which has the same user.
     privileges::refuse_dumps().map_err(at("refuse dumps"))?;
     Ok((strength, base))
 }
 
-/// Whether the supervisor has put us into a control group.
+/// Whether the supervisor put us into a control group.
 pub(crate) fn wait_for_the_group(mut inner: &UnixStream) -> io::Result<bool> {
     let mut answer = [0];
     inner.read_exact(&mut answer)?;
     Ok(answer == [1])
 }
 
-/// Whoever must die for want of memory: this one first, with all it starts. Everybody may offer itself, unless a container
-/// masks the file.
+/// Makes this process and its descendants the first victims of the kernel's OOM killer. Any process may raise its
+/// own score, unless a container masks the file.
 pub(crate) fn offer_to_die_first() {
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 fn map_ids(user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    // Without this the kernel lets nobody map a group: leaving a group can grant what the group was denied.
+    // The kernel requires this before it allows a group mapping: leaving a group can grant rights that the group
+    // was denied.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Root's processes are not counted by the kernel's limit for users. Since Linux 6.14 each process namespace has its own
-/// highest number; before, the same file is the whole host's and must not be touched.
+/// The kernel's per-user limit does not count root's processes. Since Linux 6.14 each PID namespace has its own
+/// highest process id. Before that, the file belongs to the whole host and must not be changed.
 fn bound_processes(most: u64, identity: Identity) -> bool {
     if let Identity::Mapped { user: 1.., .. } = identity {
         return true;
@@ -161,7 +165,7 @@ fn bound_processes(most: u64, identity: Identity) -> bool {
         && fs::read_to_string("/proc/sys/kernel/pid_max").is_ok_and(|now| now.trim() == most)
 }
 
-/// Whether a kernel of this release counts processes for each namespace.
+/// Whether a kernel of this release limits process ids per namespace.
 pub(crate) fn has_own_process_numbers(release: &str) -> bool {
     at_least(release, (6, 14))
 }
@@ -174,7 +178,8 @@ fn at_least(release: &str, wanted: (u32, u32)) -> bool {
     }
 }
 
-/// To the supervisor, which counts their memory: the host's `/proc` may hide them. Where there is no other, it must do.
+/// Sends a `/proc` to the supervisor, which measures memory: the host's `/proc` may hide these processes. If none
+/// can be mounted, the supervisor uses the host's.
 fn show_processes(inner: &UnixStream) {
     if let Ok(processes) = view::all_processes() {
         tell(inner, &Word::Processes, &[processes.as_fd()]);
@@ -182,13 +187,13 @@ fn show_processes(inner: &UnixStream) {
 }
 
 fn open_sockets(http_port: u16, inner: &UnixStream) -> io::Result<()> {
-    let ProxySockets { http, dns } = ProxySockets::make_here(http_port)?;
+    let ProxySockets { http, dns } = ProxySockets::create_here(http_port)?;
     passing::send(inner, &Word::Sockets.to_frame()?, &[http.as_fd(), dns.as_fd()])
 }
 
-/// Buries orphans until the command itself ends, then ends whoever is left, and tells when nobody is.
+/// Reaps orphans until the command ends, kills the remaining processes, and reports when none is left.
 fn outlive(command: Pid, inner: &UnixStream) -> ! {
-    // It needs no right and no descriptor any more but the one on which it tells the end.
+    // It no longer needs capabilities, nor descriptors except the one for its report.
     let _ = privileges::drop_capabilities();
     let kept = inner.as_raw_fd().cast_unsigned();
     let _ = sys::close_range(0, kept.saturating_sub(1));
@@ -198,23 +203,23 @@ fn outlive(command: Pid, inner: &UnixStream) -> ! {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == command => exit = Some(status.as_raw()),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Everybody in here is our child, or becomes it: nobody is left.
+            // All processes here are our children or become so: none is left.
             Err(rustix::io::Errno::CHILD) => break,
             Err(_) => sys::leave(1),
         }
         if exit.is_some() {
-            process::kill_the_others();
+            process::kill_other_processes();
         }
     }
     if let Some(status) = exit
-        && let Ok(ended) = process::account_of_children(status)
+        && let Ok(ended) = process::usage_of_children(status)
     {
         tell(inner, &Word::Exit(ended), &[]);
     }
     sys::leave(0)
 }
 
-/// Nobody listens any more only when this jail is about to be killed.
+/// Sends a message. Errors are ignored: the receiver is gone only if this jail is about to be killed.
 pub(crate) fn tell(inner: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
     if let Ok(frame) = word.to_frame() {
         let _ = passing::send(inner, &frame, descriptors);
@@ -229,7 +234,7 @@ const NAMESPACES: [Wall; 5] = [
     Wall::CgroupNamespace,
 ];
 
-/// The kernel keeps some numbers for itself.
+/// The kernel reserves some process ids.
 const LOWEST_HIGHEST_PID: u64 = 301;
 
 #[cfg(test)]

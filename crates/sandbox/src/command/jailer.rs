@@ -1,6 +1,7 @@
-//! The gateway's side: how is a command started?
+//! The gateway's side of the jailer: starts commands.
 //!
-//! A thread that never ends starts the jailer, because the kernel ends the jailer when the *thread* that started it does.
+//! A thread that never ends starts the jailer, because the kernel kills the jailer when the *thread* that started
+//! it ends.
 
 use std::{
     io,
@@ -33,36 +34,36 @@ use super::{
 
 use crate::ProxySockets;
 
-/// A process whose name (`argv[0]`) is this one is a jailer.
+/// `argv[0]` of a jailer process.
 pub const JAILER_NAME: &str = "toolgate-jailer";
 
-/// The one helper process that makes jails. It is started again when it dies.
+/// The helper process that creates jails. It is restarted if it dies.
 #[derive(Clone, Debug)]
 pub struct Jailer {
     errands: mpsc::Sender<Errand>,
     prepared: Arc<PreparedJails>,
 }
 
-/// Something for the thread that keeps the jailer.
+/// A request to the thread that owns the jailer.
 #[derive(Debug)]
 pub(crate) enum Errand {
-    /// The supervisor's end of a conversation, to be handed to the jailer.
+    /// The supervisor's end of a connection, for the jailer.
     Supervise(OwnedFd),
     /// A command with this groundwork has ended, and another may follow.
     Refill(Groundwork),
 }
 
 impl Jailer {
-    /// How many prepared jails wait at most, unless somebody chooses otherwise.
+    /// Default maximum of prepared jails.
     pub const PREPARED: usize = 4;
 
-    /// Starts `program` again under the jailer's name; its `main` must call [`super::jailer_main`] first of all.
-    /// Raises this process's limit of open files to what the host lets it have.
+    /// Starts `program` under the jailer's name; its `main` must call [`super::jailer_main`] first. Raises this
+    /// process's limit of open files to the hard limit.
     pub fn start(program: &Path) -> io::Result<Self> {
         Self::start_with(program, Self::PREPARED)
     }
 
-    /// As [`Self::start`], with at most so many prepared jails. With 0 every jail is made when its command comes.
+    /// Like [`Self::start`], with this maximum of prepared jails. With 0 every jail is created on demand.
     pub fn start_with(program: &Path, prepared: usize) -> io::Result<Self> {
         make_room_for_descriptors();
         let (errands, inbox) = mpsc::channel();
@@ -83,7 +84,7 @@ impl Jailer {
         Ok(Self { errands, prepared })
     }
 
-    /// Makes the jail, or takes one that was prepared, and starts the command in it.
+    /// Creates the jail, or takes a prepared one, and starts the command in it.
     pub async fn spawn(&self, jail: CommandJail) -> Result<Running, SpawnError> {
         rules::check(&jail)?;
         let mark = RunningMark::new(&self.prepared);
@@ -95,11 +96,11 @@ impl Jailer {
         let mut descriptors = vec![stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
         descriptors.extend(opened);
         let (leash, strength, passed) = self.begin(groundwork, &frame, &descriptors).await?;
-        // Ours would keep the pipes open after the command has closed its ends.
+        // Otherwise our copies would keep the pipes open after the command has closed its ends.
         drop((stdin, stdout, stderr, jail));
 
         let mut passed = passed.into_iter();
-        // A host without namespaces has nothing that could be prepared.
+        // A host without namespaces has nothing to prepare.
         let refill = strength.has(Wall::PrivateView).then_some(groundwork);
         let leash = leash.of_command(passed.next(), refill, mark);
         let sockets = ProxySockets::from(passed.next(), passed.next());
@@ -113,18 +114,18 @@ impl Jailer {
         })
     }
 
-    /// Makes a jail ahead for a command like this one. Nothing of the command itself is used.
+    /// Prepares a jail for a command like this one. Nothing of the command itself is used.
     pub fn prepare(&self, jail: &CommandJail) -> io::Result<()> {
         let theirs = self.prepared.prepare(Groundwork::of(jail))?;
         self.errands.send(Errand::Supervise(theirs)).map_err(|_| gone())
     }
 
-    /// How many prepared jails wait for a command.
+    /// Number of prepared jails that wait for a command.
     pub fn prepared(&self) -> usize {
         self.prepared.count()
     }
 
-    /// Gives the order to a prepared jail, and to a new one where there is none or the host has changed since.
+    /// Sends the order to a prepared jail, or to a new one if there is none or the host has changed since.
     async fn begin(
         &self,
         groundwork: Groundwork,
@@ -134,7 +135,8 @@ impl Jailer {
         if let Some(control) = self.prepared.take(&groundwork) {
             let leash = self.leash(control).map_err(SpawnError::Jailer)?;
             match self.order(leash, frame, descriptors).await {
-                // It died while it waited. A command runs only after its supervisor has said so, so this one did not.
+                // It died while it waited. A command runs only after its supervisor has reported the start, so this
+                // one did not run.
                 Ok(None) | Err(SpawnError::Jailer(_)) => {}
                 Ok(Some(begun)) => return Ok(begun),
                 Err(error) => return Err(error),
@@ -143,26 +145,26 @@ impl Jailer {
         let first = groundwork.to_frame().map_err(SpawnError::Jailer)?;
         for _ in 0..TRIES {
             let leash = self.call().map_err(SpawnError::Jailer)?;
-            // A jailer that cannot be reached says so when the order is sent.
+            // If the jailer cannot be reached, sending the order fails.
             let _ = leash.send(&first, &[]).await;
             if let Some(begun) = self.order(leash, frame, descriptors).await? {
                 return Ok(begun);
             }
         }
         Err(SpawnError::Failed(
-            "the host's mounts or system files changed while it was made; try again".to_owned(),
+            "the host's mounts or system files changed during creation; try again".to_owned(),
         ))
     }
 
-    /// `None`: the jail is stale, and the command did not run.
+    /// `None` if the jail is stale; the command did not run.
     async fn order(
         &self,
         leash: Leash,
         frame: &[u8],
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<Option<Begun>, SpawnError> {
-        // A supervisor that refuses an order says why before it goes, and sending then fails. Where sending fails for another
-        // reason, it waits for the order, and would not say anything.
+        // A supervisor that rejects an order reports why before it ends, and sending then fails. If sending fails
+        // for another reason, the supervisor waits for the order and would not report anything.
         let unsent = match leash.send(frame, descriptors).await {
             Err(error) if !is_end(&error) => return Err(SpawnError::Jailer(error)),
             sent => sent,
@@ -176,11 +178,11 @@ impl Jailer {
             Word::Stale => Ok(None),
             Word::TooWeak(missing) => Err(SpawnError::TooWeak { missing }),
             Word::Failed(why) => Err(SpawnError::Failed(why)),
-            _ => Err(SpawnError::Jailer(io::Error::other("the supervisor spoke out of turn"))),
+            _ => Err(SpawnError::Jailer(io::Error::other("the supervisor sent a message out of turn"))),
         }
     }
 
-    /// A conversation with a new supervisor.
+    /// A connection to a new supervisor.
     fn call(&self) -> io::Result<Leash> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -193,7 +195,8 @@ impl Jailer {
     }
 }
 
-/// A command that runs: the conversation with its supervisor, what holds, and the descriptors that came with the word.
+/// A running command: the connection to its supervisor, its strength, and the descriptors received with the start
+/// message.
 type Begun = (Leash, CommandStrength, Vec<OwnedFd>);
 
 /// The jailer process and the socket on which it waits.
@@ -210,7 +213,7 @@ impl Zygote {
         command.arg0(JAILER_NAME).env_clear().stdin(Stdio::from(theirs));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn()?;
-        // The command keeps the other end open, and with it the hope for a sign.
+        // `command` keeps the other end open, which would hide the jailer's death from us.
         drop(command);
         let zygote = Self { process, socket: ours };
         match zygote.hear_the_sign() {
@@ -231,7 +234,7 @@ impl Zygote {
             return Ok(());
         }
         Err(io::Error::other(
-            "the program does not answer as a jailer; its `main` must call `jailer_main` first",
+            "the program does not respond as a jailer; its `main` must call `jailer_main` first",
         ))
     }
 
@@ -239,7 +242,7 @@ impl Zygote {
         passing::send_some(self.socket.as_fd(), &[0], &[order]).map(drop)
     }
 
-    /// Whether the jailer itself is why something could not be sent.
+    /// Whether sending failed because the jailer is dead.
     fn is_dead(&mut self, error: &io::Error) -> bool {
         is_end(error) || !matches!(self.process.try_wait(), Ok(None))
     }
@@ -252,7 +255,7 @@ impl Zygote {
     }
 }
 
-/// Runs errands until the last conversation is over. Jails are prepared when nothing else is to do.
+/// Handles requests until the last connection is closed. Prepares jails when idle.
 fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Errand>, prepared: &PreparedJails) {
     let mut wanted: Vec<Groundwork> = Vec::new();
     let mut has_prepared = false;
@@ -285,14 +288,14 @@ fn keep(mut zygote: Zygote, program: &Path, inbox: &mpsc::Receiver<Errand>, prep
         has_prepared = true;
         supervise(&mut zygote, theirs, program);
     }
-    // The last conversation is over: without its socket the jailer ends by itself.
+    // The last connection is closed: without its socket the jailer ends by itself.
     zygote.bury();
 }
 
-/// Hands a conversation to the jailer, or to another one if that has died.
+/// Hands a connection to the jailer, or to a new jailer if it has died.
 fn supervise(zygote: &mut Zygote, order: OwnedFd, program: &Path) {
     let Err(error) = zygote.hand_over(order.as_fd()) else { return };
-    // With the jailer everything dies that it ever started: while it lives, this order fails and no other.
+    // Everything that the jailer started dies with it, so a living jailer is kept, and only this order fails.
     if !zygote.is_dead(&error) {
         return refuse(order, &error);
     }
@@ -305,35 +308,35 @@ fn supervise(zygote: &mut Zygote, order: OwnedFd, program: &Path) {
     }
 }
 
-/// Whether something could not be sent because nobody is left to receive it.
+/// Whether sending failed because the receiver is gone.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
 }
 
-/// Says in the supervisor's place why there is none. Whoever waits and does not hear it hears the end of the conversation.
+/// Reports in place of a supervisor why there is none. A caller that misses it sees the end of the connection.
 fn refuse(order: OwnedFd, error: &io::Error) {
-    let why = format!("the jailer cannot be told of the command: {error}; try again");
+    let why = format!("cannot send the command to the jailer: {error}; try again");
     if let Ok(frame) = Word::Failed(why).to_frame() {
         let _ = passing::send(&UnixStream::from(order), &frame, &[]);
     }
 }
 
-/// Descriptors on their way count for the user, those of commands too, and the kernel lets nobody send one more who has a lower
-/// limit of open files than that. A command's own limit is far below what hosts let a process have.
+/// The kernel counts descriptors in transit per user, including those of commands, and rejects sending if the count
+/// exceeds the sender's limit of open files. A command's own limit is far below the usual hard limit.
 fn make_room_for_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// How often a jail is made for one command while the host changes.
+/// How often a jail is created for one command while the host changes.
 const TRIES: u32 = 3;
 
-/// Nothing is prepared before no command has come for so long.
+/// Jails are prepared only after this time without a new command.
 const QUIET: Duration = Duration::from_millis(2);
 const BETWEEN_EXPIRIES: Duration = Duration::from_secs(30);
 
-/// Guards against a program that is something else and waits for its input.
+/// Timeout for a program that is not a jailer and waits for input.
 const PATIENCE: Timespec = Timespec { tv_sec: 30, tv_nsec: 0 };
 
 fn gone() -> io::Error {
@@ -346,7 +349,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that passes for a jailer, so that another would be started in the place of the one that lives.
+    /// A program that passes for a jailer, so a replacement could start.
     fn impostor(folder: &Path) -> std::path::PathBuf {
         let path = folder.join("impostor");
         fs::write(&path, "#!/bin/sh\nprintf x >&0\nexec sleep 60\n").unwrap();
@@ -355,12 +358,12 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_cannot_be_sent_fails_alone() {
+    fn order_that_cannot_be_sent_fails_alone() {
         let folder = tempfile::tempdir().unwrap();
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        // Full, so that the next order cannot be sent, as where too many descriptors are on their way.
+        // A full socket makes sending fail, like too many descriptors in transit do.
         while passing::send_some(ours.as_fd(), &[0; 4096], &[]).is_ok() {}
         let process = Command::new("sleep").arg("60").spawn().unwrap();
         let id = process.id();
@@ -371,13 +374,13 @@ mod tests {
         });
         let (caller, order) = UnixStream::pair().unwrap();
         orders.send(Errand::Supervise(order.into())).unwrap();
-        let parcel = passing::receive(&caller).unwrap().expect("nobody says why");
+        let parcel = passing::receive(&caller).unwrap().expect("no reason was sent");
         let Ok(Word::Failed(why)) = Word::read(parcel.kind, &parcel.body) else { panic!("{parcel:?}") };
         assert!(why.contains("try again"), "{why}");
         let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // It may not have come to sleep yet.
+        // It may not have called exec yet.
         assert!(!state.is_empty() && !state.contains(") Z "), "the jailer of all others was ended: {state}");
-        // At the end of its socket it is dead, and another takes its place.
+        // When its socket is closed, the jailer counts as dead and is replaced.
         drop(theirs);
         let (caller, order) = UnixStream::pair().unwrap();
         orders.send(Errand::Supervise(order.into())).unwrap();

@@ -1,7 +1,8 @@
-//! How much memory do the processes of a command hold together?
+//! Total memory of the processes of a command.
 //!
-//! Limits of the kernel are for one process each; a control group bounds them all, where the host lets us have one.
-//! Elsewhere the supervisor looks now and then. Whom it may not look at it cannot count, and then there is no command.
+//! The kernel's limits apply to single processes; a control group limits them all, if the host provides one.
+//! Otherwise the supervisor polls. It cannot count processes that it may not inspect, and then the command does not
+//! run.
 
 use std::{
     collections::BTreeSet,
@@ -18,14 +19,14 @@ use rustix::{
 
 use super::control_group::ControlGroup;
 
-/// What all processes hold together, and who sees to it that it is not more than the limit.
+/// Total memory of all processes, and its enforcement.
 #[derive(Debug)]
 pub(crate) struct Memory {
     group: Option<ControlGroup>,
     watch: Option<Watch>,
     limit: u64,
     looked: Instant,
-    /// That was seen at one look.
+    /// Highest total measured.
     most: u64,
 }
 
@@ -34,7 +35,7 @@ impl Memory {
         Self { group, watch: None, limit, looked: Instant::now(), most: 0 }
     }
 
-    /// From here on all are counted whom `watch` shows, unless the kernel does it. An error where they cannot be.
+    /// Starts counting the processes that `watch` shows, unless the kernel does. Fails if they cannot be counted.
     pub(crate) fn count(&mut self, watch: io::Result<Watch>) -> io::Result<()> {
         if self.group.is_none() {
             let watch = watch?;
@@ -65,7 +66,7 @@ impl Memory {
         self.most > self.limit || self.ran_out_in_group()
     }
 
-    /// A group that ran out of memory held all that it may.
+    /// A control group that ran out of memory used all of its limit.
     pub(crate) fn most(&self) -> u64 {
         if self.ran_out_in_group() { self.most.max(self.limit) } else { self.most }
     }
@@ -81,7 +82,7 @@ impl Memory {
     }
 }
 
-/// Where the processes of a command are seen. One of those is ours, and is not counted.
+/// The `/proc` that shows the processes of a command. One of them is ours and is not counted.
 #[derive(Debug)]
 pub(crate) struct Watch {
     proc: OwnedFd,
@@ -91,19 +92,19 @@ pub(crate) struct Watch {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Whom {
-    /// Everybody who is shown.
+    /// All visible processes.
     All,
-    /// The host's processes are shown too, and may be hidden from us (`hidepid`).
+    /// Also shows the host's processes, and may hide some from us (`hidepid`).
     Descendants,
 }
 
 impl Watch {
-    /// A `/proc` of the command's own process namespace.
+    /// A `/proc` of the command's own PID namespace.
     pub(crate) fn all_in(proc: OwnedFd) -> Self {
         Self { proc, top: Pid::INIT.as_raw_nonzero().get(), whom: Whom::All }
     }
 
-    /// Everybody whom `top` and its children started, by the host's `/proc`.
+    /// All descendants of `top`, by the host's `/proc`.
     pub(crate) fn descendants_of(top: Pid) -> io::Result<Self> {
         let proc = rustix::fs::openat(CWD, "/proc", FOLDER, Mode::empty())?;
         let watch = Self { proc, top: top.as_raw_nonzero().get(), whom: Whom::Descendants };
@@ -112,7 +113,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What they hold together: exactly where it may be more than `limit`, and not less than that elsewhere.
+    /// Total memory: exact if it may exceed `limit`, otherwise an upper bound.
     fn held(&self, limit: u64) -> io::Result<u64> {
         let mut processes = match self.whom {
             Whom::All => self.numbers(".")?,
@@ -126,12 +127,13 @@ impl Watch {
             }
             io::Result::Ok(total)
         };
-        // What several share is counted several times by the first, which is quick, and once by the second, which is not.
+        // The first measure is quick and counts shared memory once per process. The second one is slow and counts
+        // it once.
         let quick = total(Self::resident)?;
         if quick > limit { total(Self::proportional) } else { Ok(quick) }
     }
 
-    /// A process and everybody it started, as far as they still live.
+    /// A process and its living descendants.
     fn family(&self) -> io::Result<BTreeSet<i32>> {
         let mut known = BTreeSet::from([self.top]);
         let mut unasked = vec![self.top];
@@ -139,7 +141,7 @@ impl Watch {
             let threads = self.numbers(&format!("{process}/task"));
             let Some(threads) = unless_gone(threads)? else {
                 if is_alive(process) {
-                    return Err(io::Error::other(format!("process {process} is hidden from us")));
+                    return Err(io::Error::other(format!("process {process} is hidden from the gateway")));
                 }
                 continue;
             };
@@ -151,13 +153,13 @@ impl Watch {
                 unasked.extend(children.filter(|child| known.insert(*child)));
             }
             if known.len() > MOST {
-                return Err(io::Error::other("there are too many processes to be counted"));
+                return Err(io::Error::other("too many processes to count"));
             }
         }
         Ok(known)
     }
 
-    /// `None` of somebody who has ended.
+    /// `None` if the process has ended.
     fn resident(&self, process: i32) -> io::Result<Option<u64>> {
         self.measured(process, |thread| {
             let Some(status) = unless_gone(self.text(&format!("{thread}/status")))? else { return Ok(None) };
@@ -170,7 +172,7 @@ impl Watch {
         })
     }
 
-    /// A process that cannot be looked at this closely counts with all that it holds.
+    /// Falls back to the resident size if the detailed file cannot be read.
     fn proportional(&self, process: i32) -> io::Result<Option<u64>> {
         let share = self.measured(process, |thread| {
             let closely = self.text(&format!("{thread}/smaps_rollup")).unwrap_or_default();
@@ -185,7 +187,7 @@ impl Watch {
         if share.is_some() { Ok(share) } else { self.resident(process) }
     }
 
-    /// Read from the first thread that still has the memory: whoever ends its first thread alone keeps the rest of it.
+    /// Measures the first thread that still has memory: a process whose first thread ended keeps its memory.
     fn measured<T>(
         &self,
         process: i32,
@@ -206,11 +208,11 @@ impl Watch {
         let file = rustix::fs::openat(&self.proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::new();
         File::from(file).read_to_end(&mut bytes)?;
-        // The name of a process is in here, and need not be text.
+        // The file contains the process name, which need not be UTF-8.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The names in a folder that are numbers.
+    /// The entries of a directory that are numbers.
     fn numbers(&self, path: &str) -> io::Result<BTreeSet<i32>> {
         let folder = rustix::fs::openat(&self.proc, path, FOLDER, Mode::empty())?;
         let mut numbers = BTreeSet::new();
@@ -221,7 +223,7 @@ impl Watch {
     }
 }
 
-/// `None` where nobody is there any more. Hidden ones look the same.
+/// `None` if the process is gone. Hidden processes look the same.
 fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => Ok(None),
@@ -234,7 +236,7 @@ fn is_alive(process: i32) -> bool {
     process.is_some_and(|process| rustix::process::test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
 
-/// What is none of the ordinary pages: tables of pages, also of those that were only read, and huge pages.
+/// Memory besides ordinary pages: page tables, including those of pages only read, and huge pages.
 fn unshared(status: &str) -> u64 {
     let held = ["VmPTE:", "HugetlbPages:"].map(|name| kilobytes(status, name).unwrap_or(0));
     held.into_iter().fold(0, u64::saturating_add)

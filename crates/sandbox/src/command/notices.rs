@@ -1,7 +1,7 @@
-//! What did the command ask for and not get? Answers the filter's questions.
+//! Answers the notifications of the filter, and records what the command was denied.
 //!
-//! Reporting only: what is refused is refused by the filter, the view and Landlock. A command can lie about a path by
-//! changing it after it was looked at, and gains a wrong line in a list.
+//! This only reports: the filter, the view and Landlock enforce. A command can change a path after it was read, but
+//! gains only a wrong line in the report.
 
 mod caller;
 mod counts;
@@ -19,10 +19,10 @@ use super::{
     seal::{Filters, Ground},
 };
 use crate::{
-    filter::{Conditions, Countable, Counted, Filter, Look, Sockets, Unseen},
+    filter::{CommandFilter, Conditions, Countable, CountedResource, SkipCondition, Sockets, WatchedCall},
     sys::{
         self,
-        filter::{self, Answer, Notice},
+        filter::{self, Notice, NoticeReply},
     },
 };
 use caller::Caller;
@@ -31,7 +31,7 @@ use granted::{Granted, Question, Wish};
 
 pub(crate) use list::{List, Listed};
 
-/// What is known of one command.
+/// State for one command.
 #[derive(Debug)]
 pub(crate) struct Notices {
     /// Calls that are allowed and only looked at. Every other question is a refusal.
@@ -43,7 +43,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    pub(crate) fn new(order: &Order, ground: Ground, filter: &Filter) -> Self {
+    pub(crate) fn new(order: &Order, ground: Ground, filter: &CommandFilter) -> Self {
         Self {
             watched: Arc::clone(&filter.watched),
             counted: Arc::clone(&filter.counted),
@@ -53,7 +53,7 @@ impl Notices {
         }
     }
 
-    /// Whether there may be more questions. What is refused is told to `add` before whoever asked goes on.
+    /// Returns whether more notifications may come. Passes denials to `add` before the calling process continues.
     pub(crate) fn answer_next(
         &mut self,
         listener: BorrowedFd<'_>,
@@ -62,7 +62,7 @@ impl Notices {
     ) -> bool {
         let notice = match filter::next_notice(listener) {
             Ok(notice) => notice,
-            // The caller died between asking and being heard, or we were interrupted.
+            // The calling process died before we received it, or we were interrupted.
             Err(error) => return matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)),
         };
         let number = notice.data.nr.cast_unsigned();
@@ -72,14 +72,14 @@ impl Notices {
             self.count(what, name, &notice)
         } else if self.watched.get(&number).is_some_and(|conditions| conditions.hold(notice.data.args)) {
             let row = WATCHED.iter().find(|watched| watched.name == name);
-            (row.map(|row| self.look(row, &notice)).unwrap_or_default(), Answer::Continue)
+            (row.map(|row| self.look(row, &notice)).unwrap_or_default(), NoticeReply::Continue)
         } else if is_never_missed(name, &notice) {
-            (Vec::new(), Answer::Refuse { errno: libc::EINVAL })
+            (Vec::new(), NoticeReply::Refuse { errno: libc::EINVAL })
         } else {
-            (vec![Some(refuse(name, &notice))], Answer::Refuse { errno: libc::EPERM })
+            (vec![Some(refuse(name, &notice))], NoticeReply::Refuse { errno: libc::EPERM })
         };
         for one in refused.into_iter().flatten() {
-            // Whoever is gone may have been replaced by another process of the same number, whose memory we then read.
+            // If the process has ended, its id may belong to another process, whose memory we would have read.
             if filter::still_waits(listener, notice.id) {
                 add(one);
             }
@@ -87,11 +87,17 @@ impl Notices {
         filter::answer(listener, notice.id, answer).is_ok()
     }
 
-    fn count(&mut self, what: Counted, name: &str, notice: &Notice) -> (Vec<Option<Refused>>, Answer) {
+    fn count(
+        &mut self,
+        what: CountedResource,
+        name: &str,
+        notice: &Notice,
+    ) -> (Vec<Option<Refused>>, NoticeReply) {
         let [_, _, third, ..] = notice.data.args;
         let process = Pid::from_raw(notice.pid.cast_signed().max(0));
-        if what == Counted::Waits && process.is_some_and(|it| counts::is_never_waited_for(it, third)) {
-            return (Vec::new(), Answer::Refuse { errno: libc::EPERM });
+        if what == CountedResource::Waits && process.is_some_and(|it| counts::is_never_waited_for(it, third))
+        {
+            return (Vec::new(), NoticeReply::Refuse { errno: libc::EPERM });
         }
         let (answer, detail) = self.counts.one_more(what);
         (vec![detail.map(|detail| Refused::Syscall { name: name.to_owned(), detail })], answer)
@@ -131,8 +137,8 @@ impl Notices {
 
     fn path(&self, caller: &Caller, place: Place, wish: Wish) -> Option<Refused> {
         let given = caller.given(place)?;
-        // What lies in an open folder is as readable as the folder, unless it is hidden. Programs that walk through
-        // trees open nearly everything this way, and finding out the whole path takes longest.
+        // An entry of an open directory is as readable as the directory, unless it is hidden. Programs that walk
+        // trees open nearly everything this way, and resolving the whole path is the slowest step.
         let is_walk = wish == Wish::For(Attempt::Read) && caller.is_name_in_open_folder(place, &given);
         if is_walk && !self.granted.hides_something_called(&given) {
             return None;
@@ -141,13 +147,14 @@ impl Notices {
         if let Some(access) = self.granted.denies(&path, wish) {
             return Some(Refused::Path { path, access });
         }
-        // A link in a bind may lead to what is not granted. Those of the system's own folders do, and are missed by nobody.
+        // A symlink in a bind may lead to a path that is not granted. Symlinks in system directories do so, too,
+        // but programs do not depend on them.
         let link = Some(path).filter(|path| self.granted.is_in_a_bind(path))?;
         let path = granted::behind_links(&link, wish)?;
         self.granted.denies(&path, wish).map(|access| Refused::Path { path, access })
     }
 
-    /// Of those who ask about a path without opening it. Only a view of its own keeps the answer from them.
+    /// For calls that query a path without opening it. Only a view can hide the answer from them.
     fn question(
         &self,
         caller: &Caller,
@@ -167,7 +174,7 @@ impl Notices {
         is_refused.then_some(Refused::Path { path, access: attempt })
     }
 
-    /// Those for the jail's own loopback arrive, where somebody listens.
+    /// Datagrams to the jail's own loopback are delivered.
     fn datagram(&self, address: Option<SocketAddr>) -> Option<Refused> {
         self.address(address.filter(|address| !address.ip().to_canonical().is_loopback()))
     }
@@ -181,7 +188,7 @@ impl Notices {
     }
 }
 
-/// Programs that would close their memory to others go on when they cannot, and nobody wants to hear of it.
+/// Programs that make themselves non-dumpable continue without it, so a report would only be noise.
 fn is_never_missed(name: &str, notice: &Notice) -> bool {
     let [option, ..] = notice.data.args;
     name == "prctl" && option & 0xffff_ffff == u64::from(libc::PR_SET_DUMPABLE.cast_unsigned())
@@ -194,13 +201,13 @@ fn refuse(name: &str, notice: &Notice) -> Refused {
         "socket" | "socketpair" => family(first),
         "ioctl" => format!("request {second:#x}"),
         "prctl" | "personality" => format!("{first:#x}"),
-        "clone" => "a namespace of its own".to_owned(),
+        "clone" => "new namespace".to_owned(),
         _ => String::new(),
     };
     Refused::Syscall { name: name.to_owned(), detail }
 }
 
-/// Landlock keeps a command from listening, which is what a stream is given an address of its own for. Datagrams may have one.
+/// Landlock forbids listening. Binding a stream socket is a preparation for it; datagram sockets may bind.
 fn listening(caller: &Caller) -> Option<Refused> {
     let address = caller.address()?;
     let is_judged = sys::landlock_abi().is_some_and(|abi| abi >= FIRST_WITH_PORTS);
@@ -208,24 +215,24 @@ fn listening(caller: &Caller) -> Option<Refused> {
         .then(|| Refused::Syscall { name: "bind".to_owned(), detail: address.to_string() })
 }
 
-/// Calls that are looked at when refusals are traced.
-pub(crate) fn looks(sockets: Sockets) -> Vec<Look> {
+/// System calls that are watched when denials are traced.
+pub(crate) fn looks(sockets: Sockets) -> Vec<WatchedCall> {
     let is_seen = |watched: &&Watched| sockets == Sockets::Internet || !watched.what.is_of_networks();
-    let look = |watched: &Watched| Look {
+    let look = |watched: &Watched| WatchedCall {
         call: watched.name,
         unless: match watched.what {
             What::Datagram { length, .. } => {
-                u32::try_from(length).ok().map(|argument| Unseen { argument, value: 0 })
+                u32::try_from(length).ok().map(|argument| SkipCondition { argument, value: 0 })
             }
-            // By which the jail itself sends the descriptor on which it asks: before that nobody answers.
-            What::Message => Some(Unseen { argument: 2, value: passing::FLAGS.bits() }),
+            // The jail sends the listener's descriptor with this call; before that, no supervisor could answer.
+            What::Message => Some(SkipCondition { argument: 2, value: passing::FLAGS.bits() }),
             _ => None,
         },
     };
     WATCHED.iter().filter(is_seen).map(look).collect()
 }
 
-/// Where a call has its path: the argument, and the one with the folder it starts from, if there is one.
+/// Position of a path among the arguments, and of its directory descriptor, if any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     path: usize,
@@ -272,7 +279,7 @@ fn wish(flags: u64) -> Wish {
     }
 }
 
-/// What `access` and its like want to know. Whether a file could be run depends on the mount as well, and is not told.
+/// Decodes the mode of `access` and similar calls. Executability also depends on the mount and is not reported.
 fn asked(mode: u64) -> (Attempt, Question) {
     let has = |right: libc::c_int| mode & u64::from(right.cast_unsigned()) != 0;
     let attempt = if has(libc::W_OK) { Attempt::Write } else { Attempt::Read };
@@ -280,7 +287,8 @@ fn asked(mode: u64) -> (Attempt, Question) {
     (attempt, if is_bare { Question::IsThere } else { Question::IsUsable })
 }
 
-/// How C libraries ask a name service that hardly any host has, before they read the files. Others reach for daemons in the same way.
+/// C libraries try a name service daemon this way, which few hosts have, before they read files. Other programs
+/// connect to daemons the same way.
 fn is_lookup_of_names(family: u64, kind: u64) -> bool {
     let usual = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     family == u64::from(libc::AF_UNIX.cast_unsigned()) && kind == u64::from(usual.cast_unsigned())
@@ -337,11 +345,12 @@ const WATCHED: &[Watched] = &[
     row("utimensat", What::Path(below(0, 1), Attempt::Write)),
     row("connect", What::Connect),
     row("bind", What::Listen),
-    // Those without an address, which streams are written with, are not asked about.
+    // Calls without an address, as used for streams, do not notify.
     row("sendto", What::Datagram { address: 4, length: 5 }),
     row("sendmsg", What::Message),
     row("sendmmsg", What::Messages),
-    // Not those of the family `stat`: every program asks them about nearly every file, and each question costs a turn.
+    // Not the `stat` family: every program calls them for nearly every file, and each notification costs a context
+    // switch.
     row("access", What::Access { place: at(0), mode: 1 }),
     row("faccessat", What::Access { place: below(0, 1), mode: 2 }),
     row("faccessat2", What::Access { place: below(0, 1), mode: 2 }),
@@ -364,7 +373,7 @@ const FAMILIES: [(libc::c_int, &str); 10] = [
 ];
 
 const DNS_PORT: u16 = 53;
-/// The version of Landlock that judges ports.
+/// The first Landlock version that restricts ports.
 const FIRST_WITH_PORTS: u8 = 4;
 
 #[cfg(test)]

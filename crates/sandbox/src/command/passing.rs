@@ -1,6 +1,6 @@
-//! How do frames and descriptors travel between the gateway, a supervisor and a jail?
+//! Sends frames and descriptors between gateway, supervisor and jail.
 //!
-//! A frame is the header and body of [`crate::wire`]; its descriptors ride on the header's first byte.
+//! A frame is the header and body of [`crate::wire`]; its descriptors are attached to the first byte.
 
 use std::{
     io::{self, IoSlice, IoSliceMut, Read, Write},
@@ -16,7 +16,7 @@ use rustix::net::{
 
 use crate::wire::{self, HEADER};
 
-/// A frame as it arrived.
+/// A received frame.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     pub(crate) kind: u8,
@@ -31,7 +31,7 @@ pub(crate) fn send(socket: &UnixStream, frame: &[u8], descriptors: &[BorrowedFd<
     (&*socket).write_all(rest)
 }
 
-/// Sends a frame on as it arrived.
+/// Forwards a received frame.
 pub(crate) fn forward(socket: &UnixStream, parcel: &Parcel) -> io::Result<()> {
     let length = u32::try_from(parcel.body.len()).map_err(io::Error::other)?;
     let frame = [length.to_le_bytes().as_slice(), &[parcel.kind], &parcel.body].concat();
@@ -39,7 +39,7 @@ pub(crate) fn forward(socket: &UnixStream, parcel: &Parcel) -> io::Result<()> {
     send(socket, &frame, &descriptors)
 }
 
-/// Sends as much as the socket takes at once, and with the first byte every descriptor.
+/// Sends as much as the socket accepts at once, and all descriptors with the first byte.
 pub(crate) fn send_some(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
@@ -61,7 +61,7 @@ pub(crate) fn send_some(
     }
 }
 
-/// The next frame; `None` when the other side has ended.
+/// Receives the next frame; `None` if the other side has ended.
 pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<Parcel>> {
     let mut descriptors = Vec::new();
     let mut header = [0; HEADER];
@@ -73,13 +73,13 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<Parcel>> {
     let (kind, length) = wire::body_length(header).map_err(io::Error::other)?;
     let mut body = vec![0; length.min(MOST_BYTES)];
     if length > MOST_BYTES {
-        return Err(io::Error::other("a frame of a jail is longer than allowed"));
+        return Err(io::Error::other("the frame is longer than allowed"));
     }
     (&*socket).read_exact(&mut body)?;
     Ok(Some(Parcel { kind, body, descriptors }))
 }
 
-/// Receives some bytes and whatever descriptors come with them.
+/// Receives some bytes and the descriptors attached to them.
 pub(crate) fn receive_some(
     socket: BorrowedFd<'_>,
     bytes: &mut [u8],
@@ -102,11 +102,12 @@ pub(crate) fn receive_some(
     Ok(got.bytes)
 }
 
-/// Two of them mean nothing here. Commands may send with them too, and a datagram of theirs is then not reported.
+/// Two of the flags have no effect here and only mark our own messages. If a command uses the same flags, its
+/// datagram is not reported.
 pub(crate) const FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::CONFIRM).union(SendFlags::DONTROUTE);
 
 /// The kernel passes at most 253 at once.
 pub(crate) const MOST_DESCRIPTORS: usize = 200;
 
-/// Room for the longest argument list and environment that the kernel takes.
+/// Enough for the longest argument list and environment that the kernel accepts.
 pub(crate) const MOST_BYTES: usize = 4 << 20;

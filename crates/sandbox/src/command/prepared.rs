@@ -1,7 +1,7 @@
-//! The gateway's side: jails made ahead, each for one command.
+//! The gateway's side: jails created ahead, each for one command.
 //!
-//! A prepared jail is a supervisor, namespaces and the mounts that every command sees. It holds nothing of a tool, a caller or the
-//! workspace. It is taken out before it is used and never comes back.
+//! A prepared jail is a supervisor, namespaces and the mounts that every command sees. It holds nothing of a tool,
+//! a caller or the workspace. It is removed from the list before it is used, and never reused.
 
 use std::{
     io,
@@ -16,19 +16,19 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::{groundwork::Groundwork, passing};
 
-/// Prepared jails that wait, and how many commands run.
+/// Waiting prepared jails, and the number of running commands.
 #[derive(Debug)]
 pub(crate) struct PreparedJails {
-    /// The most that wait at once; 0 turns preparing off.
+    /// Maximum of waiting jails; 0 disables preparation.
     most: usize,
-    /// From so many running commands on nothing is prepared: every processor has work.
+    /// No preparation with this many running commands: every CPU is busy.
     busy: usize,
     state: Mutex<PreparedState>,
 }
 
 #[derive(Debug, Default)]
 struct PreparedState {
-    /// The oldest first.
+    /// Oldest first.
     waiting: Vec<PreparedJail>,
     running: usize,
 }
@@ -41,7 +41,7 @@ struct PreparedJail {
 }
 
 impl PreparedJail {
-    /// Nothing is said to an idle jail, so it answers only if it failed, became stale or died.
+    /// Nothing is sent to an idle jail, so it only becomes readable if it failed, became stale or died.
     fn is_silent(&self) -> bool {
         let mut polled = [PollFd::new(&self.control, PollFlags::IN)];
         rustix::event::poll(&mut polled, Some(&AT_ONCE)).is_ok_and(|ready| ready == 0)
@@ -54,7 +54,7 @@ impl PreparedJails {
         Self { most, busy, state: Mutex::default() }
     }
 
-    /// Takes one out for a command. It is the caller's alone.
+    /// Takes a jail for one command.
     pub(crate) fn take(&self, groundwork: &Groundwork) -> Option<UnixStream> {
         let mut state = self.lock();
         state.waiting.retain(PreparedJail::is_silent);
@@ -62,14 +62,15 @@ impl PreparedJails {
         Some(state.waiting.remove(index).control)
     }
 
-    /// Whether one more should wait for commands with this groundwork.
+    /// Whether another jail should be prepared for this groundwork.
     pub(crate) fn wants(&self, groundwork: &Groundwork) -> bool {
         let state = self.lock();
         let alike = state.waiting.iter().filter(|jail| jail.groundwork == *groundwork).count();
         alike < self.most.min(MOST_ALIKE) && state.running < self.busy
     }
 
-    /// Begins to make a jail. Returns the supervisor's end, to be handed to the jailer; the oldest jail goes if there are too many.
+    /// Starts to prepare a jail. Returns the supervisor's end for the jailer. Drops the oldest jail if there are
+    /// too many.
     pub(crate) fn prepare(&self, groundwork: Groundwork) -> io::Result<OwnedFd> {
         let (ours, theirs) = UnixStream::pair()?;
         passing::send(&ours, &groundwork.to_frame()?, &[])?;
@@ -82,7 +83,7 @@ impl PreparedJails {
         Ok(theirs.into())
     }
 
-    /// Ends those that nobody needed for a while. Returns whether any is left.
+    /// Ends jails that were not used for a while. Returns whether any is left.
     pub(crate) fn expire(&self) -> bool {
         let mut state = self.lock();
         state.waiting.retain(|jail| jail.is_silent() && jail.since.elapsed() < LONGEST_WAIT);
@@ -98,7 +99,7 @@ impl PreparedJails {
     }
 }
 
-/// Counts one running command for as long as it lives.
+/// Counts one running command until dropped.
 #[derive(Debug)]
 pub(crate) struct RunningMark(Arc<PreparedJails>);
 
@@ -116,7 +117,7 @@ impl Drop for RunningMark {
     }
 }
 
-/// One for the next command, and one for a command that comes while the next is being prepared.
+/// One for the next command, and one for a command that arrives during the next preparation.
 const MOST_ALIKE: usize = 2;
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jail_is_taken_once_and_only_for_equal_groundwork() {
+    fn jail_is_taken_once_and_only_for_equal_groundwork() {
         let jails = PreparedJails::up_to(4);
         let _supervisor = jails.prepare(groundwork(1)).unwrap();
         assert!(jails.take(&groundwork(2)).is_none());
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_prepared_jails_is_bounded_and_the_oldest_goes() {
+    fn prepared_jails_are_bounded_and_the_oldest_is_dropped() {
         let jails = PreparedJails::up_to(3);
         let supervisors: Vec<_> = (0..10).map(|kind| jails.prepare(groundwork(kind)).unwrap()).collect();
         assert_eq!(jails.count(), 3);
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jail_that_spoke_or_died_is_never_taken() {
+    fn jail_that_reported_or_died_is_never_taken() {
         let jails = PreparedJails::up_to(4);
         let dead = jails.prepare(groundwork(1)).unwrap();
         let stale = jails.prepare(groundwork(1)).unwrap();
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_prepared_while_every_processor_has_work() {
+    fn nothing_is_prepared_while_every_cpu_is_busy() {
         let jails = Arc::new(PreparedJails { busy: 2, ..PreparedJails::up_to(4) });
         assert!(jails.wants(&groundwork(1)));
         let one = RunningMark::new(&jails);

@@ -1,4 +1,4 @@
-//! The gateway's side: how is a running command fed, heard out and ended?
+//! The gateway's side of a running command: input, output and end.
 
 use std::{
     io,
@@ -30,7 +30,7 @@ use crate::{
     wire::{self, HEADER},
 };
 
-/// A command in its jail. Dropping it kills the command and everything it ever started.
+/// A command in its jail. Dropping it kills the command and all of its descendants.
 #[derive(Debug)]
 pub struct Running {
     pub(crate) leash: Leash,
@@ -42,26 +42,27 @@ pub struct Running {
 }
 
 impl Running {
-    /// What holds around this command.
+    /// The isolation layers around this command.
     pub fn strength(&self) -> CommandStrength {
         self.strength
     }
 
-    /// The sockets of [`super::Network::Proxied`]; once.
+    /// The sockets of [`super::Network::Proxied`]; returns them once.
     pub fn take_sockets(&mut self) -> Option<ProxySockets> {
         self.sockets.take()
     }
 
-    /// Tells what was refused until it is asked, also when the command is gone before its end.
+    /// Returns a function that lists the denials so far, even if the command is dropped before its end.
     pub fn witness(&self) -> impl Fn() -> Vec<Refused> + Send + Sync + use<> {
         let refused = Arc::clone(&self.leash.refused);
         move || refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Feeds the command, hears it out, and ends it at the deadline or when it says too much.
+    /// Passes the input, collects the output, and kills the command at the deadline or when its output is too
+    /// large.
     pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps, deadline: Duration) -> CommandReport {
         let Self { leash, strength, stdin: input, stdout, stderr, sockets } = self;
-        // Whoever did not take them wants nobody to answer.
+        // Unused sockets are closed, because nothing will answer there.
         drop(sockets);
         let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
         let mut account = None;
@@ -80,7 +81,7 @@ impl Running {
             }
             is_late
         };
-        let account = account.unwrap_or_else(|| leash.broken("the jail does not end"));
+        let account = account.unwrap_or_else(|| leash.broken("the jail did not end after it was killed"));
         let ending = match account.ending {
             _ if out.is_over => Ending::OutputTooLarge,
             _ if is_late => Ending::TimedOut,
@@ -100,18 +101,18 @@ impl Running {
     }
 }
 
-/// The conversation with a supervisor, and the means to end what it supervises.
+/// The connection to a supervisor, and a way to kill what it supervises.
 #[derive(Debug)]
 pub(crate) struct Leash {
     control: UnixStream,
-    /// The first process of the command's own process namespace, with which everything in there dies; or the leader of its group,
-    /// which nobody can leave.
+    /// Everything dies with this process: the first of the PID namespace, or the leader of the process group, which
+    /// no process can leave.
     handle: Option<OwnedFd>,
-    /// As they were told. The account has them again, and is made of them where there is none.
+    /// Denials received so far. The report repeats them; if there is no report, these are used.
     refused: Arc<Mutex<Vec<Refused>>>,
-    /// The jailer must outlive its supervisors.
+    /// Keeps the jailer alive: it must outlive its supervisors.
     jailer: mpsc::Sender<Errand>,
-    /// What is prepared for the next command when this one has ended.
+    /// Groundwork to prepare for the next command when this one has ended.
     refill: Option<Groundwork>,
     running: Option<RunningMark>,
 }
@@ -121,7 +122,7 @@ impl Leash {
         Self { control, handle: None, refused: Arc::default(), jailer, refill: None, running: None }
     }
 
-    /// Of a command that runs.
+    /// For a command that runs.
     pub(crate) fn of_command(
         mut self,
         handle: Option<OwnedFd>,
@@ -149,7 +150,7 @@ impl Leash {
         self.fill(&mut header, &mut descriptors).await?;
         let (kind, length) = wire::body_length(header).map_err(io::Error::other)?;
         if length > passing::MOST_BYTES {
-            return Err(io::Error::other("the supervisor announces a frame that is too long"));
+            return Err(io::Error::other("the supervisor sent a frame that is too long"));
         }
         let mut body = vec![0; length];
         self.fill(&mut body, &mut descriptors).await?;
@@ -168,7 +169,7 @@ impl Leash {
         Ok(())
     }
 
-    /// What the supervisor says at the end, and on the way there.
+    /// Receives denials and the final report of the supervisor.
     async fn account(&self) -> Account {
         loop {
             let word = match self.receive().await {
@@ -180,13 +181,13 @@ impl Leash {
                     self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(refused);
                 }
                 Ok(Word::Report(account)) => return account,
-                Ok(_) => return self.broken("the supervisor spoke out of turn"),
-                Err(error) => return self.broken(&format!("the supervisor is gone: {error}")),
+                Ok(_) => return self.broken("the supervisor sent a message out of turn"),
+                Err(error) => return self.broken(&format!("lost the supervisor: {error}")),
             }
         }
     }
 
-    /// The account of a command whose supervisor gives none: what it told until then.
+    /// The report for a command whose supervisor sent none: the denials received so far.
     fn broken(&self, why: &str) -> Account {
         Account {
             ending: Ending::JailFailed(why.to_owned()),
@@ -199,14 +200,14 @@ impl Leash {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends everything; the supervisor still reports.
+    /// Kills everything; the supervisor still reports.
     pub(crate) fn kill(&self) {
         if let Some(handle) = &self.handle {
-            // Whoever is first in a namespace leads no group, and nobody is meant by this.
+            // The first process of a namespace leads no group, so this has no effect there.
             let _ = process::kill_group(handle.as_fd());
             let _ = rustix::process::pidfd_send_signal(handle, Signal::KILL);
         }
-        // A supervisor that hears the end of this side kills what it supervises, also where there is no handle.
+        // A supervisor that sees the end of this side kills what it supervises, even without a handle.
         let _ = rustix::net::shutdown(&self.control, Shutdown::Write);
     }
 }
@@ -233,7 +234,7 @@ impl Captured {
         Self { bytes: Vec::new(), cap, is_over: false }
     }
 
-    /// Takes what fits, and throws away the rest.
+    /// Keeps what fits and discards the rest.
     async fn hear(&mut self, mut pipe: pipe::Receiver) {
         while self.take(&mut pipe).await {}
     }
@@ -247,7 +248,7 @@ impl Captured {
         }
     }
 
-    /// Whether there may be more.
+    /// Returns whether more may follow.
     async fn take(&mut self, pipe: &mut pipe::Receiver) -> bool {
         let mut piece = vec![0; PIECE];
         let Ok(got @ 1..) = pipe.read(&mut piece).await else { return false };
@@ -258,23 +259,23 @@ impl Captured {
     }
 }
 
-/// A command that does not read its input is none the worse for it.
+/// A command need not read its input, so errors are ignored.
 async fn feed(mut pipe: pipe::Sender, bytes: &[u8]) {
     let _ = pipe.write_all(bytes).await;
 }
 
 const PIECE: usize = 16 * 1024;
 
-/// How long a killed jail may take to report. Guards against hanging.
+/// How long a killed jail may take to report, so this never hangs.
 const LAST_BREATH: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A supervisor that dies, or says what makes no sense, has told the truth until then.
+    /// Denials received before a supervisor dies or sends an invalid message are still valid.
     #[test]
-    fn what_was_refused_is_told_although_the_supervisor_gives_no_account() {
+    fn denials_are_reported_without_a_final_report() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = Refused::Address { address: "192.0.2.1:80".to_owned() };
         for last in [None, Some(Word::Sockets)] {

@@ -1,4 +1,4 @@
-//! What does the kernel keep a command from, whatever it can see? Landlock, limits, and the choice of a filter.
+//! Landlock rules, resource limits and choice of the filter of a command.
 
 use std::{
     fs, io,
@@ -26,25 +26,25 @@ use super::{
     view::{self, hidden::exists},
 };
 use crate::{
-    filter::{Calls, CommandProfile, Filter, Paths, Processes, Sockets, Variant},
+    filter::{Calls, CommandFilter, CommandProfile, FilterVariant, Paths, Processes, Sockets},
     profile::ProfileError,
     sys::process,
 };
 
-/// Which file tree the command stands on.
+/// The file tree of the command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Ground {
-    /// One of its own, in namespaces.
+    /// Its own, in a mount namespace.
     View,
     /// The host's.
     Host,
 }
 
-/// Every filter there is, made once by the jailer.
+/// All filters, compiled once by the jailer.
 #[derive(Debug)]
 pub(crate) struct Filters {
     calls: Calls,
-    each: Vec<(Variant, Filter)>,
+    each: Vec<(FilterVariant, CommandFilter)>,
 }
 
 impl Filters {
@@ -57,7 +57,7 @@ impl Filters {
             for processes in [Processes::Namespace, Processes::Group] {
                 for paths in [Paths::Watched, Paths::Unwatched] {
                     for children in [Children::Allowed, Children::Denied] {
-                        let variant = Variant { sockets, processes, paths, children };
+                        let variant = FilterVariant { sockets, processes, paths, children };
                         each.push((variant, profile.compile(&calls, variant, &looks)?));
                     }
                 }
@@ -66,8 +66,8 @@ impl Filters {
         Ok(Self { calls, each })
     }
 
-    pub(crate) fn for_order(&self, order: &Order, ground: Ground) -> io::Result<&Filter> {
-        let wanted = Variant {
+    pub(crate) fn for_order(&self, order: &Order, ground: Ground) -> io::Result<&CommandFilter> {
+        let wanted = FilterVariant {
             sockets: match order.groundwork.network {
                 Network::None => Sockets::None,
                 Network::Proxied { .. } => Sockets::Internet,
@@ -83,7 +83,9 @@ impl Filters {
             children: order.children,
         };
         let found = self.each.iter().find(|(variant, _)| *variant == wanted);
-        found.map(|(_, filter)| filter).ok_or_else(|| io::Error::other("no filter was made for such a jail"))
+        found
+            .map(|(_, filter)| filter)
+            .ok_or_else(|| io::Error::other("no filter exists for this kind of jail"))
     }
 
     pub(crate) fn name(&self, number: u32) -> &'static str {
@@ -91,14 +93,15 @@ impl Filters {
     }
 }
 
-/// Limits of each process, but for its descriptors. One that is already lower stays: it cannot be raised, and need not be.
+/// Sets the limits of each process, except descriptors. Keeps a lower limit that is already in force: it cannot be
+/// raised, and need not be.
 pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     set(Resource::Data, limits.memory_bytes, limits.memory_bytes)?;
-    // A stack is no data to the kernel, and grows as far as this lets it.
+    // The kernel does not count the stack as data, and lets it grow up to this limit.
     let most_stack = limits.memory_bytes.min(MOST_STACK);
     set(Resource::Stack, most_stack.min(USUAL_STACK), most_stack)?;
-    // The soft limit sends a signal that says why; the hard one, a second later, kills without a word.
-    // This process made the view, which may have meant a long search, and the time for that is not the command's.
+    // The soft limit sends SIGXCPU, which names the reason; the hard limit, a second later, sends SIGKILL. This
+    // process built the view, perhaps with a long search, and that time is not the command's.
     let seconds = limits.cpu_seconds.saturating_add(process::own_cpu_time()?.as_secs());
     set(Resource::Cpu, seconds, seconds.saturating_add(1))?;
     set(Resource::Fsize, limits.file_bytes, limits.file_bytes)?;
@@ -107,7 +110,7 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
         set(none, 0, 0)?;
     }
     let others = match ground {
-        // Counted in this user namespace alone; and the first process is one of them.
+        // Counted in this user namespace only, including the first process.
         Ground::View => 1,
         // The supervisor starts one more thread before the command runs.
         Ground::Host => tasks_of_this_user()?.saturating_add(1),
@@ -116,7 +119,7 @@ pub(crate) fn limit(limits: &CommandLimits, ground: Ground) -> io::Result<()> {
     set(Resource::Nproc, processes, processes)
 }
 
-/// Last, since making a jail takes descriptors itself.
+/// Runs last, because creating the jail needs descriptors itself.
 pub(crate) fn limit_descriptors(limits: &CommandLimits) -> io::Result<()> {
     set(Resource::Nofile, limits.open_files, limits.open_files)
 }
@@ -127,7 +130,7 @@ fn tasks_of_this_user() -> io::Result<u64> {
     let mut tasks = 0;
     for process in fs::read_dir("/proc")? {
         let folder = process?.path();
-        // Whoever ends meanwhile counts no more.
+        // A process that ends meanwhile no longer counts.
         let Ok(about) = fs::metadata(folder.join("task")) else { continue };
         if about.uid() == own {
             tasks += about.nlink().saturating_sub(2);
@@ -136,8 +139,8 @@ fn tasks_of_this_user() -> io::Result<u64> {
     Ok(tasks)
 }
 
-/// Every rule is an open file until it is in force, and around something hidden there are many. Where the host allows no
-/// more, opening one too many refuses the command.
+/// Raises the limit of open files. Every rule is an open file until it is in force, and hidden paths need many
+/// rules. If the hard limit is too low, opening a file fails and the command does not run.
 fn make_room_for_rules() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
@@ -237,15 +240,15 @@ impl Confinement {
     }
 }
 
-/// What a rule gives.
+/// Access that a rule grants.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Grant {
-    /// Names only.
+    /// Directory listing only.
     List,
     Read,
     Run,
     Write,
-    /// Reading and writing what is there, making nothing.
+    /// Read and write what exists, create nothing.
     Device,
 }
 
@@ -283,6 +286,6 @@ const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const NEWEST: ABI = ABI::V9;
 const MOST_LOCKED: u64 = 64 << 10;
 
-/// What programs, and each of their threads, find everywhere; and as much as compilers ask for.
+/// The usual stack size of programs and threads; and the maximum, which compilers request.
 const USUAL_STACK: u64 = 8 << 20;
 const MOST_STACK: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Outside the jail, one for each command: starts it, answers its filter, ends it, gives account.
+//! Supervisor of one command, outside the jail: starts it, answers its filter, kills it, and reports.
 
 mod answerer;
 mod waiting;
@@ -31,12 +31,12 @@ use super::{
 use crate::{
     Namespaces,
     mount_table::MountWatch,
-    sys::process::{self, Ended, Split},
+    sys::process::{self, ExitAccount, Split},
 };
 use answerer::{Answerer, AnswererThread, Refusals};
 use waiting::Ready;
 
-/// Serves one order, from what it needs made ahead to its report. The order may come much later than the rest.
+/// Serves one order, from the groundwork to the report. The order may arrive much later than the groundwork.
 pub(crate) fn run(control: &UnixStream, filters: &Arc<Filters>) {
     if let Err(error) = read_groundwork(control).and_then(|groundwork| serve(control, groundwork, filters)) {
         say(control, &Word::Failed(error.to_string()), &[]);
@@ -44,20 +44,20 @@ pub(crate) fn run(control: &UnixStream, filters: &Arc<Filters>) {
 }
 
 fn read_groundwork(control: &UnixStream) -> io::Result<Groundwork> {
-    process::heed(libc::SIGCHLD)?;
-    // Descriptor 0 is the jailer's socket; 1 leads nowhere.
+    process::restore_default(libc::SIGCHLD)?;
+    // Descriptor 0 is the jailer's socket; 1 is `/dev/null`.
     rustix::stdio::dup2_stdin(rustix::stdio::stdout())?;
     let parcel = passing::receive(control)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     Groundwork::read(&parcel)
 }
 
-/// An order for another kind of jail than was made is never carried out.
+/// Rejects an order that does not match the prepared jail.
 fn read_order(parcel: Parcel, groundwork: Groundwork) -> io::Result<Order> {
     let order = Order::read(parcel)?;
     if order.groundwork == groundwork {
         Ok(order)
     } else {
-        Err(io::Error::other("the order does not fit the prepared jail"))
+        Err(io::Error::other("the order does not match the prepared jail"))
     }
 }
 
@@ -71,7 +71,7 @@ fn serve(control: &UnixStream, groundwork: Groundwork, filters: &Arc<Filters>) -
     let is_proxied = order.groundwork.network != Network::None;
     let missing: Vec<String> = OF_NAMESPACES
         .into_iter()
-        // Landlock knows ports, not hosts: without a network of its own there is none.
+        // Landlock restricts ports, not hosts: without a network namespace there is no network access.
         .filter(|wall| order.asked.asks(*wall) || is_proxied && *wall == Wall::NetworkNamespace)
         .map(|wall| wall.name().to_owned())
         .collect();
@@ -82,19 +82,19 @@ fn serve(control: &UnixStream, groundwork: Groundwork, filters: &Arc<Filters>) -
     in_a_group(control, order, filters)
 }
 
-/// Gives the order back if this host has no namespaces for us. `None`: the order was served, or none will come.
+/// Returns the order if this host denies us namespaces. `None`: the order was served, or none will come.
 fn in_namespaces(
     control: &UnixStream,
     groundwork: Groundwork,
     filters: &Arc<Filters>,
 ) -> io::Result<Option<Order>> {
     die_with_the_jailer()?;
-    // From before the host's mounts are copied for the jail.
+    // Starts before the host's mounts are copied for the jail.
     let mounts = MountWatch::begin()?;
     let (inner, theirs) = UnixStream::pair()?;
     let identity = Identity::now();
-    // With the right to it no user namespace is needed. Mapped to itself, root would own the same files as before; mapped to
-    // another, it could not open what it was granted.
+    // Root with the needed capabilities requires no user namespace. Mapped to itself, root would own the same files
+    // as before; mapped to another user, it could not open granted files.
     let split = match process::fork_into(EACH) {
         Ok(split) => Ok((Identity::Kept, split)),
         Err(_) => process::fork_into(EACH | libc::CLONE_NEWUSER).map(|split| (identity, split)),
@@ -120,7 +120,7 @@ fn in_namespaces(
             course.hand_over(&parcel);
             let order = read_order(parcel, groundwork)?;
             course.answer_with(Answerer::new(&order, Ground::View, filters, control)?);
-            // The gateway hears the end of the output only when nobody holds it any more.
+            // The gateway sees the end of the output only after all copies are closed.
             drop(order);
             course.follow(control)?;
             course.give_account(control);
@@ -133,9 +133,9 @@ fn in_namespaces(
 
 fn in_a_group(control: &UnixStream, order: Order, filters: &Arc<Filters>) -> io::Result<()> {
     let (inner, theirs) = UnixStream::pair()?;
-    // We must live to kill the group: the end of the gateway is heard on its socket.
+    // We must survive to kill the group; we notice the gateway's end on its socket.
     rustix::process::set_parent_process_death_signal(None)?;
-    // Whoever loses its parent becomes our child, so that we can wait until nobody is left.
+    // Orphans become our children, so we can wait until none is left.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let (Split::Parent(first), Some(handle)) = process::fork_into(0)? else {
         drop(inner);
@@ -158,14 +158,14 @@ fn die_with_the_jailer() -> io::Result<()> {
     if rustix::process::getppid() == jailer { Ok(()) } else { Err(io::Error::other("the jailer has ended")) }
 }
 
-/// What takes everything with it when it ends.
+/// The unit that is killed as a whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Namespace,
     Group,
 }
 
-/// The life of one command.
+/// The life cycle of one command.
 struct Course {
     first: Pid,
     handle: OwnedFd,
@@ -177,12 +177,12 @@ struct Course {
     refusals: Option<Arc<Refusals>>,
     kind: Kind,
     sockets: Vec<OwnedFd>,
-    /// Where those of its namespace are seen.
+    /// A `/proc` that shows the processes of its namespace.
     processes: Option<OwnedFd>,
     memory: Memory,
     started: Instant,
     stage: Stage,
-    ended: Option<Ended>,
+    ended: Option<ExitAccount>,
 }
 
 enum Stage {
@@ -190,7 +190,7 @@ enum Stage {
     Preparing,
     Making,
     Running,
-    /// The first trouble that was told.
+    /// The first failure reported.
     Failed(Word),
     /// Failed while running.
     Broken(String),
@@ -223,11 +223,11 @@ impl Course {
         self.answerer = Some(answerer);
     }
 
-    /// Sees to it that all processes together keep to the limits, and lets the jail go on.
+    /// Applies the joint limits, and lets the jail continue.
     fn bound(&mut self, limits: &CommandLimits) {
         let group = ControlGroup::make(limits).filter(|group| group.take_in(self.first).is_ok());
         if let Some(inner) = &self.inner {
-            // Before this the jail starts nobody, so that nobody is outside the group.
+            // The jail starts no process before this, so none is outside the group.
             let _ = passing::send(inner, &[u8::from(group.is_some())], &[]);
         }
         self.memory = Memory::new(limits.memory_bytes, group);
@@ -255,15 +255,15 @@ impl Course {
                 Ok(false) => {}
                 Ok(true) => self.kill(),
                 Err(error) => {
-                    self.stage = Stage::Broken(format!("what it holds cannot be counted: {error}"));
+                    self.stage = Stage::Broken(format!("cannot measure its memory: {error}"));
                     self.kill();
                 }
             }
         }
-        let ended = process::wait_with_account(self.first)?;
-        // In a namespace this is the first process, which was killed before it could tell of the command's end.
-        let killed = Ended { status: libc::SIGKILL, ..ended };
-        // Everybody who could speak is gone, so that this ends.
+        let ended = process::wait_with_usage(self.first)?;
+        // In a namespace this is the first process, which was killed before it could report the command's end.
+        let killed = ExitAccount { status: libc::SIGKILL, ..ended };
+        // Ends, because all possible senders are gone.
         while self.inner.is_some() {
             self.hear(control);
         }
@@ -277,7 +277,7 @@ impl Course {
         self.poll(control, None, Some(&LOOK))
     }
 
-    /// Takes one word from the jail.
+    /// Handles one message from the jail.
     fn hear(&mut self, control: &UnixStream) {
         let Some(inner) = &self.inner else { return };
         let heard = passing::receive(inner).and_then(|parcel| {
@@ -297,7 +297,7 @@ impl Course {
             (Word::Sealed(strength), Stage::Making) => {
                 self.let_it_run(strength, descriptors.into_iter().next(), control);
             }
-            // Nobody is left but its first process, whose end, with all the mounts, need not be waited for.
+            // Only its first process is left. Its end, with all the unmounts, need not be awaited.
             (Word::Exit(ended), _) => self.ended = Some(ended),
             (word @ (Word::Failed(_) | Word::TooWeak(_) | Word::Stale), Stage::Preparing | Stage::Making) => {
                 self.stage = Stage::Failed(word);
@@ -366,12 +366,12 @@ impl Course {
         }
     }
 
-    /// Waits for the end of a first process that has nobody left. What it held goes with it.
+    /// Reaps a first process without remaining descendants, and drops everything held for it.
     fn bury(self) {
         let _ = rustix::process::waitpid(Some(self.first), rustix::process::WaitOptions::empty());
     }
 
-    /// Those of a group. In a namespace its first process does this, or the kernel.
+    /// Kills and reaps the rest of a process group. In a namespace its first process does this, or the kernel.
     fn end_the_others(&self) {
         loop {
             let _ = rustix::process::kill_process_group(self.first, Signal::KILL);
@@ -389,7 +389,7 @@ impl Course {
     fn give_account(&mut self, control: &UnixStream) {
         let ending = match &mut self.stage {
             Stage::Preparing | Stage::Making => {
-                return say(control, &Word::Failed("it ended before the command ran".to_owned()), &[]);
+                return say(control, &Word::Failed("the jail ended before the command ran".to_owned()), &[]);
             }
             Stage::Failed(word) => return say(control, word, &[]),
             Stage::Broken(why) => Ending::JailFailed(std::mem::take(why)),
@@ -400,7 +400,7 @@ impl Course {
         let usage = CommandUsage {
             elapsed: self.started.elapsed(),
             cpu: ended.map(|ended| ended.cpu).unwrap_or_default(),
-            // Of those who were killed together nobody tells the kernel's own account.
+            // The kernel's accounting misses processes that were killed together.
             peak_memory: ended.map(|ended| ended.peak_memory).unwrap_or_default().max(self.memory.most()),
         };
         if let Some(refusals) = &self.refusals {
@@ -409,18 +409,18 @@ impl Course {
     }
 }
 
-fn ending(ended: Option<Ended>) -> Ending {
+fn ending(ended: Option<ExitAccount>) -> Ending {
     let Some(status) = ended.map(|ended| ExitStatus::from_raw(ended.status)) else {
         return Ending::Signalled(libc::SIGKILL);
     };
     match (status.code().map(u8::try_from), status.signal()) {
         (Some(Ok(code)), _) => Ending::Exited(code),
         (_, Some(signal)) => Ending::Signalled(signal),
-        _ => Ending::JailFailed("the command ended in no known way".to_owned()),
+        _ => Ending::JailFailed("the command ended with an unknown status".to_owned()),
     }
 }
 
-/// A gateway that no longer listens has nothing to be told.
+/// Sends a message. Errors are ignored: a gateway that is gone needs no message.
 fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
     if let Ok(frame) = word.to_frame() {
         let _ = passing::send(control, &frame, descriptors);
@@ -432,6 +432,6 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const OF_NAMESPACES: [Wall; 4] =
     [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];
 
-/// That of control groups is entered later, from the group.
+/// The cgroup namespace is entered later, from inside the group.
 const EACH: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;

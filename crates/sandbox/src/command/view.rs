@@ -1,6 +1,7 @@
-//! Which files does a command see? A tree of its own, put together from mounts.
+//! The file tree of a command, assembled from mounts.
 //!
-//! Everything works on descriptors: what was opened and looked at is what is mounted, and no name is resolved twice.
+//! Everything works on descriptors: the file that was opened and checked is the file that is mounted, and no path
+//! is resolved twice.
 
 mod base;
 pub(crate) mod hidden;
@@ -38,47 +39,47 @@ use crate::{
     sys::mounts::{Reach, restrict_mount},
 };
 
-/// Adds what this command sees to the tree, hides what is hidden, and makes the tree the root.
+/// Adds the binds of this command to the tree, hides hidden paths, and makes the tree the root.
 pub(crate) fn finish(base: Base, order: &Order) -> Result<(), Trouble> {
     base.check_unchanged()?;
     let Base { old, tree, mut shown, .. } = base;
     let mut binds: Vec<&Bind> = order.binds.iter().collect();
-    // What lies above must be there before what lies in it.
+    // Outer binds must exist before inner ones.
     binds.sort_by_key(|bind| bind.at.components().count());
     for bind in binds {
         shown.push(mount_bind(&old, &tree, bind)?);
     }
-    pin_nested(&tree, &shown).map_err(at("hold the folders above a bind"))?;
-    hidden::cover_all(&old, &tree, &shown, order).map_err(at("hide what is hidden"))?;
+    pin_nested(&tree, &shown).map_err(at("pin the directories above a bind"))?;
+    hidden::cover_all(&old, &tree, &shown, order).map_err(at("mask the hidden paths"))?;
     restrict_mount(tree.root.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, Reach::This)
         .map_err(at("make the root read-only"))?;
     change_root(&tree.root).map_err(at("change the root"))
 }
 
-/// Nothing that is mounted from here on is seen outside, nor the other way round.
+/// Mounts made from here on do not propagate to the host, nor the host's to us.
 pub(crate) fn make_private() -> io::Result<()> {
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     rustix::mount::mount_change("/", private)?;
     Ok(())
 }
 
-/// The files of `/etc` that are the jail's own.
+/// Files of `/etc` that the jail provides itself.
 pub(crate) fn made_up_names() -> impl Iterator<Item = &'static str> {
     made_up::files(Network::None).into_iter().map(|(name, _)| name)
 }
 
-/// The host's tree, by its root. Names in it are looked up from there, also when the new root covers them.
+/// The host's file tree. Paths are resolved from its root, even when the new root covers them.
 pub(crate) struct Old {
     root: OwnedFd,
     proc: OwnedFd,
-    /// What was mounted where, before the new root was.
+    /// The mounts before the new root.
     mounts: MountTable,
     /// Whether anything is mounted in two places.
     shows_twins: bool,
 }
 
 impl Old {
-    /// What a path of the host leads to.
+    /// Opens a path of the host.
     fn open(&self, path: &Path) -> io::Result<OwnedFd> {
         let below = path.strip_prefix("/").unwrap_or(path);
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
@@ -87,7 +88,7 @@ impl Old {
         Ok(opened)
     }
 
-    /// Where the kernel says that something open lies.
+    /// The path of an open file, according to the kernel.
     fn real_path(&self, opened: BorrowedFd<'_>) -> io::Result<PathBuf> {
         let link = format!("self/fd/{}", opened.as_raw_fd());
         let path = rustix::fs::readlinkat(&self.proc, link, Vec::new())?;
@@ -109,15 +110,18 @@ fn mount_bind(old: &Old, tree: &Tree, bound: &Bind) -> Result<Shown, Trouble> {
     };
     let real = old.real_path(source.as_fd()).map_err(at(step()))?;
     if let Some(door) = kernels::door_in(&old.mounts, &real) {
-        let error =
-            io::Error::other(format!("`{}` would show `{}` of the host", real.display(), door.display()));
+        let error = io::Error::other(format!(
+            "`{}` contains the kernel file system `{}` of the host",
+            real.display(),
+            door.display()
+        ));
         return Err(at(step())(error));
     }
     bind(&source, &place, attributes).map_err(at(step()))?;
     Ok(Shown { source: real, at: bound.at.clone(), origin: Origin::Bind })
 }
 
-/// Where a bind lies in another one, the folders between them stay where they are.
+/// Pins the directories between an outer and an inner bind.
 fn pin_nested(tree: &Tree, shown: &[Shown]) -> io::Result<()> {
     let binds = || shown.iter().filter(|one| one.origin == Origin::Bind);
     for inner in binds() {
@@ -129,8 +133,8 @@ fn pin_nested(tree: &Tree, shown: &[Shown]) -> io::Result<()> {
     Ok(())
 }
 
-/// The same file or folder in this mount namespace. A descriptor of another one cannot be mounted, so that its name is
-/// looked up again, and what is found must be the very same thing.
+/// Opens the same file in this mount namespace. A descriptor from another one cannot be mounted, so the path is
+/// resolved again, and the result must be the same file.
 fn reopen(old: &Old, opened: &OwnedFd) -> io::Result<OwnedFd> {
     let path = old.real_path(opened.as_fd())?;
     let again = old.open(&path)?;
@@ -149,7 +153,7 @@ fn open(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(folder, path, PLACE, Mode::empty())?)
 }
 
-/// Shows `source`, with what is mounted in it, at `place`.
+/// Mounts `source`, with the mounts below it, at `place`.
 fn bind(source: &OwnedFd, place: &OwnedFd, attributes: MountAttrFlags) -> io::Result<()> {
     let tree = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -182,7 +186,7 @@ fn memory_files(mode: &str, bytes: u64, files: u64, attributes: MountAttrFlags) 
 fn change_root(root: &OwnedFd) -> io::Result<()> {
     rustix::process::fchdir(root)?;
     rustix::process::pivot_root(".", ".")?;
-    // The old root now lies on top of the new one.
+    // The old root is now mounted on top of the new one.
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     rustix::process::chdir("/")?;
     Ok(())
@@ -205,10 +209,10 @@ const ROOT_BYTES: u64 = 1 << 20;
 const ROOT_FILES: u64 = 4096;
 const TMP_FILES: u64 = 1 << 16;
 
-/// Where programs and libraries live.
+/// Directories of programs and libraries.
 pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// What programs read in `/etc`, and tells nothing about the host.
+/// Files in `/etc` that programs need and that reveal nothing about the host.
 pub(crate) const SETTINGS: [&str; 9] = [
     "ld.so.cache",
     "ld.so.conf",
@@ -223,8 +227,8 @@ pub(crate) const SETTINGS: [&str; 9] = [
 
 pub(crate) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// The device that is only read. Whoever has it open for writing can map memory of it that all of its processes share, that
-/// no limit of a process counts, and that stays taken when it is dropped from the process.
+/// This device is read-only: a writable descriptor allows shared mappings that no per-process limit counts, and
+/// that stay allocated after the process unmaps them.
 pub(crate) const ONLY_READ: &str = "zero";
 
 pub(crate) const LINKS: [(&str, &str); 4] = [

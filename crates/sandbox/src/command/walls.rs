@@ -1,35 +1,35 @@
-//! What really stands around a command, and is it enough?
+//! Isolation layers around a command.
 
 use std::fmt;
 
 use crate::Namespaces;
 
-/// What holds, as the jail found it while it was made. Travels as one number.
+/// Layers confirmed while the jail was created. Sent as one number.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct CommandStrength {
     walls: u32,
     landlock_abi: u8,
 }
 
-/// One wall. The numbers are bits of the encoded form.
+/// One isolation layer. The numbers are bits of the encoded form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub enum Wall {
-    /// Refused system calls are answered with an error and reported.
+    /// Denied system calls return an error and are reported.
     Seccomp = 0,
     NoNewPrivileges = 1,
     NoCapabilities = 2,
     EmptyBoundingSet = 3,
-    /// Memory, processor time, descriptors, file size of each process.
+    /// Memory, CPU time, descriptors and file size of each process.
     Limits = 4,
-    /// No number of processes beyond the limit.
+    /// The number of processes is limited.
     ProcessLimit = 5,
-    /// Memory and processes are bounded together, by a control group.
+    /// A control group limits memory and processes together.
     ControlGroup = 6,
-    /// Everything dies with the gateway, and with the command.
+    /// Everything is killed with the gateway, and with the command.
     DiesTogether = 7,
     UserNamespace = 8,
-    /// Own mounts: files that are not granted are not there.
+    /// Mount namespace: files that are not granted do not exist.
     PrivateView = 9,
     PidNamespace = 10,
     NetworkNamespace = 11,
@@ -38,26 +38,26 @@ pub enum Wall {
     CgroupNamespace = 14,
     /// `/proc` shows the command's own processes and nothing of the host.
     PrivateProc = 15,
-    /// All processes together hold no more memory than the limit says, by a control group or by a supervisor that sees them all.
+    /// The total memory of all processes is limited, by a control group or by a supervisor that can see them all.
     MemoryLimit = 16,
 }
 
-/// What the caller insists on, on top of the walls without which no command runs.
+/// Layers that the caller requires, in addition to the mandatory ones.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandRequired {
     pub walls: &'static [Wall],
-    /// The lowest Landlock version that will do.
+    /// The lowest acceptable Landlock version.
     pub landlock_abi: u8,
-    /// Whether namespaces are tried.
+    /// Whether to try namespaces.
     pub namespaces: Namespaces,
 }
 
 impl CommandRequired {
-    /// Landlock, seccomp and limits: what an ordinary user has where namespaces are forbidden. Namespaces are used where they
-    /// can be had; without them Landlock must be of the version that keeps signals in, whatever is said here.
+    /// Landlock, seccomp and limits: available to ordinary users even if namespaces are forbidden. Namespaces are
+    /// used where possible. Without them, Landlock must be recent enough to restrict signals, whatever this says.
     pub const MINIMUM: Self = Self { walls: &[], landlock_abi: 1, namespaces: Namespaces::Enter };
 
-    /// Two independent walls around files, processes and network.
+    /// Two independent layers around files, processes and network.
     pub const HARDENED: Self = Self {
         walls: &[
             Wall::PrivateView,
@@ -78,7 +78,7 @@ impl CommandStrength {
         self.walls |= wall.bit();
     }
 
-    /// Adds the wall if it was found to hold.
+    /// Adds the layer if it is in force.
     pub(crate) fn add_if(&mut self, wall: Wall, holds: bool) {
         if holds {
             self.add(wall);
@@ -98,13 +98,13 @@ impl CommandStrength {
         (self.landlock_abi > 0).then_some(self.landlock_abi)
     }
 
-    /// The names of what holds, for people and the journal.
+    /// Names of the layers in force, for people and the journal.
     pub fn names(self) -> Vec<String> {
         let walls = Wall::ALL.iter().filter(|wall| self.has(**wall)).map(|wall| wall.name().to_owned());
         walls.chain(self.landlock_abi().map(|abi| format!("landlock-{abi}"))).collect()
     }
 
-    /// What is asked for, or mandatory, and does not stand; for people.
+    /// Names of the required and mandatory layers that are missing, for people.
     pub(crate) fn missing(self, asked: Asked) -> Vec<String> {
         let walls = Wall::ALL.iter().filter(|wall| MANDATORY.contains(wall) || asked.walls & wall.bit() != 0);
         let mut missing: Vec<String> =
@@ -115,12 +115,12 @@ impl CommandStrength {
         missing
     }
 
-    /// Walls in the low 24 bits, the Landlock version above.
+    /// Layers in the low 24 bits, the Landlock version above.
     pub(crate) fn to_bits(self) -> u32 {
         self.walls | u32::from(self.landlock_abi) << LANDLOCK_SHIFT
     }
 
-    /// `None` for bits that mean nothing here.
+    /// `None` for unknown bits.
     pub(crate) fn from_bits(bits: u32) -> Option<Self> {
         let walls = bits & ((1 << LANDLOCK_SHIFT) - 1);
         let known = Wall::ALL.iter().fold(0, |known, wall| known | wall.bit());
@@ -135,7 +135,7 @@ impl fmt::Debug for CommandStrength {
     }
 }
 
-/// The same question in the form in which it travels.
+/// The required layers, encoded for sending.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Asked {
     walls: u32,
@@ -152,7 +152,7 @@ impl Asked {
         Some(Self { walls, landlock_abi })
     }
 
-    /// The same, and at least this version of Landlock.
+    /// The same, with at least this version of Landlock.
     pub(crate) fn with_landlock(self, abi: u8) -> Self {
         Self { landlock_abi: self.landlock_abi.max(abi), ..self }
     }
@@ -190,7 +190,7 @@ impl Wall {
         Self::MemoryLimit,
     ];
 
-    /// Stable: journals are searched for these words.
+    /// Stable: users search journals for these names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seccomp => "seccomp",
@@ -218,7 +218,7 @@ impl Wall {
     }
 }
 
-/// Without these, and without any Landlock where there is no private view, no command runs.
+/// A command does not run without these, nor without Landlock if it has no private view.
 const MANDATORY: &[Wall] =
     &[Wall::Seccomp, Wall::NoNewPrivileges, Wall::NoCapabilities, Wall::Limits, Wall::DiesTogether];
 
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_strength_survives_its_encoding() {
+    fn every_strength_survives_encoding() {
         for wall in Wall::ALL {
             let one = strength(&[wall], 6);
             assert_eq!(CommandStrength::from_bits(one.to_bits()), Some(one), "{wall:?}");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mandatory_wall_nothing_is_enough() {
+    fn missing_mandatory_layers_are_always_reported() {
         let nothing_more = Asked { walls: 0, landlock_abi: 0 };
         for wall in MANDATORY {
             let others: Vec<Wall> = Wall::ALL.into_iter().filter(|other| other != wall).collect();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_layers_are_named() {
         let weak = strength(MANDATORY, 0);
         let missing = weak.missing(Asked::from(&CommandRequired::HARDENED));
         let names = [

@@ -1,6 +1,6 @@
-//! The jailer: one small process with one thread that waits for orders and splits off a supervisor for each.
+//! The jailer: a small single-threaded process that forks a supervisor for each order.
 //!
-//! It reads no order itself, so that nothing an order says can harm the next one.
+//! It reads no order itself, so the content of an order cannot affect the next one.
 
 use std::{io, os::fd::OwnedFd, os::unix::net::UnixStream, sync::Arc};
 
@@ -15,23 +15,23 @@ use crate::{
     },
 };
 
-/// Becomes the jailer if that is this process's name. Call it first thing in `main`, while there is one thread.
+/// Becomes the jailer if this process has its name. Call it first in `main`, while there is one thread.
 pub fn run_if_jailer() {
     if std::env::args_os().next().is_some_and(|name| name == crate::JAILER_NAME) {
         sys::leave(jailer_main());
     }
 }
 
-/// What the binary does when it is called [`crate::JAILER_NAME`], before any thread exists. Answers the exit code.
+/// Entry point of the process named [`crate::JAILER_NAME`], before any thread exists. Returns the exit code.
 pub fn jailer_main() -> u8 {
     let ready = prepare().and_then(|()| Filters::compile().map_err(io::Error::other));
     match ready {
         Ok(filters) => {
             let filters = Arc::new(filters);
             control_group::sweep();
-            // The gateway waits for a sign that this program knows its name.
-            let told = passing::send_some(rustix::stdio::stdin(), &[0], &[]);
-            if told.is_ok() { serve(&filters) } else { CANNOT_START }
+            // The gateway waits for this sign that the program is a jailer.
+            let sent = passing::send_some(rustix::stdio::stdin(), &[0], &[]);
+            if sent.is_ok() { serve(&filters) } else { CANNOT_START }
         }
         Err(_) => CANNOT_START,
     }
@@ -41,7 +41,7 @@ fn prepare() -> io::Result<()> {
     let domain = sys::stdin_socket_option(SocketOption::Domain)?;
     let kind = sys::stdin_socket_option(SocketOption::Kind)?;
     if domain != libc::AF_UNIX || kind != libc::SOCK_SEQPACKET {
-        return Err(io::Error::other("descriptor 0 is no socket of a gateway"));
+        return Err(io::Error::other("descriptor 0 is not a gateway's socket"));
     }
     sys::close_range(FIRST_UNKNOWN, u32::MAX)?;
     if StatusFile::open()?.read()?.threads()? != 1 {
@@ -49,7 +49,7 @@ fn prepare() -> io::Result<()> {
     }
     sys::reset_signals()?;
     process::ignore(libc::SIGPIPE)?;
-    // A terminal's signals are for the gateway, which ends its commands in its own order.
+    // Signals of a terminal are for the gateway, which ends its commands itself.
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -59,9 +59,9 @@ fn prepare() -> io::Result<()> {
 }
 
 fn serve(filters: &Arc<Filters>) -> u8 {
-    // The end of the gateway is the end of its socket.
+    // The socket ends when the gateway ends.
     while let Ok(Some(control)) = next_order() {
-        // The kernel buries supervisors; each of them asks for its own children again.
+        // The kernel reaps supervisors; each supervisor restores the default for its own children.
         if process::ignore(libc::SIGCHLD).is_err() {
             return CANNOT_START;
         }
@@ -73,7 +73,7 @@ fn serve(filters: &Arc<Filters>) -> u8 {
     0
 }
 
-/// The conversation that comes with the next order; `None` at the end.
+/// The connection of the next order; `None` at the end.
 fn next_order() -> io::Result<Option<OwnedFd>> {
     loop {
         let mut descriptors = Vec::new();

@@ -1,4 +1,4 @@
-//! How is the runtime's program asked something, without waiting for ever and without letting our environment in?
+//! Runs the runtime's command-line program with a timeout and a clean environment.
 
 use std::{
     ffi::OsString,
@@ -17,58 +17,58 @@ use rustix::{
 
 use super::{Runtime, RuntimeKind, RuntimeProgram};
 
-/// What the program answered.
+/// Exit status and output of the program.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ClientOutput {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
 }
 
-/// Runs the program to its end and hears it out; kills it when it takes too long.
+/// Runs the program to its end and collects its output; kills it after `limit`.
 pub(super) fn ask(
     program: &RuntimeProgram,
     arguments: &[String],
     input: &[u8],
-    patience: Duration,
-) -> io::Result<Answer> {
+    limit: Duration,
+) -> io::Result<ClientOutput> {
     let mut command = command(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    let (stdout, stderr) = (hear(child.stdout.take())?, hear(child.stderr.take())?);
-    feed(child.stdin.take(), input.to_vec())?;
-    let status = wait(&mut child, patience)?;
-    Ok(Answer { status, stdout: heard(&stdout), stderr: heard(&stderr) })
+    let (stdout, stderr) = (collect(child.stdout.take())?, collect(child.stderr.take())?);
+    write_input(child.stdin.take(), input.to_vec())?;
+    let status = wait(&mut child, limit)?;
+    Ok(ClientOutput { status, stdout: collected(&stdout), stderr: collected(&stderr) })
 }
 
-impl Answer {
-    /// The output of a program that was content, or what it complained about.
-    pub(super) fn content(self) -> Result<Vec<u8>, String> {
-        if self.status.success() { Ok(self.stdout) } else { Err(complaint(&self.stderr)) }
+impl ClientOutput {
+    /// The output of a successful program, or its error message.
+    pub(super) fn success_output(self) -> Result<Vec<u8>, String> {
+        if self.status.success() { Ok(self.stdout) } else { Err(error_line(&self.stderr)) }
     }
 }
 
-/// The last line that is not empty. It is not cut: the handler masks secrets first, and only finds whole ones.
-pub(super) fn complaint(stderr: &[u8]) -> String {
+/// The last line that is not empty. Not truncated: the handler redacts secrets first, and finds only whole ones.
+pub(super) fn error_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it does not say why");
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no reason given");
     let line = line.strip_prefix("Error: ").unwrap_or(line);
     line.chars().filter(|letter| !letter.is_control()).collect()
 }
 
-/// The program with an environment in which nothing of a tool or a caller can be.
+/// The program, with an environment that contains nothing from a tool or a caller.
 pub(super) fn command(program: &RuntimeProgram) -> Command {
     let mut command = Command::new(&program.path);
     command.args(&program.options).env_clear().envs(environment()).current_dir("/").process_group(0);
     command
 }
 
-/// The client that starts a container and is its pipes.
+/// Starts a container and connects its pipes to ours.
 pub(super) fn attach(runtime: &Runtime, name: &str) -> io::Result<tokio::process::Child> {
     let mut command = tokio::process::Command::from(command(&runtime.program));
     command.args(["start", "--attach", "--interactive"]).kill_on_drop(true);
     if runtime.program.kind == RuntimeKind::Podman {
-        // Docker's client passes no signals on that we could send.
+        // Docker's client forwards no signal that we could send.
         command.arg("--sig-proxy=false");
     }
     command.arg(name);
@@ -76,7 +76,8 @@ pub(super) fn attach(runtime: &Runtime, name: &str) -> io::Result<tokio::process
     command.spawn()
 }
 
-/// Where an ordinary user's runtime keeps its things; nothing that chooses another runtime or another configuration.
+/// Keeps only variables that locate the user's runtime state. None of them selects another runtime or
+/// configuration.
 fn environment() -> Vec<(&'static str, OsString)> {
     let kept = ["HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
     let mut environment: Vec<(&str, OsString)> =
@@ -86,13 +87,13 @@ fn environment() -> Vec<(&'static str, OsString)> {
     environment
 }
 
-fn hear(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
+fn collect(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>>> {
     let (send, receive) = mpsc::channel();
     thread::Builder::new().name("container-client".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            let _ = pipe.by_ref().take(MOST_BYTES).read_to_end(&mut bytes);
-            // A program that cannot write does not end.
+            let _ = pipe.by_ref().take(MAX_BYTES).read_to_end(&mut bytes);
+            // Drains the rest, because a program that cannot write does not end.
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
         let _ = send.send(bytes);
@@ -100,12 +101,12 @@ fn hear(pipe: Option<impl Read + Send + 'static>) -> io::Result<Receiver<Vec<u8>
     Ok(receive)
 }
 
-/// What was heard. A monitor that the program leaves behind may hold the pipe open; then nothing was.
-fn heard(pipe: &Receiver<Vec<u8>>) -> Vec<u8> {
-    pipe.recv_timeout(LAST_WORDS).unwrap_or_default()
+/// The collected output. It is empty if a monitor that the program left behind holds the pipe open.
+fn collected(pipe: &Receiver<Vec<u8>>) -> Vec<u8> {
+    pipe.recv_timeout(OUTPUT_GRACE).unwrap_or_default()
 }
 
-fn feed(pipe: Option<impl Write + Send + 'static>, bytes: Vec<u8>) -> io::Result<()> {
+fn write_input(pipe: Option<impl Write + Send + 'static>, bytes: Vec<u8>) -> io::Result<()> {
     thread::Builder::new().name("container-client".to_owned()).spawn(move || {
         if let Some(mut pipe) = pipe {
             let _ = pipe.write_all(&bytes);
@@ -114,12 +115,12 @@ fn feed(pipe: Option<impl Write + Send + 'static>, bytes: Vec<u8>) -> io::Result
     Ok(())
 }
 
-fn wait(child: &mut Child, patience: Duration) -> io::Result<ExitStatus> {
+fn wait(child: &mut Child, limit: Duration) -> io::Result<ExitStatus> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let timeout = Timespec {
-        tv_sec: patience.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: patience.subsec_nanos().into(),
+        tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
     };
     let ended = rustix::io::retry_on_intr(|| {
         rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&timeout))
@@ -129,7 +130,7 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<ExitStatus> {
         child.wait()?;
         return Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            format!("no answer in {} s", patience.as_secs()),
+            format!("no response within {} s", limit.as_secs()),
         ));
     }
     child.wait()
@@ -137,48 +138,45 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<ExitStatus> {
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// More than any answer that we ask for.
-const MOST_BYTES: u64 = 8 << 20;
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// More than any output we need.
+const MAX_BYTES: u64 = 8 << 20;
+const OUTPUT_GRACE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::container::RuntimeKind;
 
-    fn shell(script: &str, input: &[u8], patience: Duration) -> io::Result<Answer> {
+    fn shell(script: &str, input: &[u8], limit: Duration) -> io::Result<ClientOutput> {
         let program =
             RuntimeProgram { kind: RuntimeKind::Docker, path: "/bin/sh".into(), options: Vec::new() };
-        ask(&program, &["-c".to_owned(), script.to_owned()], input, patience)
+        ask(&program, &["-c".to_owned(), script.to_owned()], input, limit)
     }
 
     #[test]
-    fn an_answer_is_heard_and_a_complaint_is_one_line() {
-        let answer = shell(
-            "cat; echo warning >&2; printf 'Error: no \\033[1mway\\n\\n' >&2; exit 3",
-            b"hello",
-            PATIENCE,
-        );
+    fn output_is_collected_and_an_error_is_one_line() {
+        let answer =
+            shell("cat; echo warning >&2; printf 'Error: no \\033[1mway\\n\\n' >&2; exit 3", b"hello", LIMIT);
         let answer = answer.unwrap();
         assert_eq!((answer.status.code(), answer.stdout.as_slice()), (Some(3), b"hello".as_slice()));
-        assert_eq!(answer.content().unwrap_err(), "no [1mway");
+        assert_eq!(answer.success_output().unwrap_err(), "no [1mway");
     }
 
     #[test]
-    fn a_program_that_hangs_is_killed() {
+    fn hanging_program_is_killed() {
         let error = shell("exec sleep 1000", b"", Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]
-    fn a_flood_is_cut_and_input_that_nobody_reads_is_no_error() {
-        let answer = shell("head -c 20000000 /dev/zero", &vec![b'x'; 1 << 20], PATIENCE).unwrap();
-        assert_eq!(answer.stdout.len() as u64, MOST_BYTES);
+    fn large_output_is_truncated_and_unread_input_is_not_an_error() {
+        let answer = shell("head -c 20000000 /dev/zero", &vec![b'x'; 1 << 20], LIMIT).unwrap();
+        assert_eq!(answer.stdout.len() as u64, MAX_BYTES);
     }
 
     #[test]
-    fn of_our_environment_only_the_users_own_places_are_passed_on() {
-        let answer = shell("env", b"", PATIENCE).unwrap();
+    fn only_listed_environment_variables_are_passed_on() {
+        let answer = shell("env", b"", LIMIT).unwrap();
         let text = String::from_utf8(answer.stdout).unwrap();
         let allowed =
             ["HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "PATH", "LC_ALL", "PWD", "SHLVL", "_"];
@@ -189,5 +187,5 @@ mod tests {
         assert!(text.contains(&format!("PATH={PATH}\n")));
     }
 
-    const PATIENCE: Duration = Duration::from_mins(1);
+    const LIMIT: Duration = Duration::from_mins(1);
 }

@@ -1,31 +1,31 @@
-//! Is this the name of an image, and nothing else?
+//! Validation of image names.
 
 use std::fmt;
 
-/// A checked name: `[registry[:port]/]path[:tag][@sha256:digest]`.
+/// A valid name: `[registry[:port]/]path[:tag][@sha256:digest]`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ImageName(String);
 
 impl ImageName {
     pub fn parse(text: &str) -> Result<Self, String> {
-        let refuse = |why: &str| {
+        let reject = |why: &str| {
             Err(format!("image `{}`: {why}; write it like `localhost/tools/git:2.47`", text.escape_debug()))
         };
-        if text.len() > MOST_BYTES {
-            return refuse("the name is too long");
+        if text.len() > MAX_BYTES {
+            return reject("the name is too long");
         }
         let (named, digest) =
             text.split_once('@').map_or((text, None), |(named, digest)| (named, Some(digest)));
         if digest.is_some_and(|digest| !is_digest(digest)) {
-            return refuse("the digest is not `sha256:` and 64 hexadecimal digits");
+            return reject("the digest is not `sha256:` and 64 hexadecimal digits");
         }
         let (path, tag) = split_tag(named);
         if tag.is_some_and(|tag| !is_tag(tag)) {
-            return refuse("the tag is not made of letters, digits, `_`, `.` and `-`");
+            return reject("the tag may only contain letters, digits, `_`, `.` and `-`");
         }
-        // Podman reads `dir:/etc` as a place to take an image from.
+        // Podman reads `dir:/etc` as a transport and loads an image from there.
         if !path.contains('/') && TRANSPORTS.contains(&path) {
-            return refuse("this is a way to get images, not the name of one");
+            return reject("this is an image transport, not an image name");
         }
         let mut parts = path.split('/');
         let first = parts.next().unwrap_or_default();
@@ -34,7 +34,7 @@ impl ImageName {
         } else {
             is_component(first)
         };
-        if is_good { Ok(Self(text.to_owned())) } else { refuse("not the form of a name") }
+        if is_good { Ok(Self(text.to_owned())) } else { reject("not a valid image name") }
     }
 
     pub fn as_str(&self) -> &str {
@@ -48,7 +48,7 @@ impl fmt::Display for ImageName {
     }
 }
 
-/// A colon before the last slash is a registry's port.
+/// A colon before the last slash belongs to a registry's port.
 fn split_tag(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once(':') {
         Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
@@ -56,7 +56,7 @@ fn split_tag(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Lower case; separators only between letters and digits, which keeps `-` from beginning anything.
+/// Lower case. Separators only between letters and digits, so no part can start with `-`.
 fn is_component(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let starts_and_ends =
@@ -95,7 +95,7 @@ fn is_digest(text: &str) -> bool {
     })
 }
 
-const MOST_BYTES: usize = 400;
+const MAX_BYTES: usize = 400;
 const TRANSPORTS: [&str; 11] = [
     "atomic",
     "containers-storage",
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_images_are_taken() {
+    fn valid_image_names_are_accepted() {
         let digest = format!("registry.example:5000/a/b@sha256:{}", "0f".repeat(32));
         let names =
             ["debian", "debian:12", "localhost/tools/git:2.47", "LOCAL.example:5000/a_b/c-d:V1.0_x", &digest];
@@ -125,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
-        let long = "a".repeat(MOST_BYTES + 1);
+    fn invalid_image_names_are_rejected() {
+        let long = "a".repeat(MAX_BYTES + 1);
         let names = [
             "",
             "-v",

@@ -1,4 +1,4 @@
-//! What did the runtime really make, is it what was asked, and what came of it?
+//! Compares the container that the runtime reports with the requested one, and derives its isolation layers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,13 +9,13 @@ use serde::Deserialize;
 
 use super::{
     ContainerWall, RuntimeKind,
-    look::{Files, Seen},
+    observation::{FileComparison, Observation},
     plan::Plan,
-    runtime::{Offer, Owner, Runtime},
+    runtime::{Offer, Runtime, RuntimeOwner},
 };
 use crate::Access;
 
-/// The answer to `inspect`, of both runtimes, as far as we ask.
+/// The fields of both runtimes' `inspect` output that we use.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Inspected {
@@ -23,19 +23,20 @@ pub(super) struct Inspected {
     path: String,
     #[serde(default)]
     args: Option<Vec<String>>,
-    pub(super) state: State,
+    pub(super) state: InspectedState,
     #[serde(default)]
     mounts: Option<Vec<Mounted>>,
-    config: Config,
+    config: InspectedConfig,
     host_config: HostConfig,
-    /// What Podman hands to the program that makes the container; there once it is initialised.
+    /// Path of the OCI configuration that Podman passes to the low-level runtime. Set once the container is
+    /// initialised.
     #[serde(rename = "OCIConfigPath", default)]
     pub(super) low_level_path: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct State {
+pub(super) struct InspectedState {
     pub(super) pid: i32,
     exit_code: i32,
     #[serde(rename = "OOMKilled", default)]
@@ -57,7 +58,7 @@ struct Mounted {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Config {
+struct InspectedConfig {
     #[serde(default)]
     user: String,
     #[serde(default)]
@@ -105,18 +106,18 @@ struct Ulimit {
     hard: i64,
 }
 
-/// What the program that makes containers is told. The last word before the kernel's.
+/// The OCI configuration for the low-level runtime. The most reliable source after the kernel.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LowLevel {
-    process: Process,
-    root: Root,
-    linux: Linux,
+    process: OciProcess,
+    root: OciRoot,
+    linux: OciLinux,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Process {
+struct OciProcess {
     args: Vec<String>,
     #[serde(default)]
     env: Option<Vec<String>>,
@@ -124,69 +125,69 @@ struct Process {
     no_new_privileges: bool,
     #[serde(default)]
     capabilities: Option<BTreeMap<String, Option<Vec<String>>>>,
-    user: User,
+    user: OciUser,
 }
 
 #[derive(Debug, Deserialize)]
-struct User {
+struct OciUser {
     uid: u32,
     gid: u32,
 }
 
 #[derive(Debug, Deserialize)]
-struct Root {
+struct OciRoot {
     #[serde(default)]
     readonly: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Linux {
+struct OciLinux {
     #[serde(default)]
-    seccomp: Option<Seccomp>,
-    namespaces: Vec<Namespace>,
+    seccomp: Option<OciSeccomp>,
+    namespaces: Vec<OciNamespace>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Seccomp {
+struct OciSeccomp {
     default_action: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Namespace {
+struct OciNamespace {
     r#type: String,
 }
 
 impl Inspected {
-    pub(super) fn ask(runtime: &Runtime, name: &str, patience: Duration) -> Result<Self, String> {
+    pub(super) fn ask(runtime: &Runtime, name: &str, timeout: Duration) -> Result<Self, String> {
         let question = ["inspect".to_owned(), "--type=container".to_owned(), name.to_owned()];
-        Self::read(&runtime.tell(&question, patience)?)
+        Self::read(&runtime.run(&question, timeout)?)
     }
 
     fn read(text: &[u8]) -> Result<Self, String> {
         let [one]: [Self; 1] = serde_json::from_slice(text).map_err(|error| {
             format!(
-                "the runtime's account of the container is not understood: {error}; use a version we know"
+                "cannot parse the runtime's description of the container: {error}; use a supported version"
             )
         })?;
         Ok(one)
     }
 
-    /// Where it is not what was asked; then it must not start.
+    /// The first difference from the request; if there is one, the container must not start.
     pub(super) fn difference(&self, plan: &Plan, low_level: Option<&LowLevel>) -> Option<String> {
-        // Podman repeats a program without arguments as its own argument, but only when asked like this.
+        // In `inspect`, Podman lists a program without arguments a second time, as its own argument.
         let command: Vec<&String> = match low_level {
             Some(low_level) => low_level.process.args.iter().collect(),
             None => std::iter::once(&self.path).chain(self.args.iter().flatten()).collect(),
         };
         if !command.into_iter().eq(&plan.command()) {
-            return Some("the command is another one".to_owned());
+            return Some("the command differs".to_owned());
         }
         let env = low_level.map_or(&self.config.env, |low_level| &low_level.process.env);
         let env: BTreeSet<&str> = env.iter().flatten().map(String::as_str).collect();
         let lost = plan.env.iter().find(|(name, value)| !env.contains(format!("{name}={value}").as_str()));
         if let Some((name, _)) = lost {
-            return Some(format!("the variable `{name}` did not arrive as it was given"));
+            return Some(format!("the variable `{name}` has another value"));
         }
         let asked: BTreeSet<(&str, &str, bool)> = plan
             .mounts
@@ -195,32 +196,29 @@ impl Inspected {
             .collect();
         let made = self.mounts.iter().flatten();
         if let Some(other) = made.clone().find(|mount| mount.r#type != "bind") {
-            return Some(format!(
-                "there is a {} at `{}` that nobody asked for",
-                other.r#type, other.destination
-            ));
+            return Some(format!("there is an unexpected {} at `{}`", other.r#type, other.destination));
         }
         let made: BTreeSet<(&str, &str, bool)> =
             made.map(|mount| (mount.source.as_str(), mount.destination.as_str(), mount.writable)).collect();
         if let Some((_, target, _)) = made.symmetric_difference(&asked).next() {
-            return Some(format!("the bind at `{target}` is not as it was asked"));
+            return Some(format!("the bind at `{target}` differs"));
         }
         let host = &self.host_config;
         let tmpfs: Vec<&str> = host.tmpfs.iter().flatten().map(|(place, _)| place.as_str()).collect();
         if tmpfs != ["/tmp"] {
-            return Some(format!("there are writable places: {}", tmpfs.join(", ")));
+            return Some(format!("there are other writable file systems: {}", tmpfs.join(", ")));
         }
         let has_devices = host.devices.as_ref().is_some_and(|devices| !devices.is_empty());
         (host.privileged || has_devices).then(|| "it is privileged, or has devices".to_owned())
     }
 
-    /// What stands, by the runtime's own account. What it does not say does not stand.
+    /// The isolation layers that the runtime reports. Anything it does not report counts as missing.
     pub(super) fn walls(
         &self,
         runtime: &Runtime,
         plan: &Plan,
         low_level: Option<&LowLevel>,
-        seen: &Seen,
+        seen: &Observation,
     ) -> BTreeSet<ContainerWall> {
         let host = &self.host_config;
         let mut walls = match runtime.program.kind {
@@ -244,8 +242,8 @@ impl Inspected {
             && self.has_limit("fsize", file_bytes)
             && self.has_limit("core", 0);
         add(ContainerWall::Limits, has_limits);
-        add(ContainerWall::NoExecution, self.runs_nothing_bound(plan));
-        add(ContainerWall::SameFiles, seen.files == Files::Same);
+        add(ContainerWall::NoExecution, self.binds_are_noexec(plan));
+        add(ContainerWall::SameFiles, seen.files == FileComparison::Same);
         if host.network_mode != "none" {
             add(ContainerWall::NetworkNone, false);
         }
@@ -277,7 +275,7 @@ impl Inspected {
             (ContainerWall::UnprivilegedUser, self.config.user == user),
             (
                 ContainerWall::UserNamespace,
-                runtime.offers.owner == Owner::OrdinaryUser && host.userns_mode != "host",
+                runtime.offers.owner == RuntimeOwner::OrdinaryUser && host.userns_mode != "host",
             ),
         ];
         rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
@@ -289,7 +287,7 @@ impl Inspected {
         found.is_some_and(|limit| limit.soft == value && limit.hard == value)
     }
 
-    fn runs_nothing_bound(&self, plan: &Plan) -> bool {
+    fn binds_are_noexec(&self, plan: &Plan) -> bool {
         let is_closed = |target: &str| {
             let mut made = self.mounts.iter().flatten().filter(|mount| mount.destination == target);
             made.any(|mount| mount.options.iter().flatten().any(|option| option == "noexec"))
@@ -299,8 +297,8 @@ impl Inspected {
     }
 }
 
-impl State {
-    /// The program's own code; `None` when it never ran.
+impl InspectedState {
+    /// The program's exit code; `None` if it never ran.
     pub(super) fn code(&self) -> Option<u8> {
         if self.started_at.starts_with(NEVER) {
             return None;
@@ -318,7 +316,7 @@ impl LowLevel {
         let Self { process, root, linux } = self;
         let namespace = |name: &str| linux.namespaces.iter().any(|namespace| namespace.r#type == name);
         let mut kept = process.capabilities.iter().flat_map(BTreeMap::values).flatten();
-        let refuses = |seccomp: &Seccomp| {
+        let refuses = |seccomp: &OciSeccomp| {
             seccomp.default_action != "SCMP_ACT_ALLOW" && seccomp.default_action != "SCMP_ACT_LOG"
         };
         let rows = [
@@ -340,7 +338,7 @@ impl LowLevel {
     }
 }
 
-/// How both runtimes write a time that has not come.
+/// How both runtimes write an unset time.
 const NEVER: &str = "0001-01-01T00:00:00";
 
 #[cfg(test)]

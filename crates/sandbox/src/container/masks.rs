@@ -1,4 +1,4 @@
-//! With what is something hidden covered, and where else could it be seen?
+//! Masks for hidden files, and the search for their hard links.
 
 use std::{
     collections::BTreeSet,
@@ -10,50 +10,50 @@ use std::{
 
 use tempfile::TempDir;
 
-/// An empty file and an empty folder that nobody may open. Gone with this value.
+/// An empty file and an empty directory without any permissions, removed on drop.
 #[derive(Debug)]
 pub(super) struct Masks {
-    folder: TempDir,
+    dir: TempDir,
 }
 
-/// A file or folder, whatever its name.
-pub(super) type Id = (u64, u64);
+/// Device and inode: identifies a file independently of its path.
+pub(super) type FileId = (u64, u64);
 
-/// Something hidden that exists.
+/// A hidden path that exists.
 #[derive(Debug)]
-pub(super) struct Hidden {
+pub(super) struct HiddenPath {
     pub(super) real: PathBuf,
     pub(super) about: Metadata,
-    /// Then only its first files are compared with others.
+    /// If set, only its first files are compared with others.
     pub(super) is_large: bool,
 }
 
 impl Masks {
     pub(super) fn make() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("toolgate-masks-").tempdir()?;
-        fs::write(folder.path().join(FILE), b"")?;
-        fs::create_dir(folder.path().join(FOLDER))?;
-        for name in [FILE, FOLDER] {
-            fs::set_permissions(folder.path().join(name), Permissions::from_mode(0o000))?;
+        let dir = tempfile::Builder::new().prefix("toolgate-masks-").tempdir()?;
+        fs::write(dir.path().join(FILE), b"")?;
+        fs::create_dir(dir.path().join(DIR))?;
+        for name in [FILE, DIR] {
+            fs::set_permissions(dir.path().join(name), Permissions::from_mode(0o000))?;
         }
-        Ok(Self { folder })
+        Ok(Self { dir })
     }
 
-    /// What covers something of this kind.
+    /// The mask for a file of this type.
     pub(super) fn over(&self, about: &Metadata) -> PathBuf {
-        self.folder.path().join(if about.is_dir() { FOLDER } else { FILE })
+        self.dir.path().join(if about.is_dir() { DIR } else { FILE })
     }
 }
 
-/// What of the list is there, and what lies where we may not look. Something that is not there cannot be read, and a cover
-/// needs something to cover.
-pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec<Hidden>, Vec<PathBuf>)> {
+/// The hidden paths that exist, and those that we may not access. A missing path needs no mask, and a mask needs a
+/// target.
+pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec<HiddenPath>, Vec<PathBuf>)> {
     let (mut found, mut unseen) = (Vec::new(), Vec::new());
     for path in hidden {
         match fs::canonicalize(path) {
             Ok(real) => {
                 let about = fs::symlink_metadata(&real)?;
-                found.push(Hidden { real, about, is_large: large.contains(path) });
+                found.push(HiddenPath { real, about, is_large: large.contains(path) });
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unseen.push(path.clone()),
@@ -63,15 +63,15 @@ pub(super) fn existing(hidden: &[PathBuf], large: &[PathBuf]) -> io::Result<(Vec
     Ok((found, unseen))
 }
 
-/// Other names that hidden files have in these places.
-pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let mut budget = MOST_NAMES;
+/// Hard links of hidden files below `places`.
+pub(super) fn other_names(hidden: &[HiddenPath], places: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut budget = MAX_NAMES;
     let mut aliased = BTreeSet::new();
     for one in hidden {
         let mut see = |_: &Path, about: &Metadata| aliased.extend((about.nlink() > 1).then_some(id(about)));
-        // What we may not read, nobody whom we start may.
+        // Files that we may not read cannot be read by our children either.
         if one.is_large {
-            let mut first = MOST_NAMES_IN_LARGE;
+            let mut first = MAX_NAMES_IN_LARGE;
             let seen = each_file(&one.real, Closed::PassOver, &mut first, &mut see);
             if first > 0 {
                 seen?;
@@ -94,18 +94,18 @@ pub(super) fn other_names(hidden: &[Hidden], places: &[PathBuf]) -> io::Result<V
     Ok(names)
 }
 
-pub(super) fn id(about: &Metadata) -> Id {
+pub(super) fn id(about: &Metadata) -> FileId {
     (about.dev(), about.ino())
 }
 
-/// What to do with folders that we may not read.
+/// Treatment of directories that we may not read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Closed {
     PassOver,
     Refuse,
 }
 
-/// Everything at and below a path that is no folder, without following links.
+/// Calls `see` for every file at and below a path, without following symlinks.
 fn each_file(
     top: &Path,
     closed: Closed,
@@ -116,7 +116,7 @@ fn each_file(
     while let Some(path) = waiting.pop() {
         *budget = budget.checked_sub(1).ok_or_else(|| {
             io::Error::other(format!(
-                "more than {MOST_NAMES} files would have to be compared with what is hidden; bind less"
+                "more than {MAX_NAMES} files would have to be compared with hidden files; bind less"
             ))
         })?;
         let about = match fs::symlink_metadata(&path) {
@@ -144,60 +144,60 @@ fn each_file(
 }
 
 const FILE: &str = "file";
-const FOLDER: &str = "folder";
-const MOST_NAMES: u32 = 200_000;
-const MOST_NAMES_IN_LARGE: u32 = 20_000;
+const DIR: &str = "dir";
+const MAX_NAMES: u32 = 200_000;
+const MAX_NAMES_IN_LARGE: u32 = 20_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_closed_to_everybody_and_go_away() {
+    fn masks_have_no_permissions_and_are_removed_on_drop() {
         let masks = Masks::make().unwrap();
-        let file = fs::metadata(masks.folder.path().join(FILE)).unwrap();
-        let folder = fs::metadata(masks.folder.path().join(FOLDER)).unwrap();
-        assert_eq!((file.mode() & 0o777, folder.mode() & 0o777), (0, 0));
-        let (over_file, over_folder) = (masks.over(&file), masks.over(&folder));
-        assert!(over_file.ends_with(FILE) && over_folder.ends_with(FOLDER));
+        let file = fs::metadata(masks.dir.path().join(FILE)).unwrap();
+        let dir = fs::metadata(masks.dir.path().join(DIR)).unwrap();
+        assert_eq!((file.mode() & 0o777, dir.mode() & 0o777), (0, 0));
+        let (over_file, over_dir) = (masks.over(&file), masks.over(&dir));
+        assert!(over_file.ends_with(FILE) && over_dir.ends_with(DIR));
         drop(masks);
-        assert!(!over_file.exists() && !over_folder.exists());
+        assert!(!over_file.exists() && !over_dir.exists());
     }
 
     #[test]
-    fn other_names_of_hidden_files_are_found_and_links_are_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (secrets, work) = (folder.path().join("secrets"), folder.path().join("work"));
+    fn hard_links_of_hidden_files_are_found_without_following_symlinks() {
+        let dir = tempfile::tempdir().unwrap();
+        let (secrets, work) = (dir.path().join("secrets"), dir.path().join("work"));
         fs::create_dir_all(secrets.join("deep")).unwrap();
         fs::create_dir_all(work.join("deep")).unwrap();
         fs::write(secrets.join("deep/key"), "x").unwrap();
         fs::write(work.join("plain"), "x").unwrap();
         fs::hard_link(secrets.join("deep/key"), work.join("deep/alias")).unwrap();
         std::os::unix::fs::symlink("/", work.join("everything")).unwrap();
-        let (hidden, unseen) = existing(&[secrets, folder.path().join("absent")], &[]).unwrap();
+        let (hidden, unseen) = existing(&[secrets, dir.path().join("absent")], &[]).unwrap();
         assert_eq!((hidden.len(), unseen.len()), (1, 0));
         let names = other_names(&hidden, std::slice::from_ref(&work)).unwrap();
         assert_eq!(names, [work.join("deep/alias")]);
     }
 
     #[test]
-    fn a_large_folder_is_searched_in_part_and_stands_in_nobodys_way() {
-        let folder = tempfile::tempdir().unwrap();
-        let (cache, small) = (folder.path().join("cache"), folder.path().join("small"));
+    fn large_hidden_directory_is_searched_in_part_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let (cache, small) = (dir.path().join("cache"), dir.path().join("small"));
         for path in [&cache, &small] {
             fs::create_dir(path).unwrap();
         }
         fs::write(cache.join("first"), "x").unwrap();
-        fs::hard_link(cache.join("first"), folder.path().join("alias")).unwrap();
-        // The other names are of one file, so that nothing depends on which are looked at first.
-        for number in 0..=MOST_NAMES_IN_LARGE {
+        fs::hard_link(cache.join("first"), dir.path().join("alias")).unwrap();
+        // All entries are hard links of one file, so the result does not depend on the search order.
+        for number in 0..=MAX_NAMES_IN_LARGE {
             fs::hard_link(cache.join("first"), cache.join(number.to_string())).unwrap();
         }
         fs::write(small.join("key"), "x").unwrap();
-        fs::hard_link(small.join("key"), folder.path().join("other")).unwrap();
+        fs::hard_link(small.join("key"), dir.path().join("other")).unwrap();
         let paths = [cache.clone(), small];
         let (hidden, _) = existing(&paths, &[cache]).unwrap();
-        let places = [folder.path().join("alias"), folder.path().join("other")];
+        let places = [dir.path().join("alias"), dir.path().join("other")];
         assert_eq!(other_names(&hidden, &places).unwrap(), places);
     }
 }

@@ -1,14 +1,14 @@
-//! What is the runtime told? Pure: the same plan gives the same words.
+//! Command-line arguments for the runtime. Pure: the same plan gives the same arguments.
 
 use super::{
     RuntimeKind,
     owner::{EXPIRY_LABEL, OWNER_LABEL},
-    plan::{Mount, Plan},
-    runtime::{Offer, Owner, Runtime, Version},
+    plan::{ContainerMount, Plan},
+    runtime::{Offer, Runtime, RuntimeOwner, Version},
 };
 use crate::Access;
 
-/// What a container is called and whose it is.
+/// Name and labels of a container.
 #[derive(Debug)]
 pub(super) struct Badge {
     pub(super) name: String,
@@ -17,91 +17,91 @@ pub(super) struct Badge {
 }
 
 impl Runtime {
-    /// The words that create a container. Every option holds its value in the same word, and all of them come before `--`:
-    /// nothing that a tool says can become an option.
+    /// The arguments that create a container. Each option includes its value in the same argument, and all of them
+    /// precede `--`: nothing from a tool can become an option.
     pub(super) fn creation(&self, plan: &Plan, badge: &Badge) -> Vec<String> {
-        let mut words = vec!["create".to_owned(), "--interactive".to_owned(), "--pull=never".to_owned()];
-        words.push(format!("--name={}", badge.name));
-        words.push(format!("--label={OWNER_LABEL}={}", badge.owner));
-        words.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
-        words.extend(WALLS.map(str::to_owned));
-        words.extend(self.own_walls(plan));
-        words.extend(self.limits(plan));
-        words.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
-        words.push(format!("--workdir={}", plan.cwd));
-        words.push(format!(
+        let mut arguments = vec!["create".to_owned(), "--interactive".to_owned(), "--pull=never".to_owned()];
+        arguments.push(format!("--name={}", badge.name));
+        arguments.push(format!("--label={OWNER_LABEL}={}", badge.owner));
+        arguments.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
+        arguments.extend(WALLS.map(str::to_owned));
+        arguments.extend(self.own_walls(plan));
+        arguments.extend(self.limits(plan));
+        arguments.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
+        arguments.push(format!("--workdir={}", plan.cwd));
+        arguments.push(format!(
             "--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={},mode=1777{}",
             plan.tmp_bytes,
             self.empty_tmp()
         ));
-        words.push(format!("--shm-size={}", plan.tmp_bytes));
-        words.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
-        words.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
-        words.push(plan.image.clone());
-        words.extend(plan.command());
-        words
+        arguments.push(format!("--shm-size={}", plan.tmp_bytes));
+        arguments.extend(plan.mounts.iter().map(|mount| format!("--mount={}", self.mount(mount))));
+        arguments.extend(["--entrypoint=", "--env-file=/dev/stdin", "--"].map(str::to_owned));
+        arguments.push(plan.image.clone());
+        arguments.extend(plan.command());
+        arguments
     }
 
-    /// The words that end a container, whatever it is doing.
+    /// The arguments that remove a container, even a running one.
     pub(super) fn removal(&self, name: &str) -> Vec<String> {
-        let words: &[&str] = match self.program.kind {
+        let arguments: &[&str] = match self.program.kind {
             RuntimeKind::Podman => &["rm", "--force", "--ignore", "--time=0", "--volumes", "--"],
             RuntimeKind::Docker => &["rm", "--force", "--volumes", "--"],
         };
-        words.iter().copied().chain([name]).map(str::to_owned).collect()
+        arguments.iter().copied().chain([name]).map(str::to_owned).collect()
     }
 
     fn own_walls(&self, plan: &Plan) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut arguments = Vec::new();
         if self.program.kind == RuntimeKind::Docker {
-            words.extend(DOCKER_WALLS.map(str::to_owned));
-            return words;
+            arguments.extend(DOCKER_WALLS.map(str::to_owned));
+            return arguments;
         }
-        words.extend(PODMAN_WALLS.map(str::to_owned));
-        // For a gateway that dies: the container's monitor ends it all the same.
+        arguments.extend(PODMAN_WALLS.map(str::to_owned));
+        // If the gateway dies, the container's monitor still ends it.
         let longest =
             u32::try_from(plan.deadline.as_secs()).unwrap_or(u32::MAX).saturating_add(GRACE_SECONDS);
-        words.push(format!("--timeout={longest}"));
-        if self.offers.owner == Owner::OrdinaryUser {
-            words.push(format!("--userns=keep-id:uid={},gid={}", plan.user.uid, plan.user.gid));
+        arguments.push(format!("--timeout={longest}"));
+        if self.offers.owner == RuntimeOwner::OrdinaryUser {
+            arguments.push(format!("--userns=keep-id:uid={},gid={}", plan.user.uid, plan.user.gid));
         }
-        words
+        arguments
     }
 
-    /// Limits that this host cannot keep are not asked for: the runtime would refuse, or drop them with a warning. They are
+    /// Omits limits that this host cannot enforce: the runtime would fail, or drop them with a warning. They are
     /// then missing in the strength.
     fn limits(&self, plan: &Plan) -> Vec<String> {
         let (limits, offers) = (&plan.limits, &self.offers);
-        let mut words = vec![
+        let mut arguments = vec![
             format!("--ulimit=nofile={0}:{0}", limits.open_files),
             format!("--ulimit=fsize={0}:{0}", limits.file_bytes),
             "--ulimit=core=0:0".to_owned(),
         ];
         if offers.memory == Offer::There {
-            words.push(format!("--memory={}", limits.memory_bytes));
-            words.push(format!("--memory-swap={}", limits.memory_bytes));
+            arguments.push(format!("--memory={}", limits.memory_bytes));
+            arguments.push(format!("--memory-swap={}", limits.memory_bytes));
         }
         if offers.cpu == Offer::There {
-            words.push(format!("--cpus={}.{:03}", limits.millicpus / 1000, limits.millicpus % 1000));
+            arguments.push(format!("--cpus={}.{:03}", limits.millicpus / 1000, limits.millicpus % 1000));
         }
-        // `nproc` counts all processes of the user on the host, and is therefore only the second choice. But Podman's own
-        // default for it may be more than Podman can give.
+        // `nproc` counts all processes of the user on the host, so it is only the fallback. It is still set for
+        // Podman, whose default may exceed what Podman can grant.
         match offers.processes {
-            Offer::There => words.push(format!("--pids-limit={}", limits.processes)),
-            Offer::Missing => words.push(format!("--ulimit=nproc={0}:{0}", limits.processes)),
+            Offer::There => arguments.push(format!("--pids-limit={}", limits.processes)),
+            Offer::Missing => arguments.push(format!("--ulimit=nproc={0}:{0}", limits.processes)),
         }
         if offers.processes == Offer::There && self.program.kind == RuntimeKind::Podman {
-            words.push(format!("--ulimit=nproc={0}:{0}", self.ceiling));
+            arguments.push(format!("--ulimit=nproc={0}:{0}", self.ceiling));
         }
         let none = [offers.memory, offers.cpu, offers.processes].iter().all(|offer| *offer == Offer::Missing);
-        words.push(match (self.program.kind, none) {
+        arguments.push(match (self.program.kind, none) {
             (RuntimeKind::Podman, true) => "--cgroups=disabled".to_owned(),
             _ => "--cgroupns=private".to_owned(),
         });
-        words
+        arguments
     }
 
-    /// Podman would copy what the image has at `/tmp`.
+    /// Podman would copy the image's `/tmp`.
     fn empty_tmp(&self) -> &'static str {
         match self.program.kind {
             RuntimeKind::Podman => ",notmpcopyup",
@@ -109,9 +109,9 @@ impl Runtime {
         }
     }
 
-    /// A line of comma-separated values, quoted as such. Never with what is mounted below the source: that would be neither
-    /// checked nor, where the bind is for reading, protected from writing.
-    fn mount(&self, mount: &Mount) -> String {
+    /// A comma-separated line with CSV quoting. Never recursive: mounts below the source would be neither checked
+    /// nor, in a read-only bind, protected from writing.
+    fn mount(&self, mount: &ContainerMount) -> String {
         let mut fields = vec![
             "type=bind".to_owned(),
             quoted(&format!("source={}", mount.source)),
@@ -139,7 +139,7 @@ fn quoted(field: &str) -> String {
     if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
-/// The runtime's own filter of system calls is kept by not naming one.
+/// The runtime's default seccomp filter applies, because none is named.
 const WALLS: [&str; 11] = [
     "--network=none",
     "--read-only",
@@ -154,8 +154,8 @@ const WALLS: [&str; 11] = [
     "--init=false",
 ];
 
-/// What Podman would otherwise add by itself: writable file systems beside `/tmp`, more of them for programs called `init`,
-/// the proxy variables of the gateway, the names of the host's network, volumes that the image wants.
+/// Disables what Podman adds by default: writable file systems besides `/tmp`, more of them for programs called
+/// `init`, the gateway's proxy variables, the host's `/etc/hosts`, and volumes declared by the image.
 const PODMAN_WALLS: [&str; 8] = [
     "--pid=private",
     "--uts=private",
@@ -167,12 +167,12 @@ const PODMAN_WALLS: [&str; 8] = [
     "--image-volume=ignore",
 ];
 
-/// What Docker would otherwise tell of the host: whom it asks for names.
+/// Hides the host's DNS servers, which Docker would copy into the container.
 const DOCKER_WALLS: [&str; 2] = ["--dns=127.0.0.1", "--dns-search=."];
 
 const GRACE_SECONDS: u32 = 30;
 
-/// Since then Docker wants another word for the same.
+/// Docker renamed the option in this version.
 const RECURSION_NAMED: Version = Version(25, 0);
 
 #[cfg(test)]

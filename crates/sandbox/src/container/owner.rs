@@ -1,6 +1,7 @@
-//! Whose is a container, and is that gateway still there?
+//! Ownership labels of containers, and removal of orphans.
 //!
-//! A gateway that crashed leaves containers behind. Their labels say which process made them and until when they may run.
+//! A gateway that crashed leaves containers behind. Their labels name the process that created them and their
+//! deadline.
 
 use std::{
     fs,
@@ -12,46 +13,49 @@ use serde::Deserialize;
 use super::{Runtime, client};
 
 impl Runtime {
-    /// Removes what gateways left behind that are no more, and what outlived its deadline. Returns how many. Blocks: for the
-    /// start of a gateway.
+    /// Removes containers of gateways that have ended, and those past their deadline. Returns how many. Blocks;
+    /// call it when a gateway starts.
     pub fn sweep(&self) -> Result<usize, String> {
         let filter = format!("label={OWNER_LABEL}");
         let list = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter].map(str::to_owned);
-        let ids = String::from_utf8_lossy(&self.tell(&list, PATIENCE)?).into_owned();
+        let ids = String::from_utf8_lossy(&self.run(&list, COMMAND_TIMEOUT)?).into_owned();
         let ids: Vec<String> =
             ids.lines().map(|line| line.trim().to_owned()).filter(|line| is_id(line)).collect();
-        let us = Owner::of_this_process().map_err(|error| format!("this process is not known: {error}"))?;
+        let us = GatewayProcess::of_this_process()
+            .map_err(|error| format!("cannot identify this process: {error}"))?;
         let mut removed = 0;
         for id in ids {
-            // One that went away in between is not there to be removed.
+            // A container that ended in between needs no removal.
             let question = ["inspect".to_owned(), "--type=container".to_owned(), id.clone()];
-            let Ok(text) = self.tell(&question, PATIENCE) else { continue };
+            let Ok(text) = self.run(&question, COMMAND_TIMEOUT) else { continue };
             if is_orphan(&text, &us, now()) {
-                self.tell(&self.removal(&id), PATIENCE)?;
+                self.run(&self.removal(&id), COMMAND_TIMEOUT)?;
                 removed += 1;
             }
         }
         Ok(removed)
     }
 
-    /// One question whose answer must be content.
-    pub(super) fn tell(&self, arguments: &[String], patience: Duration) -> Result<Vec<u8>, String> {
-        client::ask(&self.program, arguments, b"", patience).map_err(|error| error.to_string())?.content()
+    /// Runs one runtime command that must succeed, and returns its output.
+    pub(super) fn run(&self, arguments: &[String], timeout: Duration) -> Result<Vec<u8>, String> {
+        client::ask(&self.program, arguments, b"", timeout)
+            .map_err(|error| error.to_string())?
+            .success_output()
     }
 }
 
-/// A process, such that no other has ever been the same.
+/// Identifies a process uniquely, even after its process id is reused.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Owner {
+pub(super) struct GatewayProcess {
     pid: u32,
-    /// In ticks after the start of the machine.
+    /// In clock ticks since boot.
     started: u64,
     boot: String,
-    /// Numbers of processes mean something in here only.
+    /// The PID namespace in which `pid` is valid.
     namespace: String,
 }
 
-impl Owner {
+impl GatewayProcess {
     pub(super) fn of_this_process() -> std::io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let namespace = fs::read_link("/proc/self/ns/pid")?.to_string_lossy().replace(['[', ']', ':'], "");
@@ -70,7 +74,7 @@ impl Owner {
         words.next().is_none().then_some(Self { pid, started, boot, namespace })
     }
 
-    /// `None` when that cannot be seen from where we are.
+    /// `None` if the process is not visible from here.
     fn is_alive(&self, us: &Self) -> Option<bool> {
         if self.boot != us.boot {
             return Some(false);
@@ -79,32 +83,32 @@ impl Owner {
     }
 }
 
-/// Until when a container made now may run.
+/// When a container created now expires.
 pub(super) fn expiry(deadline: Duration) -> u64 {
     now().saturating_add(deadline.as_secs()).saturating_add(SLACK.as_secs())
 }
 
-fn is_orphan(inspected: &[u8], us: &Owner, now: u64) -> bool {
+fn is_orphan(inspected: &[u8], us: &GatewayProcess, now: u64) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
-    struct Inspected {
-        config: Config,
+    struct LabelledContainer {
+        config: LabelledConfig,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
-    struct Config {
+    struct LabelledConfig {
         labels: serde_json::Map<String, serde_json::Value>,
     }
-    let Ok([inspected]) = serde_json::from_slice::<[Inspected; 1]>(inspected) else { return false };
+    let Ok([inspected]) = serde_json::from_slice::<[LabelledContainer; 1]>(inspected) else { return false };
     let label = |name: &str| inspected.config.labels.get(name).and_then(serde_json::Value::as_str);
     let is_over =
         label(EXPIRY_LABEL).and_then(|text| text.parse().ok()).is_some_and(|until: u64| until < now);
     let is_alone =
-        label(OWNER_LABEL).and_then(Owner::read).and_then(|owner| owner.is_alive(us)) == Some(false);
+        label(OWNER_LABEL).and_then(GatewayProcess::read).and_then(|owner| owner.is_alive(us)) == Some(false);
     is_over || is_alone
 }
 
-/// Field 22 of `stat`, counted after the name, which may hold anything.
+/// Field 22 of `stat`, counted after the program name, which may contain any character.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
@@ -121,10 +125,10 @@ fn now() -> u64 {
 pub(super) const OWNER_LABEL: &str = "toolgate.owner";
 pub(super) const EXPIRY_LABEL: &str = "toolgate.expires";
 
-/// How long one question may take.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of one runtime command.
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long after its deadline a container may be in the hands of a gateway that is slow to remove it.
+/// How long after its deadline a slow gateway may take to remove a container itself.
 const SLACK: Duration = Duration::from_mins(5);
 
 #[cfg(test)]
@@ -137,36 +141,36 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(owner: &Owner, until: u64, expect: bool) {
-        let us = Owner::of_this_process().unwrap();
+    fn check(owner: &GatewayProcess, until: u64, expect: bool) {
+        let us = GatewayProcess::of_this_process().unwrap();
         assert_eq!(is_orphan(&inspected(&owner.label(), until), &us, 1_000), expect, "{owner:?}");
     }
 
     #[test]
-    fn a_label_survives_and_belongs_to_one_process() {
-        let us = Owner::of_this_process().unwrap();
-        assert_eq!(Owner::read(&us.label()), Some(us.clone()));
+    fn owner_label_round_trips() {
+        let us = GatewayProcess::of_this_process().unwrap();
+        assert_eq!(GatewayProcess::read(&us.label()), Some(us.clone()));
         assert!(us.started > 0);
         for label in ["", "1.2.3", "x.1.b.n", "1.2.b.n.more"] {
-            assert_eq!(Owner::read(label), None, "{label}");
+            assert_eq!(GatewayProcess::read(label), None, "{label}");
         }
     }
 
     #[test]
-    fn containers_of_the_living_are_kept_and_those_of_the_dead_are_not() {
-        let us = Owner::of_this_process().unwrap();
+    fn only_containers_of_ended_gateways_are_orphans() {
+        let us = GatewayProcess::of_this_process().unwrap();
         check(&us, 2_000, false);
         check(&us, 999, true);
-        check(&Owner { started: us.started + 1, ..us.clone() }, 2_000, true);
-        check(&Owner { boot: "another".to_owned(), ..us.clone() }, 2_000, true);
-        // Of a gateway in a container of its own nothing can be seen; the deadline decides.
-        check(&Owner { namespace: "pid1".to_owned(), pid: 1, ..us.clone() }, 2_000, false);
-        check(&Owner { namespace: "pid1".to_owned(), pid: 1, ..us }, 999, true);
+        check(&GatewayProcess { started: us.started + 1, ..us.clone() }, 2_000, true);
+        check(&GatewayProcess { boot: "another".to_owned(), ..us.clone() }, 2_000, true);
+        // A gateway in its own container is not visible; the deadline decides.
+        check(&GatewayProcess { namespace: "pid1".to_owned(), pid: 1, ..us.clone() }, 2_000, false);
+        check(&GatewayProcess { namespace: "pid1".to_owned(), pid: 1, ..us }, 999, true);
     }
 
     #[test]
-    fn what_is_not_understood_is_not_removed() {
-        let us = Owner::of_this_process().unwrap();
+    fn unparsable_containers_are_not_removed() {
+        let us = GatewayProcess::of_this_process().unwrap();
         for text in
             [b"".as_slice(), b"[]", br#"[{"Config":{"Labels":{}}}]"#, br#"[{"Config":{"Labels":null}}]"#]
         {

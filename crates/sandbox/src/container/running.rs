@@ -1,4 +1,4 @@
-//! How is a container fed, heard out and ended?
+//! Runs the command of a created container: input, output and end.
 
 use std::{
     io,
@@ -14,66 +14,67 @@ use tokio::{
 };
 
 use super::{
-    ContainerReport, ContainerStrength, Shortage, client, inspect::Inspected, latch, leash::Leash,
-    look::Events, making::Due, owner::PATIENCE, plan::Plan,
+    ContainerReport, ContainerStrength, Shortage, client, creation::Due, inspect::Inspected, latch,
+    leash::ContainerLeash, observation::CgroupEvents, owner::COMMAND_TIMEOUT, plan::Plan,
 };
 use crate::{Ending, OutputCaps, ProxySockets};
 
-/// A container that is made and looked at, and runs when it is finished. Dropping it removes the container.
+/// A created and inspected container, whose command runs in `finish`. Dropping it removes the container.
 #[derive(Debug)]
 pub struct RunningContainer {
-    pub(super) leash: Leash,
-    /// Holds the covers of what is hidden, and the binds open.
+    pub(super) leash: ContainerLeash,
+    /// Keeps the masks and binds alive.
     pub(super) plan: Plan,
     pub(super) strength: ContainerStrength,
-    pub(super) events: Events,
+    pub(super) events: CgroupEvents,
     pub(super) sockets: Option<ProxySockets>,
-    /// Where the container is started already, and waits behind its latch.
+    /// Set if the container is already started and waits in its latch.
     pub(super) client: Option<Child>,
     pub(super) due: Due,
 }
 
 impl RunningContainer {
-    /// What stands around the command.
+    /// The isolation layers around the command.
     pub fn strength(&self) -> &ContainerStrength {
         &self.strength
     }
 
-    /// The sockets of [`Network::Proxied`]; once.
+    /// The sockets of [`Network::Proxied`]; returns them once.
     pub fn take_sockets(&mut self) -> Option<ProxySockets> {
         self.sockets.take()
     }
 
-    /// Starts the command, feeds it, hears it out, and ends it at its deadline or when it says too much.
+    /// Starts the command, passes its input and collects its output. Kills it at its deadline or when its output is
+    /// too large.
     pub async fn finish(self, stdin: Vec<u8>, caps: OutputCaps) -> ContainerReport {
         let Self { leash, plan, strength, events, sockets, client, due } = self;
-        // Whoever did not take them wants nobody to answer.
+        // Unused sockets are closed, because nothing will answer there.
         drop(sockets);
         let started = Instant::now();
-        let (mut out, mut err) = (Captured::up_to(caps.stdout), Captured::up_to(caps.stderr));
+        let (mut out, mut err) = (CapturedOutput::up_to(caps.stdout), CapturedOutput::up_to(caps.stderr));
         let (client, first) = match client {
             Some(latched) => (Ok(latched), &[latch::GO][..]),
             None => (client::attach(leash.runtime(), &leash.name), &[][..]),
         };
         let end = match client {
             Ok(client) => {
-                let talk = Talk { leash: &leash, events: &events, deadline: due.rest() };
-                talk.to_the_end(client, [first, &stdin], &mut out, &mut err).await
+                let conversation = Conversation { leash: &leash, events: &events, deadline: due.rest() };
+                conversation.run(client, [first, &stdin], &mut out, &mut err).await
             }
-            Err(error) => End::Broken(error.to_string()),
+            Err(error) => ConversationEnd::Broken(error.to_string()),
         };
         let elapsed = started.elapsed();
         let mut shortages = Vec::new();
         let ending = match end {
-            _ if out.is_over => Ending::OutputTooLarge,
-            End::Late => Ending::TimedOut,
-            End::Broken(why) => Ending::JailFailed(why),
-            End::Ended { shortages: seen } => {
+            _ if out.is_full => Ending::OutputTooLarge,
+            ConversationEnd::Late => Ending::TimedOut,
+            ConversationEnd::Broken(why) => Ending::JailFailed(why),
+            ConversationEnd::Ended { shortages: seen } => {
                 shortages = seen;
-                account(&leash, &mut shortages, &err.bytes).await
+                container_ending(&leash, &mut shortages, &err.bytes).await
             }
         };
-        // Whoever is late does not wait for the clearing away as well.
+        // After a timeout the caller does not wait for the removal.
         if ending == Ending::TimedOut {
             drop(leash);
         } else {
@@ -84,7 +85,7 @@ impl RunningContainer {
             ending,
             stdout: out.bytes,
             stderr: err.bytes,
-            stderr_cut: err.is_over,
+            stderr_cut: err.is_full,
             shortages,
             strength,
             elapsed,
@@ -92,32 +93,37 @@ impl RunningContainer {
     }
 }
 
-/// How a conversation ended.
-enum End {
+/// How the conversation with the client ended.
+enum ConversationEnd {
     Ended { shortages: Vec<Shortage> },
     Late,
     Broken(String),
 }
 
-struct Talk<'a> {
-    leash: &'a Leash,
-    events: &'a Events,
+struct Conversation<'a> {
+    leash: &'a ContainerLeash,
+    events: &'a CgroupEvents,
     deadline: Duration,
 }
 
-impl Talk<'_> {
-    async fn to_the_end(
+impl Conversation<'_> {
+    async fn run(
         &self,
         mut client: Child,
         stdin: [&[u8]; 2],
-        out: &mut Captured,
-        err: &mut Captured,
-    ) -> End {
+        out: &mut CapturedOutput,
+        err: &mut CapturedOutput,
+    ) -> ConversationEnd {
         let (input, stdout, stderr) = (client.stdin.take(), client.stdout.take(), client.stderr.take());
         let whole = async {
             let mut shortages = Vec::new();
             let pipes = async {
-                tokio::join!(feed(input, stdin), out.hear_or_kill(stdout, self.leash), err.hear(stderr)).0
+                tokio::join!(
+                    write_input(input, stdin),
+                    out.collect_or_kill(stdout, self.leash),
+                    err.collect(stderr)
+                )
+                .0
             };
             let client_ends = async {
                 let (fed, ended) = tokio::join!(pipes, client.wait());
@@ -133,77 +139,79 @@ impl Talk<'_> {
         };
         let mut whole = pin!(whole);
         match timeout(self.deadline, &mut whole).await {
-            Ok(Ok(shortages)) => End::Ended { shortages },
-            Ok(Err(error)) => End::Broken(format!("the runtime's client is lost: {error}")),
+            Ok(Ok(shortages)) => ConversationEnd::Ended { shortages },
+            Ok(Err(error)) => ConversationEnd::Broken(format!("lost the runtime's client: {error}")),
             Err(_) => {
                 self.leash.kill();
-                let _ = timeout(LAST_BREATH, whole).await;
-                End::Late
+                let _ = timeout(KILL_GRACE, whole).await;
+                ConversationEnd::Late
             }
         }
     }
 }
 
-/// What the runtime says of a container whose client has ended; the client's own code may be its own.
-async fn account(leash: &Leash, shortages: &mut Vec<Shortage>, stderr: &[u8]) -> Ending {
+/// How the command ended, according to the runtime. The client's exit code is not reliable.
+async fn container_ending(leash: &ContainerLeash, shortages: &mut Vec<Shortage>, stderr: &[u8]) -> Ending {
     let (runtime, name) = (Arc::clone(leash.runtime()), leash.name.clone());
-    let inspected = tokio::task::spawn_blocking(move || Inspected::ask(&runtime, &name, PATIENCE)).await;
+    let inspected =
+        tokio::task::spawn_blocking(move || Inspected::ask(&runtime, &name, COMMAND_TIMEOUT)).await;
     let state = match inspected {
         Ok(Ok(inspected)) => inspected.state,
-        Ok(Err(why)) => return Ending::JailFailed(format!("the runtime does not say how it ended: {why}")),
+        Ok(Err(why)) => return Ending::JailFailed(format!("cannot find out how the container ended: {why}")),
         Err(error) => return Ending::JailFailed(error.to_string()),
     };
     if state.oom_killed && !shortages.contains(&Shortage::Memory) {
         shortages.push(Shortage::Memory);
     }
     match state.code() {
-        None => Ending::JailFailed(format!("the command did not start: {}", client::complaint(stderr))),
+        None => Ending::JailFailed(format!("the command did not start: {}", client::error_line(stderr))),
         Some(KILLED) if shortages.contains(&Shortage::Memory) => Ending::OutOfMemory,
         Some(code) => Ending::Exited(code),
     }
 }
 
 /// The first bytes of an output.
-struct Captured {
+struct CapturedOutput {
     bytes: Vec<u8>,
     piece: Vec<u8>,
     cap: usize,
-    is_over: bool,
+    is_full: bool,
 }
 
-impl Captured {
+impl CapturedOutput {
     fn up_to(cap: usize) -> Self {
-        Self { bytes: Vec::new(), piece: vec![0; PIECE], cap, is_over: false }
+        Self { bytes: Vec::new(), piece: vec![0; PIECE], cap, is_full: false }
     }
 
-    /// Takes what fits, and throws away the rest.
-    async fn hear(&mut self, pipe: Option<impl AsyncRead + Unpin>) {
+    /// Keeps what fits and discards the rest.
+    async fn collect(&mut self, pipe: Option<impl AsyncRead + Unpin>) {
         let Some(mut pipe) = pipe else { return };
         while self.take(&mut pipe).await {}
     }
 
-    async fn hear_or_kill(&mut self, pipe: Option<impl AsyncRead + Unpin>, leash: &Leash) {
+    async fn collect_or_kill(&mut self, pipe: Option<impl AsyncRead + Unpin>, leash: &ContainerLeash) {
         let Some(mut pipe) = pipe else { return };
         while self.take(&mut pipe).await {
-            if self.is_over {
+            if self.is_full {
                 leash.kill();
                 return;
             }
         }
     }
 
-    /// Whether there may be more.
+    /// Returns whether more may follow.
     async fn take(&mut self, pipe: &mut (impl AsyncRead + Unpin)) -> bool {
         let Ok(got @ 1..) = pipe.read(&mut self.piece).await else { return false };
         let fits = got.min(self.cap.saturating_sub(self.bytes.len()));
         self.bytes.extend(self.piece.get(..fits).unwrap_or_default());
-        self.is_over |= fits < got;
+        self.is_full |= fits < got;
         true
     }
 }
 
-/// A command that does not read its input is none the worse for it; a latch that does not get its byte never becomes one.
-async fn feed(pipe: Option<ChildStdin>, [first, rest]: [&[u8]; 2]) -> io::Result<()> {
+/// A command need not read its input, so this error is ignored. A latch without its go-ahead never starts the
+/// command.
+async fn write_input(pipe: Option<ChildStdin>, [first, rest]: [&[u8]; 2]) -> io::Result<()> {
     if let Some(mut pipe) = pipe {
         pipe.write_all(first).await?;
         let _ = pipe.write_all(rest).await;
@@ -213,8 +221,8 @@ async fn feed(pipe: Option<ChildStdin>, [first, rest]: [&[u8]; 2]) -> io::Result
 
 const PIECE: usize = 16 * 1024;
 
-/// How the code of something killed is written.
+/// Exit code of a killed process.
 const KILLED: u8 = 128 + 9;
 
-/// How long a killed container may take to end. Guards against hanging.
-const LAST_BREATH: Duration = Duration::from_secs(5);
+/// How long a killed container may take to end, so this never hangs.
+const KILL_GRACE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Is there a Docker or a Podman that answers, and what can it enforce?
+//! Detects Docker or Podman and what they can enforce.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -8,12 +8,12 @@ use serde::Deserialize;
 use super::client;
 use crate::{HostRow, HostState};
 
-/// Looks for Podman, then for Docker, in the system's folders only: a path in the environment is somebody else's word.
+/// Looks for Podman, then for Docker, in system directories only, because `PATH` is not trusted.
 pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
     let mut reasons = Vec::new();
     for kind in [RuntimeKind::Podman, RuntimeKind::Docker] {
         let Some(path) = installed(kind) else {
-            reasons.push(format!("no `{}` in {}", kind.name(), FOLDERS.join(", ")));
+            reasons.push(format!("no `{}` in {}", kind.name(), DIRS.join(", ")));
             continue;
         };
         match Runtime::ask(RuntimeProgram { kind, path, options: Vec::new() }) {
@@ -24,12 +24,12 @@ pub fn probe_runtime() -> Result<Runtime, NoRuntime> {
     Err(NoRuntime(reasons.join("; ")))
 }
 
-/// Where the runtime's program is, whether it works or not.
+/// Path of the runtime's program, whether it works or not.
 fn installed(kind: RuntimeKind) -> Option<PathBuf> {
-    FOLDERS.iter().map(|folder| PathBuf::from(folder).join(kind.name())).find(|path| path.is_file())
+    DIRS.iter().map(|dir| PathBuf::from(dir).join(kind.name())).find(|path| path.is_file())
 }
 
-/// What people are told about it.
+/// The row for `toolgate doctor`.
 pub fn container_row(found: &Result<Runtime, NoRuntime>) -> HostRow {
     let row = |state, why, remedy| HostRow { name: "container runtime", state, why, remedy };
     match found {
@@ -42,7 +42,7 @@ pub fn container_row(found: &Result<Runtime, NoRuntime>) -> HostRow {
                 [] => row(HostState::Enforced, format!("{runtime}"), ""),
                 some => row(
                     HostState::Partly,
-                    format!("{runtime}; no limit of {}", some.join(", ")),
+                    format!("{runtime}; cannot limit {}", some.join(", ")),
                     LIMITS_REMEDY,
                 ),
             }
@@ -51,22 +51,22 @@ pub fn container_row(found: &Result<Runtime, NoRuntime>) -> HostRow {
     }
 }
 
-/// A runtime that answered.
+/// A working runtime.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     pub(super) program: RuntimeProgram,
     pub(super) version: Version,
     pub(super) offers: Offers,
-    /// How many processes a user may have at most, as far as the runtime can say.
+    /// Highest process limit for a user that the runtime can grant.
     pub(super) ceiling: u64,
 }
 
-/// The program to ask, and what every question to it begins with, such as `--root` and a folder of its own for images.
+/// The program to run, and its global options, such as `--root` with an image directory.
 #[derive(Clone, Debug)]
 pub struct RuntimeProgram {
     pub kind: RuntimeKind,
     pub path: PathBuf,
-    /// Written by the operator, never by a tool.
+    /// From the operator, never from a tool.
     pub options: Vec<String>,
 }
 
@@ -76,18 +76,18 @@ pub enum RuntimeKind {
     Podman,
 }
 
-/// Why there is no runtime.
+/// Why no runtime is available.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NoRuntime(pub(super) String);
 
-/// What the runtime says that this host lets it do.
+/// Features that the runtime can use on this host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Offers {
     pub(super) memory: Offer,
     pub(super) cpu: Offer,
     pub(super) processes: Offer,
     pub(super) seccomp: Offer,
-    pub(super) owner: Owner,
+    pub(super) owner: RuntimeOwner,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -96,11 +96,11 @@ pub(super) enum Offer {
     Missing,
 }
 
-/// Whose the runtime is.
+/// The user that runs the runtime.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Owner {
+pub(super) enum RuntimeOwner {
     Root,
-    /// Root of a container is an ordinary user outside.
+    /// Root in a container is an ordinary user outside.
     OrdinaryUser,
 }
 
@@ -109,7 +109,7 @@ pub(super) enum Owner {
 pub(super) struct Version(pub(super) u32, pub(super) u32);
 
 impl Runtime {
-    /// Asks one program. A client whose server does not answer is no runtime.
+    /// Queries one program. A client without a responding server does not count.
     pub fn ask(program: RuntimeProgram) -> Result<Self, NoRuntime> {
         let no = |why: String| NoRuntime(format!("`{}`: {why}", program.path.display()));
         let format = match program.kind {
@@ -119,7 +119,7 @@ impl Runtime {
         let question = ["info".to_owned(), "--format".to_owned(), format.to_owned()];
         let answer =
             client::ask(&program, &question, b"", PATIENCE).map_err(|error| no(error.to_string()))?;
-        let text = answer.content().map_err(no)?;
+        let text = answer.success_output().map_err(no)?;
         let (version, offers) = match program.kind {
             RuntimeKind::Podman => read_podman(&text),
             RuntimeKind::Docker => read_docker(&text),
@@ -148,8 +148,8 @@ impl fmt::Display for Runtime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Version(major, minor) = self.version;
         let owner = match self.offers.owner {
-            Owner::Root => "",
-            Owner::OrdinaryUser => " of an ordinary user",
+            RuntimeOwner::Root => "",
+            RuntimeOwner::OrdinaryUser => " (rootless)",
         };
         write!(formatter, "{} {major}.{minor}{owner}", self.program.kind.name())
     }
@@ -165,7 +165,7 @@ impl std::error::Error for NoRuntime {}
 
 impl Offers {
     fn lacking(self) -> Vec<&'static str> {
-        let all = [(self.memory, "memory"), (self.cpu, "processor time"), (self.processes, "processes")];
+        let all = [(self.memory, "memory"), (self.cpu, "CPU time"), (self.processes, "processes")];
         all.into_iter().filter(|(offer, _)| *offer == Offer::Missing).map(|(_, name)| name).collect()
     }
 }
@@ -181,41 +181,43 @@ impl Version {
         let mut numbers = text.split(['.', '-', '+']).map(str::parse);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(major)), Some(Ok(minor))) => Ok(Self(major, minor)),
-            _ => Err(format!("the version `{}` is not understood", text.escape_debug())),
+            _ => Err(format!("cannot parse the version `{}`", text.escape_debug())),
         }
     }
 }
 
 fn read_podman(text: &[u8]) -> Result<(Version, Offers), String> {
     #[derive(Deserialize)]
-    struct Info {
-        host: Host,
-        version: Named,
+    struct PodmanInfo {
+        host: PodmanHost,
+        version: PodmanVersion,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Host {
+    struct PodmanHost {
         #[serde(default)]
         cgroup_controllers: Option<Vec<String>>,
-        security: Security,
+        security: PodmanSecurity,
         #[serde(default)]
         service_is_remote: bool,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Security {
+    struct PodmanSecurity {
         rootless: bool,
         seccomp_enabled: bool,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
-    struct Named {
+    struct PodmanVersion {
         version: String,
     }
-    let Info { host, version } =
-        serde_json::from_slice(text).map_err(|_| "not an answer of Podman".to_owned())?;
+    let PodmanInfo { host, version } =
+        serde_json::from_slice(text).map_err(|_| "not a response of Podman".to_owned())?;
     if host.service_is_remote {
-        return Err("it runs containers on another machine, where our files are not".to_owned());
+        return Err(
+            "it runs containers on another machine, which lacks our files; use a local Podman".to_owned()
+        );
     }
     let version = Version::read(&version.version)?;
     if version < OLDEST_PODMAN {
@@ -228,7 +230,7 @@ fn read_podman(text: &[u8]) -> Result<(Version, Offers), String> {
         cpu: controller("cpu"),
         processes: controller("pids"),
         seccomp: Offer::when(host.security.seccomp_enabled),
-        owner: if host.security.rootless { Owner::OrdinaryUser } else { Owner::Root },
+        owner: if host.security.rootless { RuntimeOwner::OrdinaryUser } else { RuntimeOwner::Root },
     };
     Ok((version, offers))
 }
@@ -236,7 +238,7 @@ fn read_podman(text: &[u8]) -> Result<(Version, Offers), String> {
 fn read_docker(text: &[u8]) -> Result<(Version, Offers), String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
-    struct Info {
+    struct DockerInfo {
         #[serde(default)]
         server_version: String,
         #[serde(default)]
@@ -252,12 +254,12 @@ fn read_docker(text: &[u8]) -> Result<(Version, Offers), String> {
         #[serde(default)]
         security_options: Vec<String>,
     }
-    let info: Info = serde_json::from_slice(text).map_err(|_| "not an answer of Docker".to_owned())?;
+    let info: DockerInfo = serde_json::from_slice(text).map_err(|_| "not a response of Docker".to_owned())?;
     if let Some(error) = info.server_errors.first() {
-        return Err(client::complaint(error.as_bytes()));
+        return Err(client::error_line(error.as_bytes()));
     }
     if info.os_type != "linux" {
-        return Err("no Docker daemon for Linux answers".to_owned());
+        return Err("no Docker daemon for Linux responds".to_owned());
     }
     let version = Version::read(&info.server_version)?;
     if version < OLDEST_DOCKER {
@@ -272,27 +274,27 @@ fn read_docker(text: &[u8]) -> Result<(Version, Offers), String> {
         cpu: Offer::when(info.cpu_quota),
         processes: Offer::when(info.pids_limit),
         seccomp: Offer::when(seccomp),
-        owner: if is_mapped { Owner::OrdinaryUser } else { Owner::Root },
+        owner: if is_mapped { RuntimeOwner::OrdinaryUser } else { RuntimeOwner::Root },
     };
     Ok((version, offers))
 }
 
-const FOLDERS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/podman/bin"];
+const DIRS: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/opt/podman/bin"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What Podman's monitor of a container allows itself, and so the container.
+/// Process limit of Podman's container monitor, which the container inherits.
 const MONITORS_CEILING: u64 = 32_768;
 
-/// `keep-id` with numbers.
+/// First version with user and group numbers in `keep-id`.
 const OLDEST_PODMAN: Version = Version(4, 3);
-/// A private view of control groups.
+/// First version with private cgroup namespaces.
 const OLDEST_DOCKER: Version = Version(20, 10);
 
 const INSTALL_REMEDY: &str = "install Podman (`apt-get install podman`), or start the Docker daemon";
-const LIMITS_REMEDY: &str = "use control groups of version 2, delegated to this user; until then no tool runs in a container, unless \
-    `commands.danger_unbounded_containers` lets it";
+const LIMITS_REMEDY: &str = "use cgroup version 2, delegated to this user; until then tools run in containers only if \
+    `commands.danger_unbounded_containers` is set";
 const FILTER_REMEDY: &str =
-    "use a runtime built with seccomp, and take `unconfined` out of its configuration";
+    "use a runtime built with seccomp, and remove `unconfined` from its configuration";
 
 #[cfg(test)]
 mod tests;

@@ -1,47 +1,47 @@
-//! What really stands around a command in a container, and is it enough?
+//! Isolation layers around a command in a container.
 
 use std::{collections::BTreeSet, fmt};
 
 use super::RuntimeKind;
 
-/// What the runtime, asked about the finished container, and the kernel said.
+/// The layers confirmed by the runtime's description of the finished container and by the kernel.
 #[derive(Clone, Eq, PartialEq)]
 pub struct ContainerStrength {
     pub(super) runtime: RuntimeKind,
     pub(super) walls: BTreeSet<ContainerWall>,
 }
 
-/// One wall.
+/// One isolation layer.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ContainerWall {
     NetworkNone,
-    /// In place of [`Self::NetworkNone`] where there is a way out: a network of its own, seen from inside to hold a loopback and
-    /// nothing else, on which the gateway listens.
+    /// Replaces [`Self::NetworkNone`] with network access: a network namespace that contains only a loopback
+    /// interface, checked from inside. The gateway listens there.
     NetworkNamespace,
     ReadOnlyRoot,
     NoCapabilities,
     NoNewPrivileges,
-    /// The runtime's own filter of system calls.
+    /// The runtime's default seccomp filter.
     Seccomp,
     PidNamespace,
     IpcNamespace,
     UtsNamespace,
     UnprivilegedUser,
-    /// Descriptors and file sizes of each process.
+    /// Open files and file sizes of each process.
     Limits,
     MemoryLimit,
     ProcessLimit,
     CpuLimit,
-    /// Root in the container would not be root outside.
+    /// Root in the container is not root outside.
     UserNamespace,
-    /// Nothing in a bind can be run, unless the bind says so.
+    /// Programs in binds cannot run, unless the bind allows it.
     NoExecution,
-    /// Each bind was seen from inside to be the file or folder that was meant, before the program started.
+    /// Each bind was checked from inside to be the planned file or directory, before the program started.
     SameFiles,
 }
 
 impl ContainerWall {
-    /// Without these no container is started, whatever is asked. A way out is made when they all stand.
+    /// A container does not start without these. Network access is added only after all of them are confirmed.
     pub const MANDATORY: &[Self] = &[
         Self::NetworkNone,
         Self::ReadOnlyRoot,
@@ -56,10 +56,10 @@ impl ContainerWall {
         Self::SameFiles,
     ];
 
-    /// What a host with control groups has.
+    /// Layers that need control groups.
     pub const BOUNDED: &[Self] = &[Self::MemoryLimit, Self::ProcessLimit, Self::CpuLimit];
 
-    /// Stable: journals are searched for these words.
+    /// Stable: users search journals for these names.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NetworkNone => "network-none",
@@ -88,20 +88,20 @@ impl ContainerStrength {
         self.walls.contains(&wall)
     }
 
-    /// What is asked for, or mandatory, and does not stand; for people.
+    /// Names of the required and mandatory layers that are missing, for people.
     pub fn missing(&self, required: &[ContainerWall]) -> Vec<String> {
         let asked: BTreeSet<ContainerWall> =
             ContainerWall::MANDATORY.iter().chain(required).copied().collect();
         asked.difference(&self.walls).map(|wall| wall.name().to_owned()).collect()
     }
 
-    /// A way out was made: there is a network now.
-    pub(super) fn has_a_way_out(&mut self) {
+    /// Records that the egress sockets were created: there is a network now.
+    pub(super) fn add_egress(&mut self) {
         self.walls.remove(&ContainerWall::NetworkNone);
         self.walls.insert(ContainerWall::NetworkNamespace);
     }
 
-    /// The names of what holds, for people and the journal; the runtime's first.
+    /// The runtime and the layers in force, for people and the journal.
     pub fn names(&self) -> Vec<String> {
         let runtime = format!("container:{}", self.runtime.name());
         std::iter::once(runtime).chain(self.walls.iter().map(|wall| wall.name().to_owned())).collect()
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_layers_are_named() {
         let walls = ContainerWall::MANDATORY.iter().copied().filter(|wall| *wall != ContainerWall::Seccomp);
         let weak = ContainerStrength { runtime: RuntimeKind::Podman, walls: walls.collect() };
         assert_eq!(weak.missing(&[]), ["seccomp-default"]);

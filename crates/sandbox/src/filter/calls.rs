@@ -1,10 +1,10 @@
-//! Which number has a system call on this machine, and which name has a number?
+//! Numbers and names of system calls on each architecture.
 
 use std::collections::BTreeMap;
 
 use crate::profile::ProfileError;
 
-/// The calls of one machine.
+/// The system calls of one architecture.
 #[derive(Debug)]
 pub(crate) struct Calls {
     machine: Machine,
@@ -23,7 +23,7 @@ impl Calls {
         match std::env::consts::ARCH {
             "x86_64" => Self::of(Machine::X86_64),
             "aarch64" => Self::of(Machine::Aarch64),
-            other => Err(ProfileError::new(format!("no filter for machines of type `{other}`"))),
+            other => Err(ProfileError::new(format!("no seccomp filter for the architecture `{other}`"))),
         }
     }
 
@@ -34,7 +34,7 @@ impl Calls {
             let (Some(name), Some(x86_64), Some(aarch64), None) =
                 (fields.next(), fields.next(), fields.next(), fields.next())
             else {
-                return Err(ProfileError::new(format!("the table of calls has the line `{line}`")));
+                return Err(ProfileError::new(format!("invalid line `{line}` in the table of system calls")));
             };
             let number = match machine {
                 Machine::X86_64 => x86_64,
@@ -63,7 +63,8 @@ impl Calls {
         self.numbers.get(name).copied().flatten()
     }
 
-    /// The numbers of these calls, without those that this machine does not have. A name that no machine has is an error.
+    /// The numbers of these calls, without those that this architecture lacks. A name unknown on every architecture
+    /// is an error.
     pub(crate) fn find_all(&self, names: &[String]) -> Result<Vec<u32>, ProfileError> {
         let mut found = Vec::new();
         for name in names {
@@ -71,7 +72,7 @@ impl Calls {
                 Some(number) => found.extend(number),
                 None => {
                     return Err(ProfileError::new(format!(
-                        "the call `{name}` is unknown; add it to the table of calls"
+                        "unknown system call `{name}`; add it to the table of system calls"
                     )));
                 }
             }

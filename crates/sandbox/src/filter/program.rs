@@ -1,17 +1,17 @@
-//! Turns actions into a program for the kernel: a search by halves over the numbers, then at most a few comparisons.
+//! Compiles actions into a seccomp program: a binary search over the system call numbers, then a few comparisons.
 
 use std::{collections::BTreeMap, iter};
 
 use super::calls::Machine;
 use crate::sys::filter::Instruction;
 
-/// What happens to a call.
+/// Action for a system call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     Allow,
-    /// Allowed if one of the rules holds, else reported.
-    AllowIf(Vec<Rule>),
-    /// The supervisor is asked.
+    /// Allowed if one of the rules holds, otherwise reported.
+    AllowIf(Vec<FilterRule>),
+    /// Notifies the supervisor.
     Report,
     /// `ENOSYS`.
     Absent,
@@ -19,24 +19,26 @@ pub(crate) enum Action {
 
 /// All checks must hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Rule {
-    pub(crate) checks: Vec<Check>,
+pub(crate) struct FilterRule {
+    pub(crate) checks: Vec<ArgumentCheck>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Check {
+pub(crate) enum ArgumentCheck {
     /// The argument is one of these.
     Any { argument: u32, values: Vec<u32> },
     /// The argument has this value in these bits.
     Masked { argument: u32, mask: u32, value: u32 },
 }
 
-impl Rule {
-    /// Whether the program would say so.
+impl FilterRule {
+    /// Evaluates the rule like the compiled program does.
     pub(super) fn holds(&self, arguments: [u64; 6]) -> bool {
         self.checks.iter().all(|check| match check {
-            Check::Any { argument, values } => values.contains(&low_word(arguments, *argument)),
-            Check::Masked { argument, mask, value } => low_word(arguments, *argument) & mask == *value,
+            ArgumentCheck::Any { argument, values } => values.contains(&low_word(arguments, *argument)),
+            ArgumentCheck::Masked { argument, mask, value } => {
+                low_word(arguments, *argument) & mask == *value
+            }
         })
     }
 }
@@ -46,8 +48,8 @@ fn low_word(arguments: [u64; 6], number: u32) -> u32 {
     argument.and_then(|argument| u32::try_from(argument & 0xffff_ffff).ok()).unwrap_or(0)
 }
 
-/// The program. Numbers that are not in `actions` do not exist for a command; calls in another convention of the same
-/// machine kill.
+/// Generates the program. Numbers that are not in `actions` return `ENOSYS`; system calls with another calling
+/// convention of the same machine kill the process.
 pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec<Instruction> {
     let architecture = match machine {
         Machine::X86_64 => AUDIT_ARCH_X86_64,
@@ -63,7 +65,7 @@ pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec
     program
 }
 
-/// Numbers from `first` up to the next segment's, all treated alike.
+/// Numbers from `first` up to the next segment's, with the same action.
 #[derive(Debug)]
 struct Segment<'a> {
     first: u32,
@@ -73,7 +75,7 @@ struct Segment<'a> {
 fn segments(actions: &BTreeMap<u32, Action>) -> Vec<Segment<'_>> {
     let mut segments: Vec<Segment<'_>> = Vec::new();
     let mut add = |first, action| match segments.last() {
-        // Rules of two calls are never the same code twice by chance alone; joining them would be right as well.
+        // Joining equal neighbours is correct for rules, too.
         Some(last) if last.action == action => {}
         _ => segments.push(Segment { first, action }),
     };
@@ -89,7 +91,7 @@ fn segments(actions: &BTreeMap<u32, Action>) -> Vec<Segment<'_>> {
     segments
 }
 
-/// The number is in the accumulator.
+/// Expects the system call number in the accumulator.
 fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
     match segments {
         [] => vec![answer(ABSENT)],
@@ -124,10 +126,10 @@ fn leaf(action: &Action) -> Vec<Instruction> {
     }
 }
 
-/// Allows if every check holds, and goes on behind itself if one does not.
-fn rule(rule: &Rule) -> Vec<Instruction> {
+/// Allows the call if every check holds; otherwise continues after its own code.
+fn rule(rule: &FilterRule) -> Vec<Instruction> {
     let mut code = vec![answer(libc::SECCOMP_RET_ALLOW)];
-    // From the last check to the first, so that the way to the end is known.
+    // From the last check to the first, because each jump needs the length of the code after it.
     for one in rule.checks.iter().rev() {
         let mut checked = check(one);
         checked.push(jump(code.len()));
@@ -138,18 +140,18 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
 }
 
 /// Skips the next instruction if the check holds.
-fn check(check: &Check) -> Vec<Instruction> {
+fn check(check: &ArgumentCheck) -> Vec<Instruction> {
     match check {
-        Check::Masked { argument, mask, value } => {
+        ArgumentCheck::Masked { argument, mask, value } => {
             vec![
                 load(low_half(*argument)),
                 Instruction { code: AND, jt: 0, jf: 0, k: *mask },
                 jump_if_equal(*value, 1, 0),
             ]
         }
-        Check::Any { argument, values } => {
+        ArgumentCheck::Any { argument, values } => {
             let count = values.len();
-            // Over the comparisons that are left and the one instruction behind them.
+            // Skips the remaining comparisons and the one instruction after them.
             let skip = |done: usize| u8::try_from(count - done).unwrap_or(u8::MAX);
             let compare = values.iter().enumerate().map(|(done, value)| jump_if_equal(*value, skip(done), 0));
             iter::once(load(low_half(*argument))).chain(compare).collect()
@@ -166,7 +168,7 @@ fn jump_if_equal(value: u32, jt: u8, jf: u8) -> Instruction {
 }
 
 fn jump(over: usize) -> Instruction {
-    // A program that long is refused by the kernel.
+    // The kernel rejects a program of that length.
     Instruction { code: JUMP, jt: 0, jf: 0, k: u32::try_from(over).unwrap_or(u32::MAX) }
 }
 
@@ -174,7 +176,7 @@ fn answer(action: u32) -> Instruction {
     Instruction { code: RETURN, jt: 0, jf: 0, k: action }
 }
 
-/// Both machines are little endian.
+/// Both architectures are little endian.
 fn low_half(argument: u32) -> u32 {
     ARGUMENTS + argument * 8
 }
@@ -188,7 +190,7 @@ const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_AT_LEAST: u16 = 0x35;
 const RETURN: u16 = 0x06;
 
-/// Places in `struct seccomp_data`.
+/// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;

@@ -1,6 +1,6 @@
 use super::{calls::Machine, *};
 
-/// What the kernel would do.
+/// Action of the kernel for a system call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fate {
     Allowed,
@@ -9,7 +9,7 @@ enum Fate {
     Killed,
 }
 
-/// The kernel's machine for filters, as far as ours use it.
+/// The kernel's BPF machine, as far as our filters use it.
 fn run(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> Fate {
     let (mut here, mut accumulator) = (0_usize, 0_u32);
     loop {
@@ -47,7 +47,7 @@ fn low_half(argument: u64) -> u32 {
 
 const X86_64: u32 = 0xc000_003e;
 
-const PLAIN: Variant = Variant {
+const PLAIN: FilterVariant = FilterVariant {
     sockets: Sockets::None,
     processes: Processes::Namespace,
     paths: Paths::Unwatched,
@@ -56,16 +56,16 @@ const PLAIN: Variant = Variant {
 
 struct Shipped {
     calls: Calls,
-    filter: Filter,
+    filter: CommandFilter,
 }
 
 impl Shipped {
-    fn new(variant: Variant) -> Self {
+    fn new(variant: FilterVariant) -> Self {
         let calls = Calls::of(Machine::X86_64).unwrap();
         let profile = CommandProfile::shipped().unwrap();
-        let always = ["openat", "execve", "connect", "mount"].map(|call| Look { call, unless: None });
-        let unless = Some(Unseen { argument: 5, value: 0 });
-        let looks = always.into_iter().chain([Look { call: "sendto", unless }]);
+        let always = ["openat", "execve", "connect", "mount"].map(|call| WatchedCall { call, unless: None });
+        let unless = Some(SkipCondition { argument: 5, value: 0 });
+        let looks = always.into_iter().chain([WatchedCall { call: "sendto", unless }]);
         let filter = profile.compile(&calls, variant, &looks.collect::<Vec<_>>()).unwrap();
         Self { calls, filter }
     }
@@ -74,7 +74,7 @@ impl Shipped {
         run(&self.filter.program, X86_64, self.calls.number(call).unwrap(), arguments)
     }
 
-    fn counted(&self, call: &str, arguments: [u64; 6]) -> Option<Counted> {
+    fn counted(&self, call: &str, arguments: [u64; 6]) -> Option<CountedResource> {
         let number = self.calls.number(call).unwrap();
         self.filter.counted.iter().find_map(|row| row.of(number, arguments))
     }
@@ -87,7 +87,7 @@ impl Shipped {
 }
 
 #[test]
-fn the_shipped_list_compiles_for_both_machines() {
+fn shipped_list_compiles_for_both_architectures() {
     let profile = CommandProfile::shipped().unwrap();
     for machine in [Machine::X86_64, Machine::Aarch64] {
         let calls = Calls::of(machine).unwrap();
@@ -97,7 +97,7 @@ fn the_shipped_list_compiles_for_both_machines() {
 }
 
 #[test]
-fn what_reaches_beyond_the_jail_is_refused() {
+fn calls_that_reach_beyond_the_jail_are_denied() {
     let shipped = Shipped::new(PLAIN);
     for call in BEYOND.split_ascii_whitespace() {
         assert_eq!(shipped.fate(call, [0; 6]), Fate::Asked, "{call}");
@@ -111,7 +111,7 @@ fn what_reaches_beyond_the_jail_is_refused() {
 }
 
 #[test]
-fn other_conventions_and_unknown_numbers_get_nothing() {
+fn other_calling_conventions_and_unknown_numbers_are_denied() {
     let shipped = Shipped::new(PLAIN);
     let program = &shipped.filter.program;
     assert_eq!(run(program, 0x4000_0003, 11, [0; 6]), Fate::Killed, "execve of 32 bits");
@@ -121,7 +121,7 @@ fn other_conventions_and_unknown_numbers_get_nothing() {
 }
 
 #[test]
-fn arguments_decide() {
+fn arguments_decide_the_action() {
     use Fate::{Allowed, Asked};
     let shipped = Shipped::new(PLAIN);
     shipped.check("clone", 0x0120_0011, 0, 0, Allowed);
@@ -153,7 +153,7 @@ fn arguments_decide() {
     for lock in [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW] {
         let lock = u64::from(lock.cast_unsigned());
         shipped.check("fcntl", 0, lock, 0, Asked);
-        assert_eq!(shipped.counted("fcntl", [0, lock | 1 << 32, 0, 0, 0, 0]), Some(Counted::Locks));
+        assert_eq!(shipped.counted("fcntl", [0, lock | 1 << 32, 0, 0, 0, 0]), Some(CountedResource::Locks));
     }
     let epoll = |what: i32| u64::from(what.cast_unsigned());
     shipped.check("epoll_ctl", 3, epoll(libc::EPOLL_CTL_MOD), 0, Allowed);
@@ -161,7 +161,7 @@ fn arguments_decide() {
     shipped.check("epoll_ctl", 3, epoll(libc::EPOLL_CTL_ADD), 0, Asked);
     assert_eq!(
         shipped.counted("epoll_ctl", [3, epoll(libc::EPOLL_CTL_ADD), 0, 0, 0, 0]),
-        Some(Counted::Waits)
+        Some(CountedResource::Waits)
     );
     assert_eq!(shipped.counted("fcntl", [0, 1, 0, 0, 0, 0]), None);
     assert_eq!(shipped.counted("flock", [0, libc::F_SETLK as u64, 0, 0, 0, 0]), None);
@@ -177,7 +177,7 @@ fn arguments_decide() {
 fn sockets_depend_on_the_network() {
     use Fate::{Allowed, Asked};
     let none = Shipped::new(PLAIN);
-    let proxied = Shipped::new(Variant { sockets: Sockets::Internet, ..PLAIN });
+    let proxied = Shipped::new(FilterVariant { sockets: Sockets::Internet, ..PLAIN });
     for family in [1, 2, 10, 16, 17, 38, 40] {
         none.check("socket", family, 1, 0, Asked);
     }
@@ -202,8 +202,8 @@ fn sockets_depend_on_the_network() {
 fn command_without_children_starts_threads_and_no_process() {
     use Fate::{Allowed, Asked};
     let (parent, alone) =
-        (Shipped::new(PLAIN), Shipped::new(Variant { children: Children::Denied, ..PLAIN }));
-    // As glibc asks for a thread, for `fork`, for `posix_spawn`, and for a process that shares its memory.
+        (Shipped::new(PLAIN), Shipped::new(FilterVariant { children: Children::Denied, ..PLAIN }));
+    // As glibc does for a thread, for `fork`, for `posix_spawn`, and for a process that shares its memory.
     let thread = 0x3d_0f00;
     let (fork, spawn, shared) = (0x0120_0011, 0x4111, 0x0111);
     for flags in [thread, fork, spawn, shared] {
@@ -223,16 +223,17 @@ fn command_without_children_starts_threads_and_no_process() {
 }
 
 #[test]
-fn without_a_process_namespace_nobody_leaves_the_group() {
-    let group = Shipped::new(Variant { processes: Processes::Group, ..PLAIN });
+fn without_a_pid_namespace_no_process_leaves_its_group() {
+    let group = Shipped::new(FilterVariant { processes: Processes::Group, ..PLAIN });
     group.check("setsid", 0, 0, 0, Fate::Asked);
     group.check("setpgid", 0, 0, 0, Fate::Asked);
 }
 
 #[test]
-fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
+fn without_namespaces_host_metadata_and_processes_cannot_be_changed() {
     use Fate::{Allowed, Asked};
-    let (own, host) = (Shipped::new(PLAIN), Shipped::new(Variant { processes: Processes::Group, ..PLAIN }));
+    let (own, host) =
+        (Shipped::new(PLAIN), Shipped::new(FilterVariant { processes: Processes::Group, ..PLAIN }));
     for call in ["chmod", "fchmod", "fchmodat", "chown", "utimensat", "removexattr"] {
         own.check(call, 5, 5, 5, Allowed);
         host.check(call, 5, 5, 5, Asked);
@@ -262,8 +263,8 @@ fn without_namespaces_nobody_touches_the_hosts_files_and_processes() {
 }
 
 #[test]
-fn only_what_is_allowed_anyway_is_watched() {
-    let watched = Shipped::new(Variant { paths: Paths::Watched, ..PLAIN });
+fn only_allowed_calls_are_watched() {
+    let watched = Shipped::new(FilterVariant { paths: Paths::Watched, ..PLAIN });
     watched.check("openat", 0, 0, 0, Fate::Asked);
     let number = |call| watched.calls.number(call).unwrap();
     let seen: Vec<u32> = watched.filter.watched.keys().copied().collect();
@@ -279,7 +280,7 @@ fn only_what_is_allowed_anyway_is_watched() {
 }
 
 #[test]
-fn the_table_has_the_kernels_numbers() {
+fn system_call_table_matches_the_kernel() {
     let calls = Calls::of_this_machine().unwrap();
     for (name, number) in [
         ("read", libc::SYS_read),
@@ -297,7 +298,7 @@ fn the_table_has_the_kernels_numbers() {
 }
 
 /// Compiles a list of rows.
-fn compile(rows: &str) -> Result<Filter, String> {
+fn compile(rows: &str) -> Result<CommandFilter, String> {
     let text = format!("{{ \"it\": {{ \"otherwise\": \"report\", \"absent\": [], \"allow\": [{rows}] }} }}");
     let profile = CommandProfile::named("it", &text).map_err(|error| error.to_string())?;
     let calls = Calls::of(Machine::X86_64).map_err(|error| error.to_string())?;
@@ -305,19 +306,19 @@ fn compile(rows: &str) -> Result<Filter, String> {
 }
 
 #[test]
-fn mistakes_in_a_list_are_told() {
+fn mistakes_in_a_list_are_reported() {
     for (rows, because) in [
-        (r#"{ "calls": ["opne"], "for": "x" }"#, "`opne` is unknown"),
+        (r#"{ "calls": ["opne"], "for": "x" }"#, "unknown system call `opne`"),
         (r#"{ "calls": ["open"], "for": " " }"#, "what needs it"),
         (r#"{ "calls": ["open"] }"#, "`for`"),
         (r#"{ "calls": ["open"], "for": "x", "if": {} }"#, "`if`"),
         (r#"{ "calls": ["open"], "for": "x", "when": { "arg6": { "any": ["AF_UNIX"] } } }"#, "`arg6`"),
         (
             r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "any": ["AF_UNIKS"] } } }"#,
-            "`AF_UNIKS` is unknown",
+            "unknown constant `AF_UNIKS`",
         ),
-        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "any": [] } } }"#, "from 1 to"),
-        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "nay": [] } } }"#, "does not parse"),
+        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "any": [] } } }"#, "takes 1 to"),
+        (r#"{ "calls": ["open"], "for": "x", "when": { "arg0": { "nay": [] } } }"#, "cannot parse"),
         (r#"{ "calls": ["open", "open"], "for": "x" }"#, "with and without"),
         (
             r#"{ "calls": ["open"], "for": "x" }, { "calls": ["open"], "for": "x", "when": { "arg0": { "without": ["AF_UNIX"] } } }"#,
@@ -330,7 +331,7 @@ fn mistakes_in_a_list_are_told() {
 }
 
 #[test]
-fn every_number_gets_the_fate_of_its_row() {
+fn every_number_gets_the_action_of_its_row() {
     let filter = compile(
         r#"{ "calls": ["read", "close", "openat"], "for": "x" },
            { "calls": ["write"], "for": "x", "when": { "arg0": { "any": ["AF_UNIX", "AF_INET"] }, "arg1": { "without": ["AF_UNIX"] } } }"#,

@@ -1,8 +1,8 @@
-//! Who starts workers, and who buries them? One thread that lives as long as the pool.
+//! The thread that starts workers and reaps them. It lives as long as the pool.
 //!
-//! The kernel kills a worker when the *thread* that started it ends, so it must be one that never does; and waiting for
-//! a death blocks, which a task must not. It also looks after workers that no call has: what one of them dies of would
-//! else be known only when somebody wants it, or never.
+//! The kernel kills a worker when the *thread* that started it ends, which must therefore never end. Waiting for a
+//! process also blocks, which an async task must not do. The thread checks idle workers as well: otherwise their
+//! deaths would be noticed late or never.
 
 use std::{
     collections::BTreeMap,
@@ -24,61 +24,61 @@ use tokio::sync::oneshot;
 use super::PoolConfig;
 use crate::death::{Death, describe_exit};
 
-/// A worker that has ended, however it did.
+/// A worker that has ended, for whatever cause.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct WorkerEnd {
-    /// Which one; the same number as in a call's report.
+    /// Number of the worker, as in a call's report.
     pub worker: u64,
-    /// Calls that it was given, with the one that it may have ended under.
+    /// Number of calls it received, including the one during which it may have ended.
     pub calls: u32,
     pub death: Death,
 }
 
-/// Told once of every worker that ends, whether a call had it or not. The thread that starts workers waits for it.
+/// Called once for every worker that ends, idle or not. It blocks the thread that starts workers.
 pub type OnEnd = Arc<dyn Fn(&WorkerEnd) + Send + Sync>;
 
 #[derive(Debug)]
 pub struct Launcher {
-    orders: mpsc::Sender<Order>,
+    requests: mpsc::Sender<LauncherRequest>,
     starting: Arc<AtomicUsize>,
 }
 
-/// A worker that is being started; counts until it is dropped.
-pub struct Promise(Arc<AtomicUsize>);
+/// Counts a worker that is being started, until dropped.
+pub struct StartingWorker(Arc<AtomicUsize>);
 
-impl Drop for Promise {
+impl Drop for StartingWorker {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-enum Order {
-    /// With the sender by which the new process will be buried.
-    Start(mpsc::Sender<Order>, oneshot::Sender<io::Result<(Process, UnixStream)>>),
-    Bury {
+enum LauncherRequest {
+    /// With the sender through which the new process will be reaped.
+    Start(mpsc::Sender<LauncherRequest>, oneshot::Sender<io::Result<(WorkerProcess, UnixStream)>>),
+    Reap {
         worker: u64,
-        patience: Duration,
-        told: Option<oneshot::Sender<Death>>,
+        grace: Duration,
+        reply: Option<oneshot::Sender<Death>>,
     },
-    /// Answered when every order before it is done.
+    /// Answered when all earlier requests are done.
     Settle(mpsc::Sender<()>),
 }
 
-/// A running worker process. Dropping it kills and buries it.
+/// A running worker process. Dropping it kills and reaps it.
 #[derive(Debug)]
-pub struct Process {
+pub struct WorkerProcess {
     number: u64,
     calls: Arc<AtomicU32>,
-    orders: mpsc::Sender<Order>,
-    is_buried: bool,
+    requests: mpsc::Sender<LauncherRequest>,
+    is_reaped: bool,
 }
 
-impl Process {
+impl WorkerProcess {
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Calls that it was given so far.
+    /// Number of calls it has received.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
     }
@@ -87,133 +87,134 @@ impl Process {
         self.calls.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits for its end a moment, then kills it; either way tells how it died.
-    pub async fn bury(mut self) -> Death {
-        let (told, hear) = oneshot::channel();
-        self.order_burial(LAST_BREATH, Some(told));
-        hear.await.unwrap_or(Death::Killed)
+    /// Waits briefly for its end, then kills it. Returns the cause of death.
+    pub async fn reap(mut self) -> Death {
+        let (reply, answer) = oneshot::channel();
+        self.request_reap(EXIT_GRACE, Some(reply));
+        answer.await.unwrap_or(Death::Killed)
     }
 
-    fn order_burial(&mut self, patience: Duration, told: Option<oneshot::Sender<Death>>) {
-        if !self.is_buried {
-            self.is_buried = true;
-            let _ = self.orders.send(Order::Bury { worker: self.number, patience, told });
+    fn request_reap(&mut self, grace: Duration, reply: Option<oneshot::Sender<Death>>) {
+        if !self.is_reaped {
+            self.is_reaped = true;
+            let _ = self.requests.send(LauncherRequest::Reap { worker: self.number, grace, reply });
         }
     }
 }
 
-impl Drop for Process {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        self.order_burial(Duration::ZERO, None);
+        self.request_reap(Duration::ZERO, None);
     }
 }
 
 impl Launcher {
     pub fn start(config: &PoolConfig, on_end: OnEnd) -> io::Result<Self> {
-        let (orders, inbox) = mpsc::channel();
-        let keeper = Keeper { program: config.program.clone(), on_end, kept: BTreeMap::new(), started: 0 };
+        let (requests, inbox) = mpsc::channel();
+        let keeper =
+            WorkerKeeper { program: config.program.clone(), on_end, kept: BTreeMap::new(), started: 0 };
         thread::Builder::new().name("worker-launcher".to_owned()).spawn(move || keeper.serve(&inbox))?;
-        Ok(Self { orders, starting: Arc::new(AtomicUsize::new(0)) })
+        Ok(Self { requests, starting: Arc::new(AtomicUsize::new(0)) })
     }
 
-    pub async fn launch(&self) -> io::Result<(Process, UnixStream)> {
+    pub async fn launch(&self) -> io::Result<(WorkerProcess, UnixStream)> {
         let (reply, answer) = oneshot::channel();
-        self.orders
-            .send(Order::Start(self.orders.clone(), reply))
+        self.requests
+            .send(LauncherRequest::Start(self.requests.clone(), reply))
             .map_err(|_| io::Error::other("the launcher has ended"))?;
         answer.await.map_err(|_| io::Error::other("the launcher has ended"))?
     }
 
-    /// Blocks until the workers that were dropped before are buried, and whoever watches has been told.
+    /// Blocks until all workers dropped earlier are reaped and reported.
     pub fn settle(&self) {
-        let (done, hear) = mpsc::channel();
-        let _ = self.orders.send(Order::Settle(done));
-        // An error means that the launcher has ended, and that nobody is left to be buried.
-        let _ = hear.recv();
+        let (done, answer) = mpsc::channel();
+        let _ = self.requests.send(LauncherRequest::Settle(done));
+        // An error means that the thread has ended, so no process is left to reap.
+        let _ = answer.recv();
     }
 
     pub fn starting(&self) -> usize {
         self.starting.load(Ordering::SeqCst)
     }
 
-    pub fn promise(&self) -> Promise {
+    pub fn mark_starting(&self) -> StartingWorker {
         self.starting.fetch_add(1, Ordering::SeqCst);
-        Promise(Arc::clone(&self.starting))
+        StartingWorker(Arc::clone(&self.starting))
     }
 }
 
-/// What the thread holds: every worker until it is buried.
-struct Keeper {
+/// State of the thread: every worker until it is reaped.
+struct WorkerKeeper {
     program: PathBuf,
     on_end: OnEnd,
-    kept: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, KeptWorker>,
     started: u64,
 }
 
-struct Kept {
+struct KeptWorker {
     child: Child,
     calls: Arc<AtomicU32>,
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl Keeper {
-    fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
-        let mut last_look = Instant::now();
-        // Every process holds a sender, so that this ends when the pool is gone and the last worker is buried.
+impl WorkerKeeper {
+    fn serve(mut self, inbox: &mpsc::Receiver<LauncherRequest>) {
+        let mut last_check = Instant::now();
+        // Every process holds a sender, so this ends when the pool is gone and the last worker is reaped.
         loop {
-            match inbox.recv_timeout(BETWEEN_LOOKS) {
-                Ok(Order::Start(orders, reply)) => {
-                    let _ = reply.send(self.start(orders));
+            match inbox.recv_timeout(CHECK_INTERVAL) {
+                Ok(LauncherRequest::Start(requests, reply)) => {
+                    let _ = reply.send(self.start(requests));
                 }
-                Ok(Order::Bury { worker, patience, told }) => {
-                    let death = self.bury(worker, patience);
-                    if let Some(told) = told {
-                        let _ = told.send(death);
+                Ok(LauncherRequest::Reap { worker, grace, reply }) => {
+                    let death = self.reap(worker, grace);
+                    if let Some(reply) = reply {
+                        let _ = reply.send(death);
                     }
                 }
-                Ok(Order::Settle(done)) => {
+                Ok(LauncherRequest::Settle(done)) => {
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if last_look.elapsed() >= BETWEEN_LOOKS {
-                self.look();
-                last_look = Instant::now();
+            if last_check.elapsed() >= CHECK_INTERVAL {
+                self.check_idle();
+                last_check = Instant::now();
             }
         }
     }
 
-    fn start(&mut self, orders: mpsc::Sender<Order>) -> io::Result<(Process, UnixStream)> {
+    fn start(&mut self, requests: mpsc::Sender<LauncherRequest>) -> io::Result<(WorkerProcess, UnixStream)> {
         let (child, socket) = start(&self.program)?;
         let (number, calls) = (self.started, Arc::new(AtomicU32::new(0)));
         self.started += 1;
-        self.kept.insert(number, Kept { child, calls: Arc::clone(&calls), is_told: false });
-        Ok((Process { number, calls, orders, is_buried: false }, socket))
+        self.kept.insert(number, KeptWorker { child, calls: Arc::clone(&calls), is_reported: false });
+        Ok((WorkerProcess { number, calls, requests, is_reaped: false }, socket))
     }
 
-    /// Tells of those that died while nobody waited for them.
-    fn look(&mut self) {
+    /// Reports workers that died while no call waited for them.
+    fn check_idle(&mut self) {
         for (number, kept) in &mut self.kept {
             if let Ok(Some(status)) = kept.child.try_wait() {
-                kept.tell(*number, describe_exit(status), &self.on_end);
+                kept.report(*number, describe_exit(status), &self.on_end);
             }
         }
     }
 
-    fn bury(&mut self, number: u64, patience: Duration) -> Death {
-        // A process orders its burial once.
+    fn reap(&mut self, number: u64, grace: Duration) -> Death {
+        // A process is reaped once.
         let Some(mut kept) = self.kept.remove(&number) else { return Death::Killed };
-        let death = wait_for_end(&mut kept.child, patience);
-        kept.tell(number, death, &self.on_end);
+        let death = wait_for_end(&mut kept.child, grace);
+        kept.report(number, death, &self.on_end);
         death
     }
 }
 
-impl Kept {
-    fn tell(&mut self, worker: u64, death: Death, on_end: &OnEnd) {
-        if !self.is_told {
-            self.is_told = true;
+impl KeptWorker {
+    fn report(&mut self, worker: u64, death: Death, on_end: &OnEnd) {
+        if !self.is_reported {
+            self.is_reported = true;
             on_end(&WorkerEnd { worker, calls: self.calls.load(Ordering::SeqCst), death });
         }
     }
@@ -233,22 +234,22 @@ fn start(program: &Path) -> io::Result<(Child, UnixStream)> {
     Ok((child, ours))
 }
 
-fn wait_for_end(child: &mut Child, patience: Duration) -> Death {
+fn wait_for_end(child: &mut Child, grace: Duration) -> Death {
     let mut waited = Duration::ZERO;
-    while waited < patience {
+    while waited < grace {
         if let Ok(Some(status)) = child.try_wait() {
             return describe_exit(status);
         }
         thread::sleep(STEP);
         waited += STEP;
     }
-    // It may have ended in between; then the kill fails and the wait still tells.
+    // If it ended in between, the kill fails and the wait still returns its status.
     let _ = child.kill();
     child.wait().map_or(Death::Killed, describe_exit)
 }
 
-/// A second heap of the C library shrinks only after a look into `/proc`, for which the jail would kill the worker.
+/// glibc shrinks a second arena only after reading `/proc`, for which the jail would kill the worker.
 const ONE_ARENA: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
 const STEP: Duration = Duration::from_millis(1);
-const LAST_BREATH: Duration = Duration::from_millis(50);
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+const EXIT_GRACE: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// A host with these files.
-fn host(files: &[(&str, &str)]) -> (TempDir, Host) {
+fn host(files: &[(&str, &str)]) -> (TempDir, HostFiles) {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = folder.path().join(path);
@@ -11,7 +11,7 @@ fn host(files: &[(&str, &str)]) -> (TempDir, Host) {
         fs::write(path, text).unwrap();
     }
     let root = folder.path().to_owned();
-    (folder, Host { root })
+    (folder, HostFiles { root })
 }
 
 #[track_caller]
@@ -21,19 +21,19 @@ fn check(row: &HostRow, state: HostState, why: &str) {
     assert_eq!(
         row.state != HostState::Enforced,
         !row.remedy.is_empty(),
-        "what is missing has a remedy: {row:?}"
+        "everything missing has a remedy: {row:?}"
     );
 }
 
 #[test]
-fn an_empty_host_enforces_nothing() {
+fn empty_host_enforces_nothing() {
     let (_folder, host) = host(&[]);
     for row in
         [host.seccomp(), host.user_namespaces(&Ok(())), host.network_namespaces(&Ok(())), host.cgroups()]
     {
         check(&row, HostState::Missing, "");
     }
-    check(&landlock(None), HostState::Missing, "not switched on");
+    check(&landlock(None), HostState::Missing, "not enabled");
     check(&guarded_paths(false), HostState::Missing, "refused");
 }
 
@@ -51,25 +51,25 @@ fn refused() -> io::Result<()> {
 }
 
 #[test]
-fn what_refuses_user_namespaces_is_named() {
+fn cause_of_denied_user_namespaces_is_named() {
     for (path, value, why, remedy) in [
         ("proc/sys/user/max_user_namespaces", "0\n", "max_user_namespaces", MORE_NAMESPACES),
         ("proc/sys/kernel/unprivileged_userns_clone", "0\n", "unprivileged_userns_clone", ALLOW_NAMESPACES),
         ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor", APPARMOR_PROFILE),
-        // As in a container: no switch is against them.
+        // As in a container: no setting forbids them.
         ("proc/sys/user/max_user_namespaces", "9\n", "not permitted", NAMESPACES_IN_CONTAINER),
     ] {
         let (_folder, host) = host(&[("proc/self/ns/user", ""), (path, value)]);
         let row = host.user_namespaces(&refused());
         check(&row, HostState::Missing, why);
         assert_eq!(row.remedy, remedy);
-        // Whoever got one has it, whatever the switches say of others.
+        // A successful attempt counts, whatever the settings say.
         check(&host.user_namespaces(&Ok(())), HostState::Enforced, "tried");
     }
 }
 
 #[test]
-fn what_refuses_network_namespaces_is_named() {
+fn cause_of_denied_network_namespaces_is_named() {
     let (_folder, none) = host(&[("proc/self/ns/net", ""), ("proc/sys/user/max_net_namespaces", "0")]);
     check(&none.network_namespaces(&refused()), HostState::Missing, "max_net_namespaces");
     let (_folder, some) = host(&[("proc/self/ns/net", "")]);
@@ -78,13 +78,13 @@ fn what_refuses_network_namespaces_is_named() {
 }
 
 #[test]
-fn cgroups_are_of_version_two_or_missing() {
+fn cgroups_are_version_two_or_missing() {
     let (_folder, two) = host(&[("sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n")]);
     check(&two.cgroups(), HostState::Enforced, "cpu memory pids");
 }
 
 #[test]
-fn landlock_says_what_its_version_covers() {
+fn landlock_row_names_what_its_version_covers() {
     check(&landlock(Some(3)), HostState::Partly, "files, not ports");
     assert_eq!(landlock(Some(3)).remedy, NEWER_KERNEL);
     assert_eq!(landlock(Some(4)).state, HostState::Enforced);
@@ -93,7 +93,7 @@ fn landlock_says_what_its_version_covers() {
 }
 
 #[test]
-fn the_running_host_answers_every_row() {
+fn running_host_fills_every_row() {
     let found = probe();
     assert!(!found.kernel.is_empty());
     let names: Vec<&str> = found.rows.iter().map(|row| row.name).collect();
@@ -111,15 +111,15 @@ fn the_running_host_answers_every_row() {
             "process limit",
             "memory limit",
             "control group for commands",
-            "signals kept in",
-            "reports of refusals"
+            "signal isolation",
+            "denial reports"
         ]
     );
     assert!(found.rows.iter().all(|row| !row.why.is_empty()));
 }
 
 #[test]
-fn a_refused_jail_for_commands_names_its_remedy() {
+fn denied_jail_for_commands_names_its_remedy() {
     let restricted = "proc/sys/kernel/apparmor_restrict_unprivileged_userns";
     for (files, remedy) in [
         (&[(restricted, "1\n")], APPARMOR_TEXT),
@@ -137,7 +137,7 @@ fn a_refused_jail_for_commands_names_its_remedy() {
 }
 
 #[test]
-fn roots_processes_are_counted_by_newer_kernels_and_in_namespaces_only() {
+fn roots_processes_are_limited_by_newer_kernels_and_in_namespaces_only() {
     let status = |uid: u32| format!("Name:\tx\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
     for (uid, release, jail, state) in [
         (0, "6.14.2", Ok(()), HostState::Enforced),
@@ -157,9 +157,9 @@ fn roots_processes_are_counted_by_newer_kernels_and_in_namespaces_only() {
     }
 }
 
-/// What is said of one row must not leave out what was tried for another.
+/// A row must take the results of the other attempts into account.
 #[test]
-fn without_user_namespaces_an_ordinary_user_hears_what_that_means() {
+fn missing_user_namespaces_are_explained_to_ordinary_users() {
     let (_folder, host) = host(&[
         ("proc/self/ns/user", ""),
         ("proc/self/ns/net", ""),
@@ -167,14 +167,14 @@ fn without_user_namespaces_an_ordinary_user_hears_what_that_means() {
         ("proc/sys/user/max_user_namespaces", "0\n"),
     ]);
     let limit = host.process_limit(&refused(), &refused());
-    check(&limit, HostState::Partly, "with all that it runs");
+    check(&limit, HostState::Partly, "across all its processes");
     let network = host.network_namespaces(&refused());
     check(&network, HostState::Missing, "`user.max_user_namespaces` is 0");
     assert_eq!([limit.remedy, network.remedy], [MORE_NAMESPACES; 2]);
 }
 
 #[test]
-fn a_delegated_group_and_the_lack_of_one_are_told() {
+fn delegated_group_and_its_absence_are_reported() {
     let group = "sys/fs/cgroup/service";
     let (folder, ours) = host(&[
         ("proc/self/cgroup", "0::/service/gateway\n"),
@@ -188,18 +188,18 @@ fn a_delegated_group_and_the_lack_of_one_are_told() {
     check(&ours.process_limit(&refused(), &refused()), HostState::Enforced, "control group");
     check(&ours.memory_limit(&refused(), &refused()), HostState::Enforced, "control group");
     let (_folder, none) = host(&[("proc/self/cgroup", "0::/\n")]);
-    check(&none.control_group(), HostState::Missing, "looking");
+    check(&none.control_group(), HostState::Missing, "polling");
 }
 
 #[test]
-fn whoever_cannot_see_all_processes_hears_why() {
+fn invisible_processes_are_explained() {
     let own = ("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\n");
     let children = ("proc/thread-self/children", "");
     let mounted = |options: &str| format!("22 1 0:20 / /proc rw,nosuid - proc proc rw{options}\n");
     let (hidden, open) = (mounted(",gid=7,hidepid=invisible"), mounted(""));
     let (_folder, none) = host(&[own]);
-    check(&none.memory_limit(&Ok(()), &refused()), HostState::Missing, "does not list children");
-    check(&none.memory_limit(&Ok(()), &Ok(())), HostState::Enforced, "of each command's own");
+    check(&none.memory_limit(&Ok(()), &refused()), HostState::Missing, "does not list child processes");
+    check(&none.memory_limit(&Ok(()), &Ok(())), HostState::Enforced, "the `/proc` of each command");
     let (_folder, masked) = host(&[own, children, ("proc/self/mountinfo", &hidden)]);
     check(&masked.memory_limit(&Ok(()), &refused()), HostState::Missing, "hidepid");
     check(&masked.memory_limit(&refused(), &refused()), HostState::Enforced, "the host's");
@@ -208,7 +208,7 @@ fn whoever_cannot_see_all_processes_hears_why() {
 }
 
 #[test]
-fn signals_and_reports_need_their_kernels() {
+fn signals_and_reports_need_recent_kernels() {
     check(&signals(Some(6)), HostState::Enforced, "Landlock");
     check(&signals(Some(5)), HostState::Missing, "");
     check(&signals(None), HostState::Missing, "");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Compiles a list of rows for both machines.
+/// Compiles a list of rows for both architectures.
 fn check(rows: &str) -> Result<(), String> {
     let text = format!("{{ \"it\": {{ \"otherwise\": \"kill\", \"allow\": [{rows}] }} }}");
     let profile = SeccompProfile::named("it", &text).map_err(|error| error.to_string())?;
@@ -11,13 +11,13 @@ fn check(rows: &str) -> Result<(), String> {
 }
 
 #[track_caller]
-fn refused(rows: &str, because: &str) {
+fn rejected(rows: &str, because: &str) {
     let error = check(rows).unwrap_err();
     assert!(error.contains(because), "{error}");
 }
 
 #[test]
-fn the_shipped_list_compiles_for_both_machines() {
+fn shipped_list_compiles_for_both_architectures() {
     let profile = SeccompProfile::worker_js().unwrap();
     for machine in [TargetArch::x86_64, TargetArch::aarch64] {
         let filter = profile.compile_for(machine, &[]).unwrap();
@@ -26,10 +26,10 @@ fn the_shipped_list_compiles_for_both_machines() {
 }
 
 #[test]
-fn the_shipped_list_never_lets_memory_become_executable() {
+fn shipped_list_never_makes_memory_executable() {
     let profile = SeccompProfile::worker_js().unwrap();
     for row in profile.allow.iter().filter(|row| ["mmap", "mprotect"].contains(&row.call.as_str())) {
-        let Some(Condition::Flags(flags)) = row.when.get(&Argument::Arg2) else {
+        let Some(ProfileCondition::Flags(flags)) = row.when.get(&ArgumentIndex::Arg2) else {
             panic!("`{}` has no condition on its protection", row.call);
         };
         let allowed = union(&flags.must).unwrap() | union(&flags.may).unwrap();
@@ -38,7 +38,7 @@ fn the_shipped_list_never_lets_memory_become_executable() {
 }
 
 #[test]
-fn the_words_are_the_kernels() {
+fn constants_match_the_kernel() {
     let known = [
         ("MADV_DONTNEED", libc::MADV_DONTNEED),
         ("MAP_ANONYMOUS", libc::MAP_ANONYMOUS),
@@ -62,7 +62,7 @@ fn the_words_are_the_kernels() {
 
 #[test]
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn the_calls_are_the_kernels() {
+fn system_call_numbers_match_the_kernel() {
     let known = [
         ("brk", libc::SYS_brk),
         ("clock_gettime", libc::SYS_clock_gettime),
@@ -91,34 +91,40 @@ fn the_calls_are_the_kernels() {
 }
 
 #[test]
-fn a_call_or_word_that_is_not_known_is_refused() {
-    refused(r#"{ "call": "open", "for": "x" }"#, "`open` is unknown");
-    refused(r#"{ "call": "mmap", "for": "x", "when": { "arg2": "PROT_EXEC" } }"#, "`PROT_EXEC` is unknown");
-    refused(r#"{ "call": "mmap", "for": "x", "when": { "arg2": { "may": ["0x4"] } } }"#, "`0x4` is unknown");
+fn unknown_call_or_constant_is_rejected() {
+    rejected(r#"{ "call": "open", "for": "x" }"#, "unknown system call `open`");
+    rejected(
+        r#"{ "call": "mmap", "for": "x", "when": { "arg2": "PROT_EXEC" } }"#,
+        "unknown constant `PROT_EXEC`",
+    );
+    rejected(
+        r#"{ "call": "mmap", "for": "x", "when": { "arg2": { "may": ["0x4"] } } }"#,
+        "unknown constant `0x4`",
+    );
 }
 
 #[test]
-fn a_row_without_a_reason_or_with_a_typing_error_is_refused() {
-    refused(r#"{ "call": "brk" }"#, "`for`");
-    refused(r#"{ "call": "brk", "for": " " }"#, "who needs it");
-    refused(r#"{ "call": "brk", "for": "x", "if": {} }"#, "`if`");
-    refused(r#"{ "call": "brk", "for": "x", "when": { "arg6": 1 } }"#, "arg6");
-    refused(r#"{ "call": "brk", "for": "x", "when": { "arg0": { "mst": [] } } }"#, "does not parse");
-    refused(r#"{ "call": "brk", "for": "x", "when": { "arg0": -1 } }"#, "does not parse");
+fn row_without_a_reason_or_with_a_typo_is_rejected() {
+    rejected(r#"{ "call": "brk" }"#, "`for`");
+    rejected(r#"{ "call": "brk", "for": " " }"#, "who needs it");
+    rejected(r#"{ "call": "brk", "for": "x", "if": {} }"#, "`if`");
+    rejected(r#"{ "call": "brk", "for": "x", "when": { "arg6": 1 } }"#, "arg6");
+    rejected(r#"{ "call": "brk", "for": "x", "when": { "arg0": { "mst": [] } } }"#, "cannot parse");
+    rejected(r#"{ "call": "brk", "for": "x", "when": { "arg0": -1 } }"#, "cannot parse");
 }
 
 #[test]
-fn a_wide_row_does_not_swallow_a_narrow_one() {
+fn wide_row_does_not_override_a_narrow_one() {
     let narrow = r#"{ "call": "read", "for": "x", "when": { "arg0": 0 } }"#;
     let wide = r#"{ "call": "read", "for": "x" }"#;
     for rows in [format!("{narrow},{wide}"), format!("{wide},{narrow}"), format!("{wide},{wide}")] {
-        refused(&rows, "with and without");
+        rejected(&rows, "with and without");
     }
     assert_eq!(check(&format!("{narrow},{narrow}")), Ok(()));
 }
 
 #[test]
-fn without_sealed_memory_its_row_allows_nothing() {
+fn row_for_sealed_memory_allows_nothing_without_it() {
     let row = r#"{ "call": "mmap", "for": "x", "when": { "arg4": "SEALED_MEMORY" } }"#;
     let text = format!("{{ \"it\": {{ \"otherwise\": \"kill\", \"allow\": [{row}] }} }}");
     let profile = SeccompProfile::named("it", &text).unwrap();
@@ -129,7 +135,7 @@ fn without_sealed_memory_its_row_allows_nothing() {
 }
 
 #[test]
-fn only_killing_can_be_asked_for() {
+fn kill_is_the_only_default_action() {
     let text = r#"{ "it": { "otherwise": "log", "allow": [] } }"#;
     assert!(SeccompProfile::named("it", text).is_err());
 }

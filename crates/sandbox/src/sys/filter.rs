@@ -1,4 +1,4 @@
-//! System call filters: installing one that asks, and answering what it asks.
+//! System call filters that notify a supervisor, and the replies to notifications.
 
 use std::{
     ffi::c_int,
@@ -8,7 +8,7 @@ use std::{
 
 pub(crate) use libc::{seccomp_notif as Notice, sock_filter as Instruction};
 
-/// Installs a filter on the only thread of this process and answers the descriptor on which the kernel asks.
+/// Installs a filter on the only thread of this process and returns the descriptor on which the kernel notifies.
 pub(crate) fn install(program: &[Instruction]) -> io::Result<OwnedFd> {
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
@@ -22,58 +22,58 @@ pub(crate) fn install(program: &[Instruction]) -> io::Result<OwnedFd> {
         )
     };
     let Ok(listener @ 0..) = c_int::try_from(listener) else { return Err(io::Error::last_os_error()) };
-    // SAFETY: the kernel has just opened this descriptor for us, and nobody else knows of it.
+    // SAFETY: the kernel has just opened this descriptor for us; nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(listener) })
 }
 
-/// Lets the two sides of a question run in turn on one processor, which is much faster. Older kernels do not know how.
+/// Runs notifier and supervisor in turn on one CPU, which is much faster. Older kernels ignore it.
 pub(crate) fn answer_in_turn(listener: BorrowedFd<'_>) {
     // SAFETY: the request takes its flags as a number and touches no memory.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
 }
 
-/// The next call that waits for an answer.
+/// The next notification of a waiting system call.
 pub(crate) fn next_notice(listener: BorrowedFd<'_>) -> io::Result<Notice> {
-    // SAFETY: all-zero bytes are a valid `seccomp_notif`, and what the kernel wants to be given.
+    // SAFETY: all-zero bytes are a valid `seccomp_notif`, and the kernel requires them.
     let mut notice: Notice = unsafe { mem::zeroed() };
-    // SAFETY: the kernel writes one `seccomp_notif`, whose layout libc takes from the kernel's headers; it never
+    // SAFETY: the kernel writes one `seccomp_notif`. libc takes its layout from the kernel's headers, and it never
     // changes, because newer fields would come with another request number.
     let outcome =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut notice) };
     if outcome == 0 { Ok(notice) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What becomes of a call that waits.
+/// Reply to a waiting system call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Answer {
-    /// The kernel goes on with it, and judges it as if nobody had asked.
+pub(crate) enum NoticeReply {
+    /// The kernel continues the call and applies its own checks.
     Continue,
     Refuse {
         errno: c_int,
     },
 }
 
-/// Answers a call. That the caller is gone meanwhile is no error.
-pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::Result<()> {
+/// Replies to a call. It is not an error if the calling process ended meanwhile.
+pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: NoticeReply) -> io::Result<()> {
     let mut response = match answer {
-        Answer::Continue => libc::seccomp_notif_resp {
+        NoticeReply::Continue => libc::seccomp_notif_resp {
             id,
             val: 0,
             error: 0,
             flags: u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).map_err(io::Error::other)?,
         },
-        Answer::Refuse { errno } => libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 },
+        NoticeReply::Refuse { errno } => libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 },
     };
-    // SAFETY: the kernel reads one `seccomp_notif_resp`, which is ours and outlives the call.
+    // SAFETY: the kernel reads one `seccomp_notif_resp`, which we own and which outlives the call.
     let outcome =
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw mut response) };
     let error = io::Error::last_os_error();
     if outcome == 0 || error.raw_os_error() == Some(libc::ENOENT) { Ok(()) } else { Err(error) }
 }
 
-/// Whether the caller still waits; if not, its number may be somebody else's by now.
+/// Whether the calling process still waits. If not, its process id may already belong to another process.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, mut id: u64) -> bool {
-    // SAFETY: the kernel reads one number, which is ours and outlives the call.
+    // SAFETY: the kernel reads one number, which we own and which outlives the call.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw mut id) == 0 }
 }
 

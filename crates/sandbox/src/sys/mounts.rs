@@ -1,4 +1,4 @@
-//! Mounts and interfaces: the two requests for which rustix has no function.
+//! Mount and interface requests that rustix lacks.
 
 use std::{
     io, mem,
@@ -7,14 +7,14 @@ use std::{
 
 use rustix::mount::MountAttrFlags;
 
-/// Whether mounts below a mount are meant too.
+/// Whether a request includes the mounts below a mount.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
     This,
     AllBelow,
 }
 
-/// Adds attributes to a mount; takes none away. The mount becomes private to its namespace.
+/// Adds attributes to a mount and removes none. The mount becomes private to its namespace.
 pub(crate) fn restrict_mount(
     mount: BorrowedFd<'_>,
     attributes: MountAttrFlags,
@@ -30,8 +30,8 @@ pub(crate) fn restrict_mount(
         Reach::This => libc::AT_EMPTY_PATH,
         Reach::AllBelow => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
     };
-    // SAFETY: the path is an empty string that ends with a zero, and the kernel reads as many bytes of `attributes` as
-    // the last argument says, which is its size.
+    // SAFETY: the path is an empty, zero-terminated string. The kernel reads as many bytes of `attributes` as the
+    // last argument says, which is its size.
     super::done(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -44,7 +44,7 @@ pub(crate) fn restrict_mount(
     })
 }
 
-/// Switches on the loopback interface of the network that `socket` belongs to.
+/// Brings up the loopback interface of the network namespace that `socket` belongs to.
 pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `ifreq`.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -52,10 +52,10 @@ pub(crate) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_flags = UP;
-    // SAFETY: the kernel reads one `ifreq`, whose name ends with a zero, and writes none for this request.
+    // SAFETY: the kernel reads one `ifreq`, whose name is zero-terminated, and writes none for this request.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
     super::done(outcome.into())
 }
 
-/// `IFF_UP`, in the type that an interface request has it in.
+/// `IFF_UP`, in the type of the field in an interface request.
 const UP: libc::c_short = 1;

@@ -1,16 +1,16 @@
-//! Bounded reading and plain writing of fields.
+//! Encoding of frame fields, and bounded decoding.
 
 use std::fmt;
 
-/// Appends fields to a frame; the header is filled in last.
+/// Appends fields to a frame; fills the header in last.
 #[derive(Debug)]
-pub struct Writer {
+pub struct FrameWriter {
     frame: Vec<u8>,
-    /// The first field that is longer than the other end reads.
+    /// Length of the first field that exceeds the reader's limit.
     too_long: Option<usize>,
 }
 
-impl Writer {
+impl FrameWriter {
     pub fn new(kind: u8) -> Self {
         Self { frame: vec![0, 0, 0, 0, kind], too_long: None }
     }
@@ -31,7 +31,7 @@ impl Writer {
     }
 
     pub fn bytes(&mut self, value: &[u8]) -> &mut Self {
-        // A length that does not fit is written as the largest one, which no reader accepts.
+        // A length that does not fit is written as the maximum, which every reader rejects.
         self.u32(u32::try_from(value.len()).unwrap_or(u32::MAX));
         self.frame.extend(value);
         self
@@ -41,17 +41,17 @@ impl Writer {
         self.bytes(value.as_bytes())
     }
 
-    /// As [`Reader::bytes`] takes them: with more there is no frame.
+    /// Writes what [`FrameReader::bytes`] accepts; a longer value makes [`Self::finish`] fail.
     pub fn bytes_within(&mut self, value: &[u8], limit: usize) -> &mut Self {
         self.hold(value.len(), limit).bytes(value)
     }
 
-    /// As [`Reader::text`] takes it.
+    /// Like [`Self::bytes_within`], for [`FrameReader::text`].
     pub fn text_within(&mut self, value: &str, limit: usize) -> &mut Self {
         self.bytes_within(value.as_bytes(), limit)
     }
 
-    /// As [`Reader::count`] takes it.
+    /// Writes what [`FrameReader::count`] accepts.
     pub fn count_within(&mut self, count: usize, limit: usize) -> &mut Self {
         self.hold(count, limit).u32(u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -61,7 +61,7 @@ impl Writer {
         self
     }
 
-    /// The whole frame. One that would be too long for the other end, or has a field that is, is refused here already.
+    /// The whole frame. Fails if the frame or a field is longer than the other end accepts.
     pub fn finish(mut self) -> Result<Vec<u8>, WireError> {
         let length = self.frame.len().saturating_sub(super::HEADER);
         if length > super::MAX_FRAME {
@@ -85,11 +85,11 @@ impl Writer {
     }
 }
 
-/// Takes fields from a frame's body; every one is checked against what is left.
+/// Reads fields from a frame body; each is checked against the remaining bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(&'a [u8]);
+pub struct FrameReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> FrameReader<'a> {
     pub fn new(body: &'a [u8]) -> Self {
         Self(body)
     }
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes(limit)?).map_err(|_| WireError::NotText)
     }
 
-    /// A count of things of which each takes at least `smallest` bytes, so that no count outgrows the frame.
+    /// A number of items of at least `smallest` bytes each, which must fit in the rest of the frame.
     pub fn count(&mut self, limit: usize, smallest: usize) -> Result<usize, WireError> {
         let count = self.u32()? as usize;
         if count > limit {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A frame that does not say what a frame may say.
+/// Why a frame is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WireError {
     TooLong(usize),
@@ -158,12 +158,12 @@ pub enum WireError {
 impl fmt::Display for WireError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(length) => write!(formatter, "a field of {length} is longer than allowed"),
+            Self::TooLong(length) => write!(formatter, "a field of length {length} is longer than allowed"),
             Self::Truncated => formatter.write_str("the frame ends before its fields do"),
             Self::NotText => formatter.write_str("a text field is not UTF-8"),
             Self::Leftover(count) => write!(formatter, "{count} bytes follow the last field"),
-            Self::UnknownKind(kind) => write!(formatter, "no frame has the kind {kind}"),
-            Self::UnknownValue(value) => write!(formatter, "no field has the value {value}"),
+            Self::UnknownKind(kind) => write!(formatter, "unknown frame kind {kind}"),
+            Self::UnknownValue(value) => write!(formatter, "unknown field value {value}"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What may a worker ask the gateway to do? Asked in typed fields; the gateway decides with the call's grants.
+//! Requests of a worker to the gateway, as typed fields. The gateway checks them against the call's grants.
 
-use super::{Reader, WireError, Writer};
+use super::{FrameReader, FrameWriter, WireError};
 
-/// One question to the gateway.
+/// One request to the gateway.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Effect {
     Fetch(FetchCall),
@@ -18,7 +18,7 @@ pub struct FetchCall {
     pub redirect: Redirect,
     /// Milliseconds, from `AbortSignal.timeout`; zero for none.
     pub timeout_ms: u32,
-    /// Bytes of the answer's body to pass over, and at most to hand on (zero for all).
+    /// Bytes of the response body to skip, and the maximum to return (zero for all).
     pub start_index: u64,
     pub max_length: u64,
 }
@@ -30,7 +30,7 @@ pub enum Redirect {
     Manual,
 }
 
-/// A file function by name, its arguments as text and options as pairs. The names are judged by the gateway.
+/// A file function by name, its arguments as text and its options as pairs. The gateway validates the names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileCall {
     pub function: String,
@@ -38,7 +38,7 @@ pub struct FileCall {
     pub options: Vec<(String, String)>,
 }
 
-/// What the gateway answers.
+/// The gateway's response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EffectAnswer {
     Fetched(FetchAnswer),
@@ -46,11 +46,11 @@ pub enum EffectAnswer {
     Refused(EffectError),
 }
 
-/// JSON text of the gateway's making.
+/// JSON text produced by the gateway.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct JsonAnswer {
     pub text: String,
-    /// Bytes that were read or written for it, beyond those that the tool sent.
+    /// Bytes read or written for it, in addition to those that the tool sent.
     pub moved: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct FetchAnswer {
     pub url: String,
     pub redirected: bool,
     pub headers: Vec<(String, String)>,
-    /// The whole body's length, of which `body` may be a part.
+    /// Length of the whole body; `body` may be a part of it.
     pub full_length: u64,
     pub body: Vec<u8>,
 }
@@ -72,15 +72,15 @@ pub struct EffectError {
     pub helper: String,
     pub reason: String,
     pub message: String,
-    /// Bytes that were fetched, read or written before it came to nothing.
+    /// Bytes fetched, read or written before it failed.
     pub moved: u64,
 }
 
-/// The reason of a refusal that is none: the call's time ran out meanwhile.
+/// Reason code of a response that is not a refusal: the call's time ran out meanwhile.
 pub const OUT_OF_TIME: &str = "interrupted";
 
 impl Effect {
-    /// Would the other end read this? What it refuses would be taken for a worker gone mad.
+    /// Whether the other end accepts this. The gateway would take anything longer for a compromised worker.
     pub fn fits(&self) -> bool {
         let pairs = |pairs: &[(String, String)]| {
             pairs.len() <= MAX_PAIRS
@@ -104,7 +104,7 @@ impl Effect {
             }
     }
 
-    /// Bytes that the tool sends with it. The worker counts the JSON that they come in, which is never less.
+    /// Bytes that the tool sends with it. The worker counts the JSON form, which is never shorter.
     pub fn payload(&self) -> usize {
         match self {
             Self::Fetch(call) => {
@@ -118,7 +118,7 @@ impl Effect {
         }
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut FrameWriter) {
         match self {
             Self::Fetch(call) => {
                 writer.u8(0).text_within(&call.method, MAX_NAME).text_within(&call.url, MAX_URL);
@@ -144,7 +144,7 @@ impl Effect {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    pub(super) fn read(reader: &mut FrameReader<'_>) -> Result<Self, WireError> {
         match reader.u8()? {
             0 => Ok(Self::Fetch(FetchCall {
                 method: reader.text(MAX_NAME)?.to_owned(),
@@ -179,8 +179,8 @@ impl Effect {
 }
 
 impl EffectAnswer {
-    /// Bytes that both ends count against the call's limit: what the tool receives, and what the gateway had to move where
-    /// that is more. A tool that asks for one byte of a large body has the whole of it fetched.
+    /// Bytes that both ends count against the call's limit: the larger of what the tool receives and what the
+    /// gateway moved. For one byte of a large body, the gateway fetches all of it.
     pub fn payload(&self) -> u64 {
         match self {
             Self::Fetched(answer) => {
@@ -189,13 +189,13 @@ impl EffectAnswer {
             }
             Self::Json(answer) => answer.moved.max(answer.text.len() as u64),
             Self::Refused(error) => {
-                let told = error.helper.len() + error.reason.len() + error.message.len();
-                error.moved.saturating_add(told as u64)
+                let text = error.helper.len() + error.reason.len() + error.message.len();
+                error.moved.saturating_add(text as u64)
             }
         }
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut FrameWriter) {
         match self {
             Self::Fetched(answer) => {
                 writer.u8(0).u32(u32::from(answer.status)).text_within(&answer.url, MAX_URL);
@@ -214,7 +214,7 @@ impl EffectAnswer {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    pub(super) fn read(reader: &mut FrameReader<'_>) -> Result<Self, WireError> {
         match reader.u8()? {
             0 => Ok(Self::Fetched(FetchAnswer {
                 status: u16::try_from(reader.u32()?).map_err(|_| WireError::UnknownValue(0))?,
@@ -244,14 +244,14 @@ fn pairs_length(pairs: &[(String, String)]) -> usize {
     pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-fn write_pairs(writer: &mut Writer, pairs: &[(String, String)]) {
+fn write_pairs(writer: &mut FrameWriter, pairs: &[(String, String)]) {
     writer.count_within(pairs.len(), MAX_PAIRS);
     for (name, value) in pairs {
         writer.text_within(name, MAX_HEADER).text_within(value, MAX_HEADER);
     }
 }
 
-fn read_pairs(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>, WireError> {
+fn read_pairs(reader: &mut FrameReader<'_>) -> Result<Vec<(String, String)>, WireError> {
     let count = reader.count(MAX_PAIRS, 8)?;
     let mut text = || reader.text(MAX_HEADER).map(str::to_owned);
     (0..count).map(|_| Ok((text()?, text()?))).collect()
@@ -263,5 +263,6 @@ const MAX_HEADER: usize = 64 << 10;
 const MAX_PAIRS: usize = 1_000;
 const MAX_ARGUMENTS: usize = 16;
 const MAX_CONTENT: usize = 32 << 20;
-/// More than a frame has beside its payload: eight bytes for each pair, four for each argument, and single numbers.
+/// Upper bound for the parts of a frame that are not payload: eight bytes for each pair, four for each argument,
+/// and single numbers.
 const FRAMING: usize = 8 * MAX_PAIRS + 4 * MAX_ARGUMENTS + 64;

@@ -1,22 +1,22 @@
-//! The frames themselves, in both directions.
+//! The frames of both directions.
 
-use super::{Effect, EffectAnswer, Reader, WireError, Writer};
+use super::{Effect, EffectAnswer, FrameReader, FrameWriter, WireError};
 
 /// From the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToWorker {
-    Start(Start),
-    /// A tool's code, sent when the worker says that it lacks it.
+    Start(StartWorker),
+    /// A tool's code, sent when the worker reports that it is missing.
     Load(Load),
-    Run(Run),
+    Run(RunScript),
     Answer(EffectAnswer),
 }
 
-/// Sent once, before the worker locks itself in.
+/// Sent once, before the worker jails itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Start {
+pub struct StartWorker {
     pub cpu_seconds: u64,
-    /// May the worker try to enter namespaces of its own? Forbidden only to test what holds without them.
+    /// Whether the worker may enter namespaces. False only in tests of the other protections.
     pub namespaces: bool,
 }
 
@@ -24,20 +24,20 @@ pub struct Start {
 pub struct Load {
     /// Identifies source, names and grants together.
     pub key: [u8; 32],
-    /// What the tool sees of its host, one bit each.
+    /// Host features that the tool may use, one bit each.
     pub grants: u32,
-    /// A JSON array of the parameters' names, in order.
+    /// A JSON array of the parameter names, in order.
     pub names: String,
     /// One function expression in parentheses.
     pub source: String,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Run {
+pub struct RunScript {
     pub key: [u8; 32],
     pub limits: RunLimits,
     pub seed: u64,
-    /// A JSON object; a name that is absent is `undefined`.
+    /// A JSON object; a missing name is `undefined`.
     pub arguments: String,
 }
 
@@ -53,42 +53,42 @@ pub struct RunLimits {
     pub host_bytes: u64,
 }
 
-/// From the worker. Everything in here may be a lie.
+/// From the worker, so none of it can be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
-    /// Locked in and waiting; the bits say how.
+    /// The worker is jailed and waits; the bits encode its strength.
     Ready {
         strength: u32,
     },
-    /// `Run` named a tool that this worker does not hold.
+    /// The worker does not have the tool that `Run` named.
     Missing,
-    /// The tool's code does not load; nothing was run.
-    Unloadable(Ending),
+    /// The tool's code does not load; nothing ran.
+    Unloadable(ScriptEnding),
     Effect(Effect),
     Done(Box<Done>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    pub ending: Ending,
+    pub ending: ScriptEnding,
     pub console: Vec<(u8, String)>,
     pub console_dropped: u32,
-    pub usage: Usage,
+    pub usage: ScriptUsage,
 }
 
-/// How did it end?
+/// Outcome of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Ending {
+pub enum ScriptEnding {
     /// JSON text.
     Value(String),
     Undefined,
     /// JSON text of what was thrown: name, message, stack, and for helpers kind, helper and reason.
     Threw(String),
-    /// Returned something that is no plain data, with the reason as for `Threw`.
+    /// The returned value is not plain data; the reason is encoded like `Threw`.
     NotData(String),
     /// The promise can never settle.
     Unsettled,
-    /// The code is no JavaScript, with the reason as for `Threw`.
+    /// The code is not valid JavaScript; the reason is encoded like `Threw`.
     Invalid(String),
     /// The body closes the function it is wrapped in.
     Escaped,
@@ -99,32 +99,32 @@ pub enum Ending {
     ResultTooLarge,
     HostCalls,
     HostBytes,
-    /// The engine trapped in a way that no limit explains.
+    /// The engine trapped, and no limit explains it.
     Trapped(String),
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Usage {
+pub struct ScriptUsage {
     pub fuel: u64,
     pub memory_bytes: u64,
     pub host_calls: u32,
     pub host_bytes: u64,
     pub elapsed_us: u64,
-    /// The bits of each `Helper` that was asked.
+    /// The bits of each `Helper` that was used.
     pub helpers: u32,
 }
 
 impl Load {
-    /// Would the worker read this?
+    /// Whether the worker accepts this.
     pub fn fits(&self) -> bool {
         self.names.len() <= MAX_TEXT && self.source.len() <= MAX_TEXT
     }
 }
 
 impl ToWorker {
-    /// An error where the worker would not read it: each field is held to the limit that `decode` has for it.
+    /// Fails if the worker would reject the frame: each field has the limit that `decode` applies.
     pub fn encode(&self) -> Result<Vec<u8>, WireError> {
-        let mut writer = Writer::new(match self {
+        let mut writer = FrameWriter::new(match self {
             Self::Start(_) => 1,
             Self::Load(_) => 2,
             Self::Run(_) => 3,
@@ -150,16 +150,16 @@ impl ToWorker {
     }
 
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
-        let mut reader = Reader::new(body);
+        let mut reader = FrameReader::new(body);
         let frame = match kind {
-            1 => Self::Start(Start { cpu_seconds: reader.u64()?, namespaces: reader.u8()? != 0 }),
+            1 => Self::Start(StartWorker { cpu_seconds: reader.u64()?, namespaces: reader.u8()? != 0 }),
             2 => Self::Load(Load {
                 key: reader.array()?,
                 grants: reader.u32()?,
                 names: reader.text(MAX_TEXT)?.to_owned(),
                 source: reader.text(MAX_TEXT)?.to_owned(),
             }),
-            3 => Self::Run(Run {
+            3 => Self::Run(RunScript {
                 key: reader.array()?,
                 limits: RunLimits {
                     timeout_ms: reader.u32()?,
@@ -184,7 +184,7 @@ impl ToWorker {
 
 impl FromWorker {
     pub fn encode(&self) -> Result<Vec<u8>, WireError> {
-        let mut writer = Writer::new(match self {
+        let mut writer = FrameWriter::new(match self {
             Self::Ready { .. } => 1,
             Self::Missing => 2,
             Self::Unloadable(_) => 3,
@@ -204,11 +204,11 @@ impl FromWorker {
     }
 
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
-        let mut reader = Reader::new(body);
+        let mut reader = FrameReader::new(body);
         let frame = match kind {
             1 => Self::Ready { strength: reader.u32()? },
             2 => Self::Missing,
-            3 => Self::Unloadable(Ending::read(&mut reader)?),
+            3 => Self::Unloadable(ScriptEnding::read(&mut reader)?),
             4 => Self::Effect(Effect::read(&mut reader)?),
             5 => Self::Done(Box::new(Done::read(&mut reader)?)),
             other => return Err(WireError::UnknownKind(other)),
@@ -219,7 +219,7 @@ impl FromWorker {
 }
 
 impl Done {
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut FrameWriter) {
         self.ending.write(writer);
         writer.count_within(self.console.len(), MAX_CONSOLE_LINES);
         for (level, line) in &self.console {
@@ -230,8 +230,8 @@ impl Done {
         writer.u32(usage.host_calls).u64(usage.host_bytes).u64(usage.elapsed_us).u32(usage.helpers);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let ending = Ending::read(reader)?;
+    fn read(reader: &mut FrameReader<'_>) -> Result<Self, WireError> {
+        let ending = ScriptEnding::read(reader)?;
         let lines = reader.count(MAX_CONSOLE_LINES, 5)?;
         let console = (0..lines)
             .map(|_| Ok((reader.u8()?, reader.text(MAX_TEXT)?.to_owned())))
@@ -240,7 +240,7 @@ impl Done {
             ending,
             console,
             console_dropped: reader.u32()?,
-            usage: Usage {
+            usage: ScriptUsage {
                 fuel: reader.u64()?,
                 memory_bytes: reader.u64()?,
                 host_calls: reader.u32()?,
@@ -252,8 +252,8 @@ impl Done {
     }
 }
 
-impl Ending {
-    fn write(&self, writer: &mut Writer) {
+impl ScriptEnding {
+    fn write(&self, writer: &mut FrameWriter) {
         let (kind, text) = match self {
             Self::Value(text) => (0, text.as_str()),
             Self::Undefined => (1, ""),
@@ -274,7 +274,7 @@ impl Ending {
         writer.u8(kind).text(text);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn read(reader: &mut FrameReader<'_>) -> Result<Self, WireError> {
         let kind = reader.u8()?;
         let text = reader.text(super::MAX_FRAME)?;
         let plain =

@@ -1,4 +1,4 @@
-//! Which helpers does a worker answer itself? It tells with the usage of a call which of them were asked, one bit each.
+//! Helpers that a worker implements itself. The usage report of a call has one bit for each helper used.
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Helper {
@@ -47,7 +47,7 @@ impl Helper {
         }
     }
 
-    /// The names behind the bits that a worker sent; a bit that stands for nothing is passed over.
+    /// The names of the bits that a worker sent; unknown bits are ignored.
     pub fn names(bits: u32) -> Vec<&'static str> {
         Self::ALL.iter().filter(|helper| bits & helper.bit() != 0).map(|helper| helper.name()).collect()
     }

@@ -14,10 +14,10 @@ fn check_back(frame: &FromWorker) {
 }
 
 #[test]
-fn frames_of_the_worker_come_back_as_sent_and_never_shortened() {
+fn worker_frames_round_trip_and_reject_truncation() {
     check_back(&FromWorker::Ready { strength: 7 });
     check_back(&FromWorker::Missing);
-    check_back(&FromWorker::Unloadable(Ending::Escaped));
+    check_back(&FromWorker::Unloadable(ScriptEnding::Escaped));
     check_back(&FromWorker::Effect(Effect::Fetch(FetchCall {
         method: "POST".into(),
         url: "https://example.com/".into(),
@@ -34,16 +34,23 @@ fn frames_of_the_worker_come_back_as_sent_and_never_shortened() {
         options: vec![("limit".into(), "3".into())],
     })));
     check_back(&FromWorker::Done(Box::new(Done {
-        ending: Ending::Value("{}".into()),
+        ending: ScriptEnding::Value("{}".into()),
         console: vec![(b'l', "hello".into())],
         console_dropped: 2,
-        usage: Usage { fuel: 1, memory_bytes: 2, host_calls: 3, host_bytes: 4, elapsed_us: 5, helpers: 6 },
+        usage: ScriptUsage {
+            fuel: 1,
+            memory_bytes: 2,
+            host_calls: 3,
+            host_bytes: 4,
+            elapsed_us: 5,
+            helpers: 6,
+        },
     })));
 }
 
-/// A worker that is not ours any more can set every bit; nothing but names of ours comes of it.
+/// A compromised worker can set every bit; only known names are returned.
 #[test]
-fn bits_stand_for_the_names_of_helpers_and_nothing_else() {
+fn only_known_helper_bits_yield_names() {
     let all: Vec<&str> = Helper::ALL.iter().map(|helper| helper.name()).collect();
     assert_eq!(Helper::names(u32::MAX), all);
     assert_eq!(Helper::names(0), Vec::<&str>::new());
@@ -53,7 +60,7 @@ fn bits_stand_for_the_names_of_helpers_and_nothing_else() {
 }
 
 #[test]
-fn frames_of_the_gateway_come_back_as_sent() {
+fn gateway_frames_round_trip() {
     let limits = RunLimits {
         timeout_ms: 1,
         fuel: 2,
@@ -65,9 +72,9 @@ fn frames_of_the_gateway_come_back_as_sent() {
         host_bytes: 8,
     };
     for frame in [
-        ToWorker::Start(Start { cpu_seconds: 9, namespaces: true }),
+        ToWorker::Start(StartWorker { cpu_seconds: 9, namespaces: true }),
         ToWorker::Load(Load { key: [1; 32], grants: 3, names: "[]".into(), source: "()".into() }),
-        ToWorker::Run(Run { key: [2; 32], limits, seed: 1, arguments: "{}".into() }),
+        ToWorker::Run(RunScript { key: [2; 32], limits, seed: 1, arguments: "{}".into() }),
         ToWorker::Answer(EffectAnswer::Json(JsonAnswer { text: "1".into(), moved: 9 })),
         ToWorker::Answer(EffectAnswer::Refused(EffectError {
             kind: "SECURITY".into(),
@@ -82,9 +89,9 @@ fn frames_of_the_gateway_come_back_as_sent() {
     }
 }
 
-/// One byte of a large body was a large body to fetch, and a copy of a file its bytes to write.
+/// One byte of a large body costs the whole fetch, and copying a file costs its bytes.
 #[test]
-fn what_the_gateway_moves_for_an_answer_counts() {
+fn bytes_moved_by_the_gateway_count() {
     let fetched = FetchAnswer {
         status: 200,
         url: "u".into(),
@@ -107,7 +114,7 @@ fn what_the_gateway_moves_for_an_answer_counts() {
 }
 
 #[test]
-fn what_fits_is_what_the_other_end_reads() {
+fn fits_matches_what_the_other_end_accepts() {
     let base = FetchCall {
         method: "GET".into(),
         url: "u".into(),
@@ -136,9 +143,9 @@ fn what_fits_is_what_the_other_end_reads() {
     }
 }
 
-/// Every field that the worker holds to a length, as long as it may be and one longer.
+/// Every limited field, at its maximum and one byte longer.
 #[test]
-fn the_gateway_writes_nothing_that_the_worker_does_not_read() {
+fn gateway_writes_only_what_the_worker_accepts() {
     let fetched = |url: usize, headers: Vec<(String, String)>| {
         let url = "u".repeat(url);
         let answer =
@@ -182,9 +189,9 @@ fn the_gateway_writes_nothing_that_the_worker_does_not_read() {
     }
 }
 
-/// Each part is allowed; together they are more than a frame holds.
+/// Each part is allowed; together they exceed a frame.
 #[test]
-fn what_fits_in_parts_but_not_in_one_frame_does_not_fit() {
+fn parts_that_exceed_one_frame_together_do_not_fit() {
     let file = |pairs: usize| {
         Effect::File(FileCall {
             function: "writeText".into(),
@@ -198,9 +205,9 @@ fn what_fits_in_parts_but_not_in_one_frame_does_not_fit() {
     }
 }
 
-/// The widest frame that is allowed has the most to say beside its payload.
+/// The frame with the most overhead besides its payload.
 #[test]
-fn whatever_fits_can_be_written() {
+fn everything_that_fits_can_be_written() {
     let options = vec![("a".to_owned(), "v".repeat(18_000)); 1_000];
     let used: usize = options.iter().map(|(name, value)| name.len() + value.len()).sum();
     for room in 0..3 {
@@ -214,15 +221,15 @@ fn whatever_fits_can_be_written() {
 }
 
 #[test]
-fn a_count_never_outgrows_its_frame() {
+fn count_never_exceeds_its_frame() {
     // A Done frame that announces ten thousand console lines and carries none.
-    let mut writer = Writer::new(5);
+    let mut writer = FrameWriter::new(5);
     writer.u8(1).text("").u32(10_000);
     let bytes = writer.finish().unwrap();
     assert_eq!(FromWorker::decode(5, &bytes[HEADER..]), Err(WireError::Truncated));
 }
 
 #[test]
-fn a_length_beyond_the_cap_is_refused_before_anything_is_read() {
+fn excessive_length_is_rejected_before_reading() {
     assert!(matches!(body_length([0xff, 0xff, 0xff, 0xff, 5]), Err(WireError::TooLong(_))));
 }

@@ -1,4 +1,5 @@
-//! What native code tries in a jail. To add one: a function, a row in the table of its file, and a row in the ledger.
+//! Attacks by native code in a jail. To add one: a function, a row in the table of its file, and a row in the
+//! ledger.
 
 pub mod call;
 mod exhaustion;
@@ -30,41 +31,41 @@ use toolgate_sandbox::{CommandJail, CommandReport};
 use crate::driver::{Case, PATIENCE, PLACED, Tier};
 use stage::{Stage, Target};
 
-/// One try.
+/// One attack.
 pub struct Attack {
     pub name: &'static str,
-    /// What it would mean if it worked, for the ledger.
+    /// The consequence if it worked, for the ledger.
     pub what: &'static str,
     pub stopped_by: &'static str,
     run: fn(&Inside) -> Verdict,
     tiers: Tiers,
     ends: Ends,
     network: Wires,
-    /// What this jail is like, on top of what every attacker has.
+    /// Changes to the jail that every attacker gets.
     change: fn(&mut CommandJail, &Stage),
-    /// What goes on outside while it tries, again and again.
+    /// Activity outside during the attack, repeated until it ends.
     meanwhile: Option<fn(&Stage)>,
-    /// What would be seen outside, on top of what is always looked at.
+    /// Additional checks for harm outside.
     harm: fn(&Stage, &CommandReport) -> Option<String>,
     deadline: Duration,
     target: Target,
     hole: Hole,
 }
 
-/// Where it makes sense to try.
+/// The jails in which the attack is tried.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Tiers {
     Both,
-    /// Needs what only namespaces give, or is a documented limit of jails without.
+    /// Needs namespaces, or is a documented limit of jails without them.
     Namespaces,
 }
 
 /// How the attacker ends if the jail holds.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Ends {
-    /// By itself, saying that it was refused.
+    /// Exits by itself and reports a denial.
     Saying,
-    /// In any way: it may be killed, run out of time, or never be able to say a word.
+    /// In any way: it may be killed, time out, or be unable to report.
     Anyhow,
 }
 
@@ -74,26 +75,26 @@ enum Wires {
     Proxied,
 }
 
-/// How it is shown that the same try works where the jail is missing, so that it could be seen to work.
+/// How the test proves that the attack works without the jail, and would therefore be detected.
 enum Hole {
-    /// Not shown: it would harm the host, or no host grants it.
+    /// Not proven: it would harm the host, or no host allows it.
     None,
-    /// Without any jail, whoever runs the test.
+    /// Without any jail, as any user.
     Unjailed,
-    /// Without any jail, where root runs the test.
+    /// Without any jail, as root.
     UnjailedRoot,
     /// In a jail with this one change.
     Cut(fn(&mut CommandJail, &Stage)),
 }
 
-/// What an attacker knows of its surroundings: more than a real one would.
+/// An attacker's knowledge of its surroundings: more than a real one would.
 pub struct Inside {
     folder: PathBuf,
-    /// The process to be attacked.
+    /// The process to attack.
     gateway: i32,
-    /// Where the secret lies in the memory of that process.
+    /// Address of the secret in the memory of that process.
     secret_at: usize,
-    /// The address of the host that leads elsewhere than to itself.
+    /// An address of the host other than loopback.
     host: IpAddr,
     tcp: u16,
     udp: u16,
@@ -103,13 +104,13 @@ pub struct Inside {
     terminal: PathBuf,
     handle: Vec<u8>,
     key: usize,
-    /// Whether it is alone with its processes.
+    /// Whether it has its own PID namespace.
     has_own_processes: bool,
 }
 
 #[derive(Debug, Eq, PartialEq)]
 enum Verdict {
-    /// The jail said no; with what it said.
+    /// The jail denied it, with this message.
     Held(String),
     /// It worked.
     Broke(String),
@@ -133,7 +134,7 @@ pub fn all() -> Vec<Attack> {
     tables.into_iter().flatten().collect()
 }
 
-/// Everything as cases of the driver.
+/// All attacks as cases of the driver.
 pub fn cases() -> Vec<Case> {
     let case = |name: String, body: Box<dyn Fn()>| Case { name: name.to_lowercase(), body };
     let mut cases = Vec::new();
@@ -171,7 +172,7 @@ pub fn perform(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The ordinary row: in both kinds of jail, without a network, nothing special outside.
+/// The ordinary row: both kinds of jail, no network, nothing special outside.
 fn row(
     name: &'static str,
     what: &'static str,
@@ -263,23 +264,23 @@ impl Inside {
         self.folder.join("outside")
     }
 
-    /// Granted for writing, but for `hidden/key` and `.env`, which are hidden, and `fixed/settled`, which is only to read.
+    /// Writable, except `hidden/key` and `.env`, which are hidden, and `fixed/settled`, which is read-only.
     fn work(&self) -> PathBuf {
         self.folder.join("work")
     }
 
-    /// Granted for reading, with a socket in it.
+    /// Readable, with a socket in it.
     fn read(&self) -> PathBuf {
         self.folder.join("read")
     }
 
-    /// Granted for running.
+    /// Executable.
     fn tools(&self) -> PathBuf {
         self.folder.join("tools")
     }
 }
 
-/// For what answers with a result: any success is an escape.
+/// For a single result: any success is an escape.
 fn must_fail<T: fmt::Debug, E: fmt::Display>(outcome: Result<T, E>) -> Verdict {
     match outcome {
         Ok(got) => Verdict::Broke(format!("{got:?}")),
@@ -287,7 +288,7 @@ fn must_fail<T: fmt::Debug, E: fmt::Display>(outcome: Result<T, E>) -> Verdict {
     }
 }
 
-/// For several ways to the same end.
+/// For several ways to the same goal.
 fn none_works<T: fmt::Debug>(tries: impl IntoIterator<Item = (&'static str, io::Result<T>)>) -> Verdict {
     let mut said = String::new();
     for (way, outcome) in tries {
@@ -299,7 +300,7 @@ fn none_works<T: fmt::Debug>(tries: impl IntoIterator<Item = (&'static str, io::
     Verdict::Held(said)
 }
 
-/// What a file says, if it can be read.
+/// The content of a file, if it can be read.
 fn read(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,4 +1,4 @@
-//! What must hold of every command, in each kind of jail.
+//! Requirements for every command, in each kind of jail.
 
 mod ends;
 mod files;
@@ -31,42 +31,42 @@ pub fn all() -> Vec<Case> {
                 body: Box::new(move || body(tier)),
             });
         };
-        add("true_and_false_end_as_they_should", running::exit_codes);
-        add("echo_is_heard_and_no_shell_is_near", running::echo);
-        add("the_environment_and_folder_are_exactly_those_given", running::environment);
-        add("standard_input_is_fed", running::standard_input);
-        add("a_bound_file_is_read_and_nothing_beside_it", files::bound_file);
+        add("exit_codes_of_true_and_false_are_reported", running::exit_codes);
+        add("echo_output_is_captured_without_a_shell", running::echo);
+        add("environment_and_directory_are_exactly_as_given", running::environment);
+        add("standard_input_is_passed", running::standard_input);
+        add("bound_file_is_readable_and_its_neighbours_are_not", files::bound_file);
         add("writing_needs_a_bind_for_writing", files::writing);
-        add("what_is_hidden_stays_hidden", files::hidden);
-        add("what_is_hidden_in_a_folder_of_the_system_stays_hidden", files::hidden_in_system);
-        add("what_is_not_there_takes_no_folder_of_the_system_apart", files::absent_in_system);
-        add("another_name_in_the_system_does_not_open_what_is_hidden", files::hard_links_in_system);
-        add("another_name_of_a_hidden_file_is_hidden_too", files::hard_links);
-        add("what_is_hidden_is_hidden_where_it_is_mounted_too", mounted::hidden);
-        add("a_deadline_ends_it", running::deadline);
-        add("too_much_output_ends_it", running::output_cap);
-        add("too_much_complaint_is_cut", running::complaint_cap);
+        add("hidden_paths_stay_hidden", files::hidden);
+        add("hidden_paths_in_system_directories_stay_hidden", files::hidden_in_system);
+        add("missing_hidden_paths_do_not_split_system_directories", files::absent_in_system);
+        add("system_hard_link_does_not_open_a_hidden_file", files::hard_links_in_system);
+        add("hard_link_of_a_hidden_file_is_hidden", files::hard_links);
+        add("hidden_paths_are_hidden_at_other_mounts", mounted::hidden);
+        add("deadline_kills_the_command", running::deadline);
+        add("excessive_output_kills_the_command", running::output_cap);
+        add("excessive_stderr_is_truncated", running::complaint_cap);
         add("nothing_outlives_the_command", ends::survivors);
-        add("dropping_it_kills_it", ends::dropped);
-        add("dropping_it_kills_it_without_its_supervisor", ends::stopped_supervisor);
-        add("the_death_of_the_gateway_kills_it", ends::gateway_death);
-        add("a_signal_is_told", running::signalled);
-        add("few_descriptors_are_few", limits::few_descriptors);
-        add("a_missing_program_is_told", running::missing_program);
-        add("refused_calls_are_told", refusals::refused_calls);
-        add("refused_paths_are_told", refusals::refused_paths);
-        add("what_is_refused_by_other_ways_is_told", refusals::refused_by_other_ways);
-        add("refused_questions_are_told", refusals::refused_questions);
-        add("what_is_there_is_neither_made_nor_refused", refusals::made_where_something_is);
-        add("a_flood_of_calls_hides_no_path", refusals::flood);
-        add("refusals_of_a_dropped_command_are_told", refusals::refusals_of_a_dropped_command);
-        add("memory_runs_out_for_one_and_for_all", limits::memory);
+        add("dropping_the_command_kills_it", ends::dropped);
+        add("dropping_the_command_kills_it_without_its_supervisor", ends::stopped_supervisor);
+        add("gateway_death_kills_the_command", ends::gateway_death);
+        add("signals_are_reported", running::signalled);
+        add("descriptor_limit_is_enforced", limits::few_descriptors);
+        add("missing_program_is_reported", running::missing_program);
+        add("denied_calls_are_reported", refusals::refused_calls);
+        add("denied_paths_are_reported", refusals::refused_paths);
+        add("indirect_denials_are_reported", refusals::refused_by_other_ways);
+        add("denied_queries_are_reported", refusals::refused_questions);
+        add("creating_an_existing_file_is_not_a_denial", refusals::made_where_something_is);
+        add("flood_of_calls_does_not_hide_paths", refusals::flood);
+        add("denials_of_a_dropped_command_are_reported", refusals::refusals_of_a_dropped_command);
+        add("memory_limit_holds_for_one_and_all_processes", limits::memory);
         add("memory_of_hidden_processes_is_counted", unseen::memory);
-        add("what_hangs_holds_up_no_limit", hanging::limits);
+        add("hanging_file_system_does_not_delay_limits", hanging::limits);
         add("locks_are_counted", limits::locks);
-        add("waiting_works", limits::waiting);
-        add("for_want_of_memory_it_dies_first", limits::first_to_die);
-        add("a_program_in_a_bind_runs_only_where_allowed", files::no_execution);
+        add("epoll_works", limits::waiting);
+        add("command_is_the_first_oom_victim", limits::first_to_die);
+        add("program_in_a_bind_runs_only_if_allowed", files::no_execution);
         add("common_programs_run", running::common_programs);
     }
     cases.extend(once());
@@ -74,28 +74,28 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// What depends on namespaces, or on no jail at all.
+/// Cases that depend on namespaces, or on no jail at all.
 fn once() -> Vec<Case> {
     let case = |name: &str, body: fn()| Case { name: name.to_owned(), body: Box::new(body) };
     vec![
-        case("the_temporary_folder_is_its_own_and_bounded", files::own_tmp),
-        case("the_view_shows_nothing_else", files::view),
-        case("an_opened_folder_is_bound_or_refused", files::opened_source),
-        case("a_bind_through_a_link_is_refused", files::link_in_target),
-        case("a_hidden_path_is_hidden_through_every_bind", files::hidden_twice),
-        case("copies_keep_what_they_can", running::copies),
-        case("a_fork_bomb_is_bounded", limits::fork_bomb),
-        case("the_hosts_own_limit_of_processes_is_untouched", limits::host_untouched),
-        case("without_namespaces_hardened_is_refused", refusals::too_weak),
-        case("jails_that_make_no_sense_are_refused", refusals::nonsense),
-        case("a_dead_jailer_is_replaced", ends::dead_jailer),
+        case("tmp_is_private_and_bounded", files::own_tmp),
+        case("view_shows_nothing_else", files::view),
+        case("opened_directory_is_bound_or_rejected", files::opened_source),
+        case("bind_through_a_symlink_is_rejected", files::link_in_target),
+        case("hidden_path_is_hidden_in_every_bind", files::hidden_twice),
+        case("copies_keep_modes_and_times", running::copies),
+        case("fork_bomb_is_bounded", limits::fork_bomb),
+        case("process_limit_of_the_host_is_unchanged", limits::host_untouched),
+        case("hardened_requires_namespaces", refusals::too_weak),
+        case("invalid_jails_are_rejected", refusals::nonsense),
+        case("dead_jailer_is_replaced", ends::dead_jailer),
         case("every_command_has_new_namespaces", prepared::new_namespaces),
-        case("a_prepared_jail_is_used_once", prepared::used_once),
+        case("prepared_jail_is_used_once", prepared::used_once),
         case("prepared_jails_are_refilled_within_bounds", prepared::refilled_within_bounds),
-        case("prepared_jails_end_with_the_jailer", prepared::gone_with_the_jailer),
-        case("prepared_jails_end_with_the_gateway", prepared::gone_with_the_gateway),
-        case("stale_prepared_jails_are_not_used", prepared::stale_ones_are_not_used),
-        case("the_proxy_is_all_of_the_network", crate::network::proxied),
+        case("prepared_jails_end_with_the_jailer", prepared::ends_with_the_jailer),
+        case("prepared_jails_end_with_the_gateway", prepared::ends_with_the_gateway),
+        case("stale_prepared_jails_are_not_used", prepared::stale_jails_are_not_used),
+        case("only_the_proxy_is_reachable", crate::network::proxied),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! The gateway's side: makes jails, runs cases in them, says what failed.
+//! The gateway's side: creates jails, runs cases in them, reports failures.
 
 use std::{
     ffi::OsString,
@@ -23,7 +23,7 @@ pub struct Case {
     pub body: Box<dyn Fn()>,
 }
 
-/// In which kind of jail a case runs.
+/// The kind of jail in which a case runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Tier {
     /// Namespaces, a view, Landlock, seccomp.
@@ -59,7 +59,7 @@ pub fn list(cases: &[Case]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Root runs everything once more as somebody who is not root.
+/// As root, runs everything again as an ordinary user.
 fn as_ordinary_user(filter: &str) -> bool {
     if !is_root() {
         return true;
@@ -70,7 +70,7 @@ fn as_ordinary_user(filter: &str) -> bool {
     command.status().unwrap().success()
 }
 
-/// A jail in which nothing is granted but the system's own programs and this one.
+/// A jail that grants only system programs and this program.
 pub fn jail(tier: Tier, program: impl Into<PathBuf>, argv: &[&str]) -> CommandJail {
     let program = program.into();
     let name = program.as_os_str().to_owned();
@@ -93,7 +93,7 @@ pub fn jail(tier: Tier, program: impl Into<PathBuf>, argv: &[&str]) -> CommandJa
     }
 }
 
-/// This program in a jail, playing a role of `inside.rs` or an attack of `attacks.rs`.
+/// This program in a jail, in a role of `inside.rs` or as an attack of `attacks.rs`.
 pub fn inside(tier: Tier, role: &str) -> CommandJail {
     jail(tier, program(), &[INSIDE, role])
 }
@@ -134,7 +134,7 @@ pub fn refusal(jail: CommandJail) -> SpawnError {
     })
 }
 
-/// In a jail that was prepared before the command was known, as most calls of a gateway are.
+/// In a prepared jail, like most calls of a gateway.
 pub async fn spawn(jail: CommandJail) -> Result<Running, SpawnError> {
     jailer().prepare(&jail).unwrap();
     jailer().spawn(jail).await
@@ -150,7 +150,7 @@ pub fn jailer() -> &'static Jailer {
     JAILER.get_or_init(|| Jailer::start(program()).unwrap())
 }
 
-/// A copy that an ordinary user can reach: build folders are often closed to others.
+/// A copy that an ordinary user can reach: build directories are often private.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -166,7 +166,7 @@ pub fn program() -> &'static Path {
     })
 }
 
-/// A new folder that everybody may enter; removed when all is over.
+/// A new directory that everyone may enter; removed at the end.
 pub fn folder() -> PathBuf {
     let folder = tempfile::Builder::new().prefix("toolgate-command-").tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -187,7 +187,7 @@ pub const MOUNTER: &str = "--mounter";
 pub const HIDER: &str = "--hider";
 pub const HANGER: &str = "--hanger";
 pub const CHANGER: &str = "--changer";
-/// Guards against hanging; nothing is measured with it.
+/// Timeout against hanging; nothing is measured with it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
 pub const LIMITS: CommandLimits = CommandLimits {
@@ -197,6 +197,6 @@ pub const LIMITS: CommandLimits = CommandLimits {
     open_files: 256,
     file_bytes: 32 << 20,
 };
-/// Says to a child that it already is the copy which everybody can reach.
+/// Tells a child that it already is the reachable copy.
 pub const PLACED: &str = "TOOLGATE_TEST_PLACED";
 pub const ORDINARY_USER: u32 = 12_345;

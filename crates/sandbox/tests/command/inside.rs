@@ -1,4 +1,4 @@
-//! The jailed side: plays the role it was started for, and says on standard output what came of it.
+//! The jailed side: plays the role it was started for, and reports the result on standard output.
 
 use std::{
     io::{IoSlice, Read, Write},
@@ -22,7 +22,7 @@ pub fn main(role: &str, words: &[&str]) -> ExitCode {
         "make-what-is-there" => make_what_is_there(Path::new(words[0])),
         "flood-and-read" => flood_and_read(words[0]),
         "internet-socket" => drop(UdpSocket::bind("127.0.0.1:0")),
-        // As programs written in Go make one.
+        // As Go programs do.
         "daemons-socket" => drop(rustix::net::socket_with(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -108,7 +108,7 @@ fn use_the_network() {
     if reached.is_empty() { println!("nothing else") } else { println!("{reached:?}") }
 }
 
-/// How many processes can be had at the same time.
+/// Number of processes that can exist at the same time.
 fn count_forks() {
     let mut children = Vec::new();
     while let Ok(child) = std::process::Command::new("/bin/sleep").arg("600").spawn() {
@@ -124,7 +124,7 @@ fn count_forks() {
     thread::yield_now();
 }
 
-/// Takes memory by the megabyte until there is no more, or enough. Answers how much it got.
+/// Allocates memory in steps of one megabyte until it fails or `most` is reached. Returns how much it got.
 fn take_memory(most: usize) -> usize {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     while taken.len() < most {
@@ -140,7 +140,7 @@ fn take_memory(most: usize) -> usize {
     count
 }
 
-/// Each keeps to its limit; together they do not.
+/// Each process stays below its limit; together they exceed it.
 fn take_together() {
     let own = std::env::current_exe().unwrap();
     let start =
@@ -151,7 +151,7 @@ fn take_together() {
     }
 }
 
-/// The same by processes that nobody waits for.
+/// The same with orphaned processes.
 fn leave_to_orphans() {
     let own = std::env::current_exe().unwrap();
     for _ in 0..8 {
@@ -161,7 +161,7 @@ fn leave_to_orphans() {
     thread::sleep(Duration::from_mins(10));
 }
 
-/// For what can be waited for, and for a file.
+/// Adds a pipe and a regular file to epoll.
 fn wait() {
     use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
     let instance = epoll::create(CreateFlags::CLOEXEC).unwrap();
@@ -176,7 +176,7 @@ fn wait() {
     println!("{heard}, file: {}", std::io::Error::from(outcome.unwrap_err()));
 }
 
-/// One byte after the other, each given back before the next is taken.
+/// One byte after the other, each unlocked before the next.
 fn take_locks(path: &Path) {
     use rustix::fs::{FlockOperation, fcntl_lock};
     let file = std::fs::File::options().write(true).open(path).unwrap();

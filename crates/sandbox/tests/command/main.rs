@@ -1,6 +1,6 @@
-//! Does the jail for commands hold? This program is the gateway, its own jailer, and the attacker in the jail.
+//! Tests of the jail for commands. This program is the gateway, its own jailer, and the attacker in the jail.
 //!
-//! Not an ordinary test binary, for a jailer has one thread. It understands a filter and `--list`.
+//! Not an ordinary test binary, because a jailer has one thread. It accepts a filter and `--list`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! The network of a proxied command: two sockets in the gateway's hands, and nothing else.
+//! The network of a proxied command: two sockets held by the gateway, and nothing else.
 
 use std::{
     io::{Read, Write},

@@ -1,19 +1,19 @@
-//! System calls as an attacker makes them.
+//! Raw system calls of an attacker.
 #![expect(unsafe_code, reason = "an attacker with native code makes raw system calls")]
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
-/// Any call with any arguments. Memory that arguments point to must outlive the call; what the kernel does to this
-/// process is the attacker's own affair.
+/// Any system call with any arguments. Memory that arguments point to must outlive the call; effects on this
+/// process are the attacker's problem.
 pub fn call(number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
     let [first, second, third, fourth, fifth, sixth] = arguments;
-    // SAFETY: this process exists to try what must fail; nothing in it relies on memory that a call could change, save
-    // the buffers that the callers give on purpose.
+    // SAFETY: this process exists to try what must fail. Nothing in it relies on memory that a call could change,
+    // except buffers that callers pass on purpose.
     let answer = unsafe { libc::syscall(number, first, second, third, fourth, fifth, sixth) };
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-/// Maps memory of a file, shared, and touches every page of it. Answers where it lies.
+/// Maps a file as shared memory and touches every page. Returns its address.
 pub fn map_shared(file: &File, bytes: usize) -> io::Result<usize> {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let place = call(
@@ -29,6 +29,6 @@ pub fn map_shared(file: &File, bytes: usize) -> io::Result<usize> {
 
 /// Reads from memory that this process has mapped for reading.
 pub fn read_byte(address: usize) -> u8 {
-    // SAFETY: the callers ask for addresses of mappings of their own, which nobody unmaps.
+    // SAFETY: callers pass addresses of mappings that stay mapped.
     unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() }
 }

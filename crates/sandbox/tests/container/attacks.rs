@@ -1,4 +1,4 @@
-//! What somebody inside, or whoever chooses names and arguments, tries.
+//! Attacks from inside a container, and through hostile names and arguments.
 
 use std::{
     fs,
@@ -14,33 +14,36 @@ use toolgate_sandbox::{Access, Ending, SpawnError};
 use crate::driver::{Case, bind, finish, folder, jail, jail_of, output, refusal, with_attacker};
 
 pub const ALL: &[Case] = &[
-    Case { name: "arguments_stay_arguments", body: arguments_stay_arguments },
-    Case { name: "a_program_called_init_gets_nothing_more", body: a_program_called_init_gets_nothing_more },
-    Case { name: "binds_with_hostile_names_are_themselves", body: binds_with_hostile_names_are_themselves },
-    Case { name: "nothing_but_tmp_can_be_written", body: nothing_but_tmp_can_be_written },
-    Case { name: "tmp_is_bounded_and_nothing_in_it_runs", body: tmp_is_bounded_and_nothing_in_it_runs },
-    Case { name: "hidden_files_and_folders_are_covered", body: hidden_files_and_folders_are_covered },
-    Case { name: "folders_above_something_hidden_stay", body: folders_above_something_hidden_stay },
-    Case { name: "another_name_of_a_hidden_file_is_covered", body: another_name_of_a_hidden_file_is_covered },
+    Case { name: "hostile_arguments_stay_arguments", body: hostile_arguments_stay_arguments },
+    Case { name: "program_named_init_gets_no_extra_mounts", body: program_named_init_gets_no_extra_mounts },
+    Case { name: "hostile_bind_names_are_literal", body: hostile_bind_names_are_literal },
+    Case { name: "only_tmp_is_writable", body: only_tmp_is_writable },
+    Case { name: "tmp_is_bounded_and_noexec", body: tmp_is_bounded_and_noexec },
+    Case { name: "hidden_files_and_directories_are_masked", body: hidden_files_and_directories_are_masked },
     Case {
-        name: "a_link_in_a_bind_does_not_lead_another_bind_astray",
-        body: a_link_in_a_bind_does_not_lead_another_bind_astray,
+        name: "directories_above_hidden_paths_cannot_be_moved",
+        body: directories_above_hidden_paths_cannot_be_moved,
     },
-    Case { name: "a_hidden_bind_shows_nothing", body: a_hidden_bind_shows_nothing },
+    Case { name: "hard_link_of_a_hidden_file_is_masked", body: hard_link_of_a_hidden_file_is_masked },
     Case {
-        name: "sockets_and_doors_to_the_kernel_are_no_binds",
-        body: sockets_and_doors_to_the_kernel_are_no_binds,
+        name: "symlink_in_a_bind_does_not_redirect_another_bind",
+        body: symlink_in_a_bind_does_not_redirect_another_bind,
+    },
+    Case { name: "hidden_bind_shows_nothing", body: hidden_bind_shows_nothing },
+    Case {
+        name: "sockets_and_kernel_file_systems_cannot_be_bound",
+        body: sockets_and_kernel_file_systems_cannot_be_bound,
     },
     Case {
-        name: "nobody_outside_is_reached_through_a_socket_in_a_bind",
-        body: nobody_outside_is_reached_through_a_socket_in_a_bind,
+        name: "host_is_not_reached_through_a_socket_in_a_bind",
+        body: host_is_not_reached_through_a_socket_in_a_bind,
     },
-    Case { name: "a_fork_bomb_stops_at_the_limit", body: a_fork_bomb_stops_at_the_limit },
-    Case { name: "too_large_files_are_not_written", body: too_large_files_are_not_written },
-    Case { name: "mounting_is_refused", body: mounting_is_refused },
+    Case { name: "fork_bomb_stops_at_the_limit", body: fork_bomb_stops_at_the_limit },
+    Case { name: "file_size_limit_is_enforced", body: file_size_limit_is_enforced },
+    Case { name: "mounting_is_denied", body: mounting_is_denied },
 ];
 
-fn arguments_stay_arguments() {
+fn hostile_arguments_stay_arguments() {
     let hostile = [
         "--privileged",
         "-v/:/host",
@@ -69,7 +72,7 @@ fn arguments_stay_arguments() {
     assert_eq!(output(jail_of(&argv)), lines.concat());
 }
 
-fn a_program_called_init_gets_nothing_more() {
+fn program_named_init_gets_no_extra_mounts() {
     let mounts = output(jail_of(&["/sbin/init"]));
     let writable =
         |line: &&str| line.split_whitespace().nth(3).is_some_and(|options| options.starts_with("rw"));
@@ -83,7 +86,7 @@ fn a_program_called_init_gets_nothing_more() {
     assert!(unusual.is_empty(), "{mounts}");
 }
 
-fn binds_with_hostile_names_are_themselves() {
+fn hostile_bind_names_are_literal() {
     let top = folder();
     let names = [
         "a,target=etc",
@@ -113,7 +116,7 @@ fn binds_with_hostile_names_are_themselves() {
         let source = top.path().join(name);
         fs::create_dir(&source).unwrap();
         fs::write(source.join("name"), format!("{name}\n")).unwrap();
-        // The place in the container has the same name.
+        // The target in the container has the same name.
         let at = format!("/b{number:02}/{name}");
         one.view.binds.push(bind(&source, &at, Access::Read));
         expected.push_str(name);
@@ -122,7 +125,7 @@ fn binds_with_hostile_names_are_themselves() {
     assert_eq!(output(one), expected);
 }
 
-fn nothing_but_tmp_can_be_written() {
+fn only_tmp_is_writable() {
     let places = "/ /bin /etc /run /var/tmp /data /proc/sys/kernel /sys /dev";
     let script = format!(
         "for place in {places}; do touch $place/x 2>/dev/null && echo $place; done; touch /tmp/x && echo tmp"
@@ -130,14 +133,14 @@ fn nothing_but_tmp_can_be_written() {
     assert_eq!(output(jail(&script)), "tmp\n");
 }
 
-fn tmp_is_bounded_and_nothing_in_it_runs() {
+fn tmp_is_bounded_and_noexec() {
     let script = "cp /bin/busybox /tmp/true 2>/dev/null; chmod 755 /tmp/true; /tmp/true 2>/dev/null && echo ran; rm /tmp/true; \
                   for place in /tmp /dev/shm; do dd if=/dev/zero of=$place/big bs=65536 count=64 2>/dev/null && echo $place; done; \
                   wc -c < /tmp/big";
     assert_eq!(output(jail(script)), "1048576\n");
 }
 
-fn hidden_files_and_folders_are_covered() {
+fn hidden_files_and_directories_are_masked() {
     let top = folder();
     let path = |name: &str| top.path().join(name);
     fs::create_dir_all(path("keys/deep")).unwrap();
@@ -150,14 +153,14 @@ fn hidden_files_and_folders_are_covered() {
                   mv /w/keys /w/elsewhere; cat /w/moved /w/hard /w/elsewhere/deep/key; true";
     let mut one = jail(script);
     one.view.binds.push(bind(top.path(), "/w", Access::Write));
-    // The link names the same file; something that is not there needs no cover.
+    // The symlink names the same file; a missing path needs no mask.
     one.view.hidden = vec![path("link"), path("keys"), path("absent")];
     assert_eq!(output(one), "plain\n");
     assert_eq!(fs::read_to_string(path(".env")).unwrap(), "SECRET");
     assert_eq!(fs::read_to_string(path("keys/deep/key")).unwrap(), "SECRET");
 }
 
-fn folders_above_something_hidden_stay() {
+fn directories_above_hidden_paths_cannot_be_moved() {
     let top = folder();
     let path = |name: &str| top.path().join(name);
     fs::create_dir_all(path("config/cedar")).unwrap();
@@ -169,12 +172,12 @@ fn folders_above_something_hidden_stay() {
     let mut one = jail(script);
     one.view.binds.push(bind(top.path(), "/w", Access::Write));
     one.view.hidden = vec![path("config/cedar/main.cedar")];
-    // The last one shows that moving is possible at all.
+    // The last line proves that moving is possible at all.
     assert_eq!(output(one), "freed\n");
     assert_eq!(fs::read_to_string(path("config/cedar/main.cedar")).unwrap(), "SECRET");
 }
 
-fn another_name_of_a_hidden_file_is_covered() {
+fn hard_link_of_a_hidden_file_is_masked() {
     let (top, elsewhere) = (folder(), folder());
     fs::write(elsewhere.path().join("key"), "SECRET").unwrap();
     fs::hard_link(elsewhere.path().join("key"), top.path().join("innocent")).unwrap();
@@ -184,9 +187,9 @@ fn another_name_of_a_hidden_file_is_covered() {
     assert_eq!(output(one), "covered\n");
 }
 
-fn a_link_in_a_bind_does_not_lead_another_bind_astray() {
+fn symlink_in_a_bind_does_not_redirect_another_bind() {
     let (top, inner) = (folder(), folder());
-    // Left by an earlier command, so that the next one finds the inner bind as its programs.
+    // Left by an earlier command, so the next one would find the inner bind at its programs.
     symlink("/bin", top.path().join("inner")).unwrap();
     let mut one = jail("true");
     one.view.binds.push(bind(top.path(), "/w", Access::Write));
@@ -194,7 +197,7 @@ fn a_link_in_a_bind_does_not_lead_another_bind_astray() {
     assert!(matches!(refusal(one), SpawnError::Failed(_)));
 }
 
-fn a_hidden_bind_shows_nothing() {
+fn hidden_bind_shows_nothing() {
     let top = folder();
     fs::create_dir(top.path().join("inner")).unwrap();
     fs::write(top.path().join("inner/key"), "SECRET").unwrap();
@@ -205,7 +208,7 @@ fn a_hidden_bind_shows_nothing() {
     assert_eq!(output(one), "");
 }
 
-fn sockets_and_doors_to_the_kernel_are_no_binds() {
+fn sockets_and_kernel_file_systems_cannot_be_bound() {
     let top = folder();
     let _listener = UnixListener::bind(top.path().join("socket")).unwrap();
     let socket = top.path().join("socket");
@@ -213,12 +216,12 @@ fn sockets_and_doors_to_the_kernel_are_no_binds() {
         let mut one = jail("true");
         one.view.binds.push(bind(source, "/w", Access::Read));
         let SpawnError::Invalid(why) = refusal(one) else { panic!("{}", source.display()) };
-        assert!(why.contains("stay outside"), "{why}");
+        assert!(why.contains("cannot be bound"), "{why}");
     }
 }
 
-/// A database of the host that listens in the workspace, and a pipe from which somebody reads orders.
-fn nobody_outside_is_reached_through_a_socket_in_a_bind() {
+/// A database of the host that listens in the workspace, and a pipe whose reader executes orders.
+fn host_is_not_reached_through_a_socket_in_a_bind() {
     let everybody = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     for access in [Access::Read, Access::Write] {
         let top = folder();
@@ -242,7 +245,7 @@ fn nobody_outside_is_reached_through_a_socket_in_a_bind() {
                       /attacker --reach \"$place$name\"; done; done 2>/dev/null; true";
         let mut one = with_attacker(jail(script));
         one.view.binds.push(bind(top.path(), "/w", access));
-        // A pipe in a folder that may be written is heard by whoever reads it there, as a file would be.
+        // A pipe in a writable directory reaches its reader, as a file would.
         let expected = if access == Access::Write { "piped orders\n" } else { "" };
         assert_eq!(output(one), expected, "{access:?}");
         assert!(database.accept().is_err() && log.recv(&mut [0; 8]).is_err(), "{access:?}");
@@ -252,7 +255,7 @@ fn nobody_outside_is_reached_through_a_socket_in_a_bind() {
     }
 }
 
-/// What of these can be reached, as somebody in a container.
+/// Prints which of these paths can be reached from inside a container.
 pub fn reach(paths: &[&str]) -> ExitCode {
     for path in paths {
         if UnixStream::connect(path).is_ok() {
@@ -275,7 +278,7 @@ pub fn reach(paths: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn a_fork_bomb_stops_at_the_limit() {
+fn fork_bomb_stops_at_the_limit() {
     let report =
         finish(jail("n=0; while [ $n -lt 200 ]; do sleep 1000 & n=$((n + 1)); echo $n; done; echo all"));
     let text = String::from_utf8(report.stdout).unwrap();
@@ -284,14 +287,14 @@ fn a_fork_bomb_stops_at_the_limit() {
     assert!(matches!(report.ending, Ending::Exited(1..)), "{:?}", report.ending);
 }
 
-fn too_large_files_are_not_written() {
+fn file_size_limit_is_enforced() {
     let top = folder();
     let mut one = jail("dd if=/dev/zero of=/w/big bs=1048576 count=64 2>/dev/null; wc -c < /w/big");
     one.view.binds.push(bind(top.path(), "/w", Access::Write));
     assert_eq!(output(one), format!("{}\n", 8 << 20));
 }
 
-fn mounting_is_refused() {
+fn mounting_is_denied() {
     let script = "mount -t tmpfs none /tmp 2>/dev/null && echo mounted; mount -o remount,rw / 2>/dev/null && echo writable; \
                   echo $$; ls /proc | grep -c '^[0-9]'";
     let text = output(jail(script));
@@ -299,8 +302,8 @@ fn mounting_is_refused() {
     assert!(numbers[0] == 1 && numbers[1] < 6, "processes of the host are seen: {text}");
 }
 
-/// Makes this program reach for something in its container.
+/// Makes this program try to reach something from its container.
 pub const REACH: &str = "--reach";
 
-/// `O_NONBLOCK`: whoever opens a pipe waits for nobody.
+/// `O_NONBLOCK`: opening a pipe does not wait.
 const NONBLOCK: i32 = 0o4000;

@@ -1,4 +1,4 @@
-//! What a command gets: its words, its input, its files, its user.
+//! Tests what a command in a container gets: arguments, input, files, user.
 
 use std::{fs, os::unix::fs::MetadataExt};
 
@@ -14,30 +14,33 @@ use crate::driver::{
 use crate::engines::VOLUME_IMAGE;
 
 pub const ALL: &[Case] = &[
-    Case { name: "a_command_is_fed_and_heard", body: a_command_is_fed_and_heard },
-    Case { name: "codes_are_the_programs_own", body: codes_are_the_programs_own },
     Case {
-        name: "a_program_that_is_not_there_is_told_before",
-        body: a_program_that_is_not_there_is_told_before,
+        name: "command_gets_input_and_output_is_captured",
+        body: command_gets_input_and_output_is_captured,
     },
+    Case { name: "exit_codes_are_passed_through", body: exit_codes_are_passed_through },
     Case {
-        name: "an_image_that_is_not_there_is_never_fetched",
-        body: an_image_that_is_not_there_is_never_fetched,
+        name: "missing_program_is_reported_before_the_start",
+        body: missing_program_is_reported_before_the_start,
     },
-    Case { name: "the_strength_is_what_holds", body: the_strength_is_what_holds },
-    Case { name: "a_wall_that_is_missing_refuses", body: a_wall_that_is_missing_refuses },
-    Case { name: "a_host_without_a_bound_refuses", body: a_host_without_a_bound_refuses },
+    Case { name: "missing_image_is_never_pulled", body: missing_image_is_never_pulled },
+    Case { name: "strength_lists_the_layers_in_force", body: strength_lists_the_layers_in_force },
     Case {
-        name: "variables_arrive_and_are_seen_by_nobody_else",
-        body: variables_arrive_and_are_seen_by_nobody_else,
+        name: "missing_required_layer_prevents_the_start",
+        body: missing_required_layer_prevents_the_start,
     },
-    Case { name: "binds_are_read_or_written_as_granted", body: binds_are_read_or_written_as_granted },
-    Case { name: "an_images_own_wishes_do_not_count", body: an_images_own_wishes_do_not_count },
-    Case { name: "a_client_that_is_found_answers", body: a_client_that_is_found_answers },
-    Case { name: "without_a_runtime_the_tests_fail", body: without_a_runtime_the_tests_fail },
+    Case { name: "host_without_limits_prevents_the_start", body: host_without_limits_prevents_the_start },
+    Case { name: "variables_arrive_and_stay_private", body: variables_arrive_and_stay_private },
+    Case {
+        name: "binds_are_readable_or_writable_as_granted",
+        body: binds_are_readable_or_writable_as_granted,
+    },
+    Case { name: "image_settings_are_ignored", body: image_settings_are_ignored },
+    Case { name: "detected_runtime_responds", body: detected_runtime_responds },
+    Case { name: "tests_fail_without_a_runtime", body: tests_fail_without_a_runtime },
 ];
 
-fn a_command_is_fed_and_heard() {
+fn command_gets_input_and_output_is_captured() {
     let mut one = jail("cat; echo fault >&2; pwd; hostname; id -u; id -g; exit 3");
     one.cwd = "/tmp".into();
     let report = finish_with(one, b"input\n", CAPS);
@@ -46,13 +49,13 @@ fn a_command_is_fed_and_heard() {
     assert_eq!((report.stderr.as_slice(), report.stderr_cut), (b"fault\n".as_slice(), false));
 }
 
-fn codes_are_the_programs_own() {
+fn exit_codes_are_passed_through() {
     for code in [0, 1, 125, 126, 127, 137, 255] {
         assert_eq!(finish(jail(&format!("exit {code}"))).ending, Ending::Exited(code));
     }
 }
 
-fn a_program_that_is_not_there_is_told_before() {
+fn missing_program_is_reported_before_the_start() {
     for program in ["/bin/absent", "--privileged", "/etc"] {
         let SpawnError::Failed(why) = refusal(jail_of(&[program, "--volume=/:/host"])) else {
             panic!("{program}")
@@ -61,14 +64,14 @@ fn a_program_that_is_not_there_is_told_before() {
     }
 }
 
-fn an_image_that_is_not_there_is_never_fetched() {
+fn missing_image_is_never_pulled() {
     let mut one = jail("true");
     one.image = ImageName::parse("localhost:1/absent:1").unwrap();
     let SpawnError::Failed(why) = refusal(one) else { panic!("it is there") };
     assert!(why.contains("absent"), "{why}");
 }
 
-fn the_strength_is_what_holds() {
+fn strength_lists_the_layers_in_force() {
     let report =
         finish(jail("grep -E 'CapEff|CapBnd|NoNewPrivs|^Seccomp:' /proc/self/status; ls /sys/class/net"));
     let text = String::from_utf8(report.stdout).unwrap();
@@ -80,7 +83,7 @@ fn the_strength_is_what_holds() {
     assert_eq!(report.strength.names()[0], format!("container:{}", kind().name()));
 }
 
-fn a_wall_that_is_missing_refuses() {
+fn missing_required_layer_prevents_the_start() {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root's containers lack a user namespace");
         return;
@@ -91,8 +94,8 @@ fn a_wall_that_is_missing_refuses() {
     assert_eq!(missing, ["user-namespace"]);
 }
 
-/// A host whose control groups do not bound memory.
-fn a_host_without_a_bound_refuses() {
+/// A host whose control groups do not limit memory.
+fn host_without_limits_prevents_the_start() {
     let folder = folder();
     let unbounded = runtime_through(folder.path(), UNBOUNDED);
     let spawn = |required| {
@@ -103,9 +106,9 @@ fn a_host_without_a_bound_refuses() {
     };
     let Err(SpawnError::TooWeak { missing }) = spawn(ContainerWall::BOUNDED) else { panic!("it was made") };
     assert_eq!(missing, ["memory-limit"]);
-    // Whoever does not ask for it gets a container, and is told that the wall is not there.
+    // A caller that does not require the limit gets a container, and its strength lacks the layer.
     assert!(matches!(spawn(&[]), Ok(false)));
-    // It is removed by way of the script, which goes with its folder.
+    // The removal uses the script, which is deleted with its directory.
     wait_until("the end of the container", is_empty_of_containers);
 }
 
@@ -115,11 +118,11 @@ const UNBOUNDED: &str = r#"case " $* " in
 esac
 "#;
 
-fn variables_arrive_and_are_seen_by_nobody_else() {
+fn variables_arrive_and_stay_private() {
     let mut one = jail("env; while [ ! -e /w/go ]; do sleep 0.1; done");
     let folder = folder();
     one.view.binds.push(bind(folder.path(), "/w", Access::Write));
-    // Names that would steer the runtime's client, and values that look like lines of its files.
+    // Names that would affect the runtime's client, and values that look like lines of its files.
     let variables = [
         ("TOKEN", "s3cr3t-value \"'$#=\\ x  "),
         ("LD_PRELOAD", "/w/evil.so"),
@@ -147,7 +150,7 @@ fn variables_arrive_and_are_seen_by_nobody_else() {
     assert!(!text.contains("_proxy="), "{text}");
 }
 
-fn binds_are_read_or_written_as_granted() {
+fn binds_are_readable_or_writable_as_granted() {
     let (read, write, run) = (folder(), folder(), folder());
     fs::write(read.path().join("file"), "content").unwrap();
     fs::copy("/bin/busybox", run.path().join("true")).unwrap();
@@ -158,7 +161,7 @@ fn binds_are_read_or_written_as_granted() {
     one.view.binds.push(bind(read.path(), "/r", Access::Read));
     one.view.binds.push(bind(write.path(), "/w", Access::Write));
     one.view.binds.push(bind(run.path(), "/x", Access::Execute));
-    // Docker has no option against it; the strength says so.
+    // Docker has no option for this; the strength reports it.
     let was_run = if kind() == RuntimeKind::Podman { "" } else { "written was run\n" };
     assert_eq!(output(one), format!("content{was_run}ran\n"));
     assert_eq!(fs::read_to_string(write.path().join("new")).unwrap(), "kept\n");
@@ -167,32 +170,32 @@ fn binds_are_read_or_written_as_granted() {
     }
 }
 
-fn an_images_own_wishes_do_not_count() {
+fn image_settings_are_ignored() {
     let of = |image| {
         let mut one = jail("echo $FROM_IMAGE; touch /data/x && echo a volume; ls /tmp | wc -l");
         one.image = ImageName::parse(image).unwrap();
         one
     };
     assert_eq!(output(of(ODD_IMAGE)), "yes\n0\n");
-    // Docker cannot make a container of such an image without the volume.
+    // Docker cannot create a container of such an image without the volume.
     match kind() {
         RuntimeKind::Podman => assert_eq!(output(of(VOLUME_IMAGE)), "yes\n0\n"),
         RuntimeKind::Docker => {
             let SpawnError::Failed(why) = refusal(of(VOLUME_IMAGE)) else { panic!("it was made otherwise") };
-            assert!(why.contains("there is a volume at `/data` that nobody asked for"), "{why}");
+            assert!(why.contains("there is an unexpected volume at `/data`"), "{why}");
         }
     }
 }
 
-fn a_client_that_is_found_answers() {
+fn detected_runtime_responds() {
     match probe_runtime() {
         Ok(found) => assert!(found.to_string().contains('.')),
         Err(why) => assert!(why.to_string().starts_with("no container runtime: ")),
     }
 }
 
-/// A wall that nobody tried must not look like one that held.
-fn without_a_runtime_the_tests_fail() {
+/// A layer that was not tested must not look like one that held.
+fn tests_fail_without_a_runtime() {
     let (is_content, said) = without_a_runtime(false);
     assert!(!is_content && said.contains("FAILED"), "{said}");
     let (is_content, said) = without_a_runtime(true);

@@ -1,4 +1,4 @@
-//! Finds a runtime that runs here, or fails; runs cases with it, says what failed.
+//! Finds a runtime that works here, or fails; runs cases with it, reports failures.
 
 use std::{
     env,
@@ -27,12 +27,12 @@ pub struct Case {
     pub body: fn(),
 }
 
-/// The runtime that this process tries.
+/// The runtime that this process tests.
 pub fn kind() -> RuntimeKind {
     if env::var_os(DOCKER_IS_TRIED).is_some() { RuntimeKind::Docker } else { RuntimeKind::Podman }
 }
 
-/// The cases with Podman, here, and then with Docker, in a process of its own.
+/// Runs the cases with Podman in this process, then with Docker in another one.
 pub fn run_with_both(cases: &[Case], filter: &str) -> ExitCode {
     if kind() == RuntimeKind::Docker {
         return run(cases, filter);
@@ -111,7 +111,7 @@ pub fn bind(source: &Path, at: &str, access: Access) -> Bind {
     Bind { source: Source::Path(source.to_owned()), at: at.into(), access }
 }
 
-/// Shows this program, and what it is linked to, as `/attacker`.
+/// Shows this program, and its shared libraries, as `/attacker`.
 pub fn with_attacker(mut jail: ContainerJail) -> ContainerJail {
     jail.view.binds.push(bind(&env::current_exe().unwrap(), "/attacker", Access::Execute));
     for place in ["/lib", "/lib64", "/usr/lib"].into_iter().filter(|place| Path::new(place).exists()) {
@@ -133,7 +133,7 @@ pub fn finish_with(jail: ContainerJail, stdin: &[u8], caps: OutputCaps) -> Conta
     })
 }
 
-/// The output of a script that ends well.
+/// The output of a script that succeeds.
 #[track_caller]
 pub fn output(jail: ContainerJail) -> String {
     let report = finish(jail);
@@ -161,7 +161,7 @@ pub fn runtime() -> &'static Runtime {
     &engine().as_ref().unwrap().runtime
 }
 
-/// A folder that the container's user may write to, and that everybody may read.
+/// A directory that the container's user may write and everyone may read.
 pub fn folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("toolgate-container-").tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -175,7 +175,7 @@ pub fn another_gateway(folder: &Path) -> Child {
     gateway.arg(GATEWAY).arg(folder).arg(&engine.client).args(&engine.options).spawn().unwrap()
 }
 
-/// This program on a machine without the runtime: whether it is content, and what it says.
+/// This program on a machine without the runtime: whether it succeeds, and its output.
 pub fn without_a_runtime(is_chosen: bool) -> (bool, String) {
     let mut again = Command::new(env::current_exe().unwrap());
     again.arg(WITHOUT_A_RUNTIME).env_remove(LEAVE_OUT);
@@ -192,8 +192,8 @@ pub fn runtime_with(client: &str, options: &[&str]) -> Runtime {
     Runtime::ask(RuntimeProgram { kind: kind(), path: client.into(), options }).unwrap()
 }
 
-/// The same runtime behind a script in this folder, in which `CLIENT` is its client. A shell reads it: a file that was just written cannot
-/// always be run at once.
+/// The same runtime behind a script in this directory, in which `CLIENT` is its client. A shell runs it, because a
+/// file that was just written cannot always be executed at once.
 pub fn runtime_through(folder: &Path, script: &str) -> Runtime {
     let engine = engine().as_ref().unwrap();
     let path = folder.join("runtime");
@@ -203,22 +203,22 @@ pub fn runtime_through(folder: &Path, script: &str) -> Runtime {
     Runtime::ask(RuntimeProgram { kind: kind(), path: "/bin/sh".into(), options }).unwrap()
 }
 
-/// The client itself, in the same storage.
+/// Runs the client itself, with the same storage.
 #[track_caller]
 pub fn ask(arguments: &[&str]) -> String {
     engine().as_ref().unwrap().ask(arguments)
 }
 
-/// This program as a gateway of an ordinary user who may ask the daemon.
+/// This program as a gateway of an ordinary user who may use the daemon.
 pub fn gateway_of(user: u32, word: &str, folder: &Path) -> Command {
     let engine = engine().as_ref().unwrap();
-    // Its own file may lie where that user cannot go.
+    // The original file may be in a directory that this user cannot enter.
     let mut gateway = Command::new("/proc/self/exe");
     gateway.arg(word).arg(folder).arg(engine.open_to(user)).args(&engine.options).uid(user).gid(user);
     gateway
 }
 
-/// Waits until something holds; fails after a long while.
+/// Waits until a condition holds; fails after a long time.
 #[track_caller]
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let patience = Instant::now() + PATIENCE;
@@ -228,7 +228,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Processes of the host with this word in their command line, clients of the runtime aside.
+/// Processes of the host with this word in their command line, except clients of the runtime.
 pub fn processes_with(word: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc")
         .unwrap()
@@ -251,7 +251,7 @@ fn wait_for_no_containers() -> String {
     ask(&["ps", "--all"]).lines().skip(1).collect::<Vec<_>>().join("; ")
 }
 
-/// Clears away what was made for whoever asked for a runtime; waits for containers that are on their way out.
+/// Removes everything created for the runtime; waits for containers that are ending.
 pub fn leave() -> String {
     let Some(Ok(engine)) = ENGINE.get() else { return String::new() };
     let left = wait_for_no_containers();
@@ -275,7 +275,7 @@ fn engine() -> &'static Result<Engine, String> {
 
 pub const CAPS: OutputCaps = OutputCaps { stdout: 1 << 20, stderr: 1 << 16 };
 
-/// A guard against hanging, nothing else.
+/// Timeout against hanging, nothing else.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Makes this program another gateway.
@@ -284,16 +284,16 @@ pub const GATEWAY: &str = "--be-a-gateway";
 /// Makes this program find no runtime.
 const WITHOUT_A_RUNTIME: &str = "--without-a-runtime";
 
-/// Makes this program try Docker.
+/// Makes this program test Docker.
 const DOCKER_IS_TRIED: &str = "TOOLGATE_TESTS_OF_DOCKER";
 
-/// Chosen by whoever has a machine that runs no containers.
+/// Set on machines that cannot run containers.
 const LEAVE_OUT: &str = "TOOLGATE_TESTS_NO_CONTAINERS";
 
-/// Nobody's on most machines, so that the host's own processes are not counted.
+/// Unused on most machines, so the host's own processes are not counted.
 pub const USER: u32 = 61_234;
 
-/// What a host with control groups must give. Docker cannot keep programs in binds from being run.
+/// The layers that a host with control groups must provide. Docker cannot forbid executing programs in binds.
 pub fn expected() -> Vec<ContainerWall> {
     let own: &[ContainerWall] =
         if kind() == RuntimeKind::Podman { &[ContainerWall::NoExecution] } else { &[] };

@@ -1,4 +1,4 @@
-//! However a container ends, everything in it ends.
+//! Tests that everything in a container ends, however the container ends.
 
 use std::{
     fs,
@@ -16,34 +16,34 @@ use crate::driver::{
 };
 
 pub const ALL: &[Case] = &[
-    Case { name: "a_late_command_is_killed_with_its_container", body: a_late_command_is_killed },
-    Case { name: "a_dropped_future_kills_the_container", body: a_dropped_future_kills_the_container },
+    Case { name: "a_late_command_is_killed_with_its_container", body: command_is_killed_at_its_deadline },
+    Case { name: "dropped_future_kills_the_container", body: dropped_future_kills_the_container },
     Case {
-        name: "a_future_dropped_while_making_leaves_nothing",
-        body: a_future_dropped_while_making_leaves_nothing,
+        name: "future_dropped_during_creation_leaves_nothing",
+        body: future_dropped_during_creation_leaves_nothing,
+    },
+    Case { name: "deadline_during_creation_leaves_nothing", body: deadline_during_creation_leaves_nothing },
+    Case {
+        name: "container_that_is_never_started_is_removed",
+        body: container_that_is_never_started_is_removed,
+    },
+    Case { name: "excessive_output_kills_the_command", body: excessive_output_kills_the_command },
+    Case { name: "stderr_is_truncated", body: stderr_is_truncated },
+    Case { name: "memory_shortage_is_reported", body: memory_shortage_is_reported },
+    Case { name: "process_shortage_is_reported", body: process_shortage_is_reported },
+    Case {
+        name: "background_processes_end_with_the_command",
+        body: background_processes_end_with_the_command,
     },
     Case {
-        name: "a_deadline_that_comes_while_making_leaves_nothing",
-        body: a_deadline_that_comes_while_making_leaves_nothing,
+        name: "containers_of_a_crashed_gateway_are_swept",
+        body: containers_of_a_crashed_gateway_are_swept,
     },
+    Case { name: "concurrent_containers_do_not_mix", body: concurrent_containers_do_not_mix },
     Case {
-        name: "a_container_that_is_never_started_is_removed",
-        body: a_container_that_is_never_started_is_removed,
+        name: "created_containers_of_ended_gateways_are_swept",
+        body: created_containers_of_ended_gateways_are_swept,
     },
-    Case { name: "too_much_output_kills", body: too_much_output_kills },
-    Case { name: "faults_are_cut_and_harmless", body: faults_are_cut_and_harmless },
-    Case { name: "want_of_memory_is_told", body: want_of_memory_is_told },
-    Case { name: "want_of_processes_is_told", body: want_of_processes_is_told },
-    Case {
-        name: "what_was_started_in_the_background_ends_too",
-        body: what_was_started_in_the_background_ends_too,
-    },
-    Case {
-        name: "what_a_crashed_gateway_leaves_running_is_swept",
-        body: what_a_crashed_gateway_leaves_running_is_swept,
-    },
-    Case { name: "several_at_once_do_not_mix", body: several_at_once_do_not_mix },
-    Case { name: "leftovers_of_the_dead_are_swept", body: leftovers_of_the_dead_are_swept },
 ];
 
 /// Runs a command that does not end.
@@ -56,7 +56,7 @@ pub fn be_a_gateway(folder: &str, client: &str, options: &[&str]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A command that writes until it is killed, and the folder it writes to.
+/// A command that writes until it is killed, and the directory it writes to.
 fn writer(word: &str) -> (ContainerJail, TempDir) {
     let folder = folder();
     (writer_to(folder.path(), word), folder)
@@ -75,7 +75,7 @@ fn size(path: &Path) -> u64 {
 }
 
 #[track_caller]
-fn check_silence(word: &str, folder: &TempDir) {
+fn assert_nothing_writes(word: &str, folder: &TempDir) {
     wait_until("the end of the container", is_empty_of_containers);
     assert_eq!(processes_with(word), Vec::<String>::new());
     let sizes = || (size(&folder.path().join("log")), size(&folder.path().join("child")));
@@ -85,18 +85,18 @@ fn check_silence(word: &str, folder: &TempDir) {
     assert_eq!(sizes(), before, "somebody goes on writing");
 }
 
-fn a_late_command_is_killed() {
+fn command_is_killed_at_its_deadline() {
     let (mut one, folder) = writer("late-word");
-    // Making counts, and shall leave it time to begin.
+    // The time includes creation, and must leave the command time to start.
     let before = Instant::now();
     drop(on_runtime(async { runtime().spawn(jail("true")).await.unwrap() }));
     one.deadline = before.elapsed() * 4 + Duration::from_secs(2);
     let report = finish(one);
     assert_eq!(report.ending, Ending::TimedOut);
-    check_silence("late-word", &folder);
+    assert_nothing_writes("late-word", &folder);
 }
 
-fn a_dropped_future_kills_the_container() {
+fn dropped_future_kills_the_container() {
     let (one, folder) = writer("dropped-word");
     on_runtime(async {
         let container = runtime().spawn(one).await.unwrap();
@@ -110,10 +110,10 @@ fn a_dropped_future_kills_the_container() {
         };
         tokio::select! { report = running => panic!("it ended: {report:?}"), () = written => {} }
     });
-    check_silence("dropped-word", &folder);
+    assert_nothing_writes("dropped-word", &folder);
 }
 
-fn a_future_dropped_while_making_leaves_nothing() {
+fn future_dropped_during_creation_leaves_nothing() {
     for patience in [0, 20, 150, 400] {
         on_runtime(async {
             let making = runtime().spawn(jail("sleep 1000"));
@@ -123,7 +123,7 @@ fn a_future_dropped_while_making_leaves_nothing() {
     }
 }
 
-fn a_deadline_that_comes_while_making_leaves_nothing() {
+fn deadline_during_creation_leaves_nothing() {
     for patience in [0, 20, 150] {
         let mut one = jail("sleep 1000");
         one.deadline = Duration::from_millis(patience);
@@ -134,57 +134,57 @@ fn a_deadline_that_comes_while_making_leaves_nothing() {
     }
 }
 
-fn a_container_that_is_never_started_is_removed() {
+fn container_that_is_never_started_is_removed() {
     let container = on_runtime(async { runtime().spawn(jail("sleep 1000")).await.unwrap() });
     assert!(!is_empty_of_containers());
     drop(container);
     wait_until("the end of the container", is_empty_of_containers);
 }
 
-fn too_much_output_kills() {
+fn excessive_output_kills_the_command() {
     let report =
         finish_with(jail("while :; do echo flood; done"), b"", OutputCaps { stdout: 1000, stderr: 10 });
     assert_eq!((report.ending, report.stdout.len()), (Ending::OutputTooLarge, 1000));
     wait_until("the end of the container", is_empty_of_containers);
 }
 
-fn faults_are_cut_and_harmless() {
+fn stderr_is_truncated() {
     let report =
         finish_with(jail("echo 0123456789abcdef >&2; echo done"), b"", OutputCaps { stdout: 100, stderr: 4 });
     assert_eq!((report.ending, report.stdout.as_slice()), (Ending::Exited(0), b"done\n".as_slice()));
     assert_eq!((report.stderr.as_slice(), report.stderr_cut), (b"0123".as_slice(), true));
 }
 
-fn want_of_memory_is_told() {
+fn memory_shortage_is_reported() {
     let report = finish(jail("x=0123456789abcdef; while :; do x=$x$x; done"));
     assert_eq!(report.ending, Ending::OutOfMemory);
     assert!(report.shortages.contains(&Shortage::Memory), "{:?}", report.shortages);
-    // Somebody else's want of memory, which the program survives, is no end.
+    // Another process ran out of memory, which the program survives.
     let report = finish(jail("sh -c 'x=0123456789abcdef; while :; do x=$x$x; done' 2>/dev/null; exit 5"));
     assert_eq!(report.ending, Ending::Exited(5));
     assert_eq!(finish(jail("exit 5")).shortages, []);
 }
 
-fn want_of_processes_is_told() {
+fn process_shortage_is_reported() {
     let report = finish(jail(
         "for i in 0 1 2 3 4 5 6 7; do sleep 9 & sleep 9 & sleep 9 & sleep 9 & sleep 9 & done; exit 6",
     ));
-    // Where the host has no control groups for us, nobody bounds and nobody counts.
+    // Without control groups, processes are neither limited nor counted.
     let is_bounded = report.strength.has(ContainerWall::ProcessLimit);
     assert_eq!(report.shortages.contains(&Shortage::Processes), is_bounded, "{report:?}");
 }
 
-fn what_was_started_in_the_background_ends_too() {
+fn background_processes_end_with_the_command() {
     let folder = folder();
     let mut one = jail(
         "(trap '' HUP TERM; while :; do echo x >> /w/log; sleep 0.01; done) & while [ ! -s /w/log ]; do :; done",
     );
     one.view.binds.push(bind(folder.path(), "/w", Access::Write));
     assert_eq!(finish(one).ending, Ending::Exited(0));
-    check_silence("no such word", &folder);
+    assert_nothing_writes("no such word", &folder);
 }
 
-fn what_a_crashed_gateway_leaves_running_is_swept() {
+fn containers_of_a_crashed_gateway_are_swept() {
     let folder = folder();
     let mut gateway = another_gateway(folder.path());
     wait_until("the start of the command", || size(&folder.path().join("log")) > 0);
@@ -193,10 +193,10 @@ fn what_a_crashed_gateway_leaves_running_is_swept() {
     gateway.wait().unwrap();
     assert!(!processes_with("crashed-word").is_empty(), "nothing was left behind");
     assert_eq!(runtime().sweep(), Ok(1));
-    check_silence("crashed-word", &folder);
+    assert_nothing_writes("crashed-word", &folder);
 }
 
-fn several_at_once_do_not_mix() {
+fn concurrent_containers_do_not_mix() {
     let one = async |word: &str| {
         let container =
             runtime().spawn(jail("cat; sleep 0.2; cat /tmp/*; hostname > /tmp/mine")).await.unwrap();
@@ -208,7 +208,7 @@ fn several_at_once_do_not_mix() {
     }
 }
 
-fn leftovers_of_the_dead_are_swept() {
+fn created_containers_of_ended_gateways_are_swept() {
     let create = |labels: &[&str]| {
         let options: Vec<&str> = ["create", "--network=none", "--ulimit=nofile=64:64"]
             .into_iter()

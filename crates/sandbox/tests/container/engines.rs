@@ -1,4 +1,4 @@
-//! The runtimes that the cases are tried with: a Podman with storage of its own, and a Docker daemon of its own.
+//! The runtimes of the cases: a Podman with separate storage, and a separate Docker daemon.
 
 use std::{
     env,
@@ -16,7 +16,7 @@ use toolgate_sandbox::{Runtime, RuntimeKind, RuntimeProgram};
 /// A runtime that works here, with the images of the cases.
 pub struct Engine {
     pub runtime: Runtime,
-    /// The client, and what every question to it begins with.
+    /// The client and its global options.
     pub client: PathBuf,
     pub options: Vec<String>,
     folder: PathBuf,
@@ -66,7 +66,7 @@ impl Engine {
     fn docker(folder: &Path, try_out: &dyn Fn(&Runtime) -> Result<(), String>) -> Result<Self, String> {
         let client = Path::new(DOCKER).join("usr/bin/docker");
         let (daemon, socket) = Daemon::start(folder)?;
-        // A configuration of the user's could name another daemon.
+        // The user's configuration could name another daemon.
         let config = folder.join("config").display().to_string();
         let options = vec![format!("--config={config}"), format!("--host=unix://{}", socket.display())];
         let answers = || ask(&client, &options, &["version"]).is_ok_and(|answer| answer.status.success());
@@ -82,7 +82,7 @@ impl Engine {
         Ok(Self { runtime, client, options, folder: folder.to_owned(), daemon: Some(daemon) })
     }
 
-    /// The client itself, in the same storage.
+    /// Runs the client itself, with the same storage.
     #[track_caller]
     pub fn ask(&self, arguments: &[&str]) -> String {
         let output = ask(&self.client, &self.options, arguments).unwrap();
@@ -101,7 +101,7 @@ impl Engine {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// Lets an ordinary user ask Docker's daemon, as members of its group may. Returns the client for it.
+    /// Lets an ordinary user use Docker's daemon, like members of its group. Returns the client for it.
     pub fn open_to(&self, user: u32) -> PathBuf {
         std::os::unix::fs::chown(self.folder.join(SOCKET), Some(user), Some(user)).unwrap();
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -111,7 +111,7 @@ impl Engine {
     }
 }
 
-/// A Docker daemon that nobody else uses.
+/// A Docker daemon that nothing else uses.
 struct Daemon {
     folder: PathBuf,
     process: Child,
@@ -152,7 +152,7 @@ impl Daemon {
         log.lines().last().unwrap_or_default().to_owned()
     }
 
-    /// Asked to, for it has to end another daemon of its own.
+    /// Asked to end, because it must end its own containerd.
     fn end(&self) {
         let pid = Pid::from_raw(self.process.id().cast_signed()).unwrap();
         let _ = rustix::process::kill_process(pid, Signal::TERM);
@@ -219,7 +219,7 @@ fn image(folder: &Path) -> PathBuf {
     fs::set_permissions(root.join("sbin/init"), fs::Permissions::from_mode(0o755)).unwrap();
     let tar = folder.join("image.tar");
     let mut tar_up = Command::new("tar");
-    // An ordinary user's containers know no other owner.
+    // Containers of an ordinary user know no other owner.
     let owner: [OsString; 4] = ["--owner=0", "--group=0", "--numeric-owner", "-C"].map(OsString::from);
     let made = tar_up.args(owner).arg(&root).arg("-cf").arg(&tar).arg(".").status().unwrap();
     assert!(made.success());
@@ -227,7 +227,7 @@ fn image(folder: &Path) -> PathBuf {
 }
 
 pub const IMAGE: &str = "localhost/toolgate-test:1";
-/// With an entry point and variables of its own.
+/// With an entry point and variables.
 pub const ODD_IMAGE: &str = "localhost/toolgate-odd:1";
 /// And with a volume.
 pub const VOLUME_IMAGE: &str = "localhost/toolgate-volume:1";
@@ -240,7 +240,7 @@ const ODD: [&str; 5] = [
     "CMD [\"/bin/false\"]",
 ];
 
-/// Where `scripts/setup-podman` puts Docker, without installing it.
+/// Path at which `scripts/setup-podman` puts Docker without installing it.
 const DOCKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/docker");
 const SOCKET: &str = "docker.sock";
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];

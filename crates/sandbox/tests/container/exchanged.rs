@@ -1,4 +1,4 @@
-//! What is bound is exchanged for something else, after it was checked and before the command starts.
+//! Tests binds that are replaced after they were checked and before the command starts.
 
 use std::{
     fs,
@@ -17,16 +17,14 @@ use crate::driver::{
 };
 
 pub const ALL: &[Case] = &[
-    Case { name: "an_exchanged_bind_is_not_shown", body: an_exchanged_bind_is_not_shown },
-    Case { name: "a_cover_that_is_led_astray_is_noticed", body: a_cover_that_is_led_astray_is_noticed },
-    Case {
-        name: "an_ordinary_users_gateway_sees_what_is_bound",
-        body: an_ordinary_users_gateway_sees_what_is_bound,
-    },
+    Case { name: "replaced_bind_is_rejected", body: replaced_bind_is_rejected },
+    Case { name: "redirected_mask_is_detected", body: redirected_mask_is_detected },
+    Case { name: "ordinary_users_gateway_verifies_binds", body: ordinary_users_gateway_verifies_binds },
 ];
 
-/// Another tool, which may write to the folder above, exchanges it for a link when the runtime has been told its name.
-fn an_exchanged_bind_is_not_shown() {
+/// Another tool with write access to the parent directory replaces the bind by a symlink after the runtime got its
+/// path.
+fn replaced_bind_is_rejected() {
     for (word, step) in [("the runtime makes it", "create"), ("the runtime starts it", last_step())] {
         let top = folder();
         let script = exchange(top.path(), step);
@@ -35,17 +33,17 @@ fn an_exchanged_bind_is_not_shown() {
         let made = on_runtime(async { runtime.spawn(one).await.map(drop) });
         assert!(top.path().join("moved").exists(), "{word}: nothing was exchanged");
         let Err(SpawnError::Failed(why)) = made else { panic!("{word}: it was made") };
-        assert!(why.contains("it was exchanged"), "{word}: {why}");
+        assert!(why.contains("it was replaced meanwhile"), "{word}: {why}");
         wait_until("the end of the container", is_empty_of_containers);
     }
 }
 
-/// Where the runtime takes up what is bound.
+/// The step in which the runtime opens the binds.
 fn last_step() -> &'static str {
     if kind() == RuntimeKind::Podman { "init" } else { "start" }
 }
 
-/// The folder's `inner` is bound, and holds nothing secret when it is looked at.
+/// The directory's `inner` is bound, and contains nothing secret when it is checked.
 fn shown(top: &Path, user: ContainerUser) -> ContainerJail {
     let (inner, secret) = (top.join("inner"), top.join("secret"));
     for folder in [&inner, &secret] {
@@ -69,8 +67,9 @@ exec CLIENT "$@"
     )
 }
 
-/// A folder above something hidden becomes a link: the cover would lie elsewhere, and what it hides be seen where the link leads.
-fn a_cover_that_is_led_astray_is_noticed() {
+/// A directory above a hidden path becomes a symlink: the mask would be mounted elsewhere, and the hidden file
+/// would be visible at the symlink's target.
+fn redirected_mask_is_detected() {
     let top = folder();
     fs::create_dir_all(top.path().join("ws/keys")).unwrap();
     fs::create_dir_all(top.path().join("ws/decoy")).unwrap();
@@ -96,8 +95,9 @@ exec CLIENT "$@"
     wait_until("the end of the container", is_empty_of_containers);
 }
 
-/// Docker's daemon is root's, and whoever may ask it cannot look into its containers. The latch looks for them.
-fn an_ordinary_users_gateway_sees_what_is_bound() {
+/// Docker's daemon runs as root, and a user who may use it cannot inspect its containers. The latch inspects them
+/// instead.
+fn ordinary_users_gateway_verifies_binds() {
     if kind() != RuntimeKind::Docker {
         println!("skipped: an ordinary user's Podman is an ordinary user's");
         return;
@@ -110,10 +110,10 @@ fn an_ordinary_users_gateway_sees_what_is_bound() {
     wait_until("the end of the containers", is_empty_of_containers);
 }
 
-/// As another user: containers run and are seen, and an exchange is noticed.
+/// As another user: containers run and are inspected, and a replacement is detected.
 pub fn be_an_ordinary_gateway(folder: &str, client: &str, options: &[&str]) -> ExitCode {
     let top = Path::new(folder);
-    // Other than the gateway, as it is where the folder is somebody else's.
+    // Another user than the gateway's, as when the directory belongs to someone else.
     let user = ContainerUser { uid: USER + 1, gid: USER + 1 };
     let runtime = runtime_with(client, options);
     let plain = shown(&top.join("plain"), user);
@@ -124,7 +124,7 @@ pub fn be_an_ordinary_gateway(folder: &str, client: &str, options: &[&str]) -> E
         container.finish(Vec::new(), CAPS).await
     });
     assert_eq!(String::from_utf8_lossy(&report.stdout), "plain", "{report:?}");
-    // It may not kill a process of that user, and the daemon does it.
+    // The gateway may not kill a process of that user, so the daemon does.
     let late = ContainerJail { deadline: Duration::from_secs(5), user, ..jail("sleep 1000") };
     let report = on_runtime(async { runtime.spawn(late).await.unwrap().finish(Vec::new(), CAPS).await });
     assert_eq!(report.ending, Ending::TimedOut);
@@ -138,8 +138,8 @@ pub fn be_an_ordinary_gateway(folder: &str, client: &str, options: &[&str]) -> E
     let made = on_runtime(async { runtime.spawn(one).await.map(drop) });
     assert!(other.join("moved").exists(), "nothing was exchanged");
     let Err(SpawnError::Failed(why)) = made else { panic!("it was made") };
-    assert!(why.contains("it was exchanged"), "{why}");
-    // What is given up is removed by a thread, which would end with this process.
+    assert!(why.contains("it was replaced meanwhile"), "{why}");
+    // Abandoned containers are removed by a thread, which would end with this process.
     wait_until("the end of the containers", || {
         let left = Command::new(client).args(options).args(["ps", "--all", "--quiet"]).output().unwrap();
         left.stdout.is_empty()

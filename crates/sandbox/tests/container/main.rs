@@ -1,7 +1,8 @@
-//! Does a container hold? Runs Podman, and then Docker, with images and storage of their own, made here, without a network.
+//! Tests of containers. Runs Podman, and then Docker, with separate images and storage created here, without a
+//! network.
 //!
-//! Where one of them is missing or cannot run, this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave the cases out; then a
-//! line says so. It understands a filter and `--list`.
+//! If one of them is missing or cannot run, this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` skips the cases;
+//! then a line reports it. It accepts a filter and `--list`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

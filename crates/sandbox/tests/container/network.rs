@@ -1,4 +1,4 @@
-//! A way out of a container: two sockets in the gateway's hands, and nothing else, whatever is tried in there.
+//! Tests of egress from containers: two sockets held by the gateway, and nothing else, whatever is tried inside.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use tokio::{
 };
 use toolgate_sandbox::{
     ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
-    RuntimeKind, SpawnError, way_out_of_containers,
+    RuntimeKind, SpawnError, container_egress,
 };
 
 use crate::driver::{
@@ -24,21 +24,33 @@ use crate::driver::{
 };
 
 pub const ALL: &[Case] = &[
-    Case { name: "a_way_out_leads_to_the_gateway", body: a_way_out_leads_to_the_gateway },
-    Case { name: "a_way_out_is_told_by_its_wall", body: a_way_out_is_told_by_its_wall },
+    Case { name: "egress_leads_to_the_gateway", body: egress_leads_to_the_gateway },
+    Case { name: "egress_is_shown_in_the_strength", body: egress_is_shown_in_the_strength },
     Case { name: "no_network_unless_granted", body: no_network_unless_granted },
-    Case { name: "nothing_is_reached_around_the_way_out", body: nothing_is_reached_around_the_way_out },
-    Case { name: "the_ports_of_a_way_out_are_taken", body: the_ports_of_a_way_out_are_taken },
-    Case { name: "nobody_uses_the_way_out_of_another", body: nobody_uses_the_way_out_of_another },
-    Case { name: "an_image_does_not_choose_the_way_out", body: an_image_does_not_choose_the_way_out },
-    Case { name: "a_way_out_ends_with_its_command", body: a_way_out_ends_with_its_command },
-    Case { name: "a_way_out_that_nobody_takes_is_closed", body: a_way_out_that_nobody_takes_is_closed },
-    Case { name: "a_cancelled_way_out_leaves_nothing_open", body: a_cancelled_way_out_leaves_nothing_open },
-    Case { name: "another_process_gets_no_way_out", body: another_process_gets_no_way_out },
-    Case { name: "a_network_with_more_gets_no_way_out", body: a_network_with_more_gets_no_way_out },
+    Case {
+        name: "nothing_is_reached_around_the_egress_proxy",
+        body: nothing_is_reached_around_the_egress_proxy,
+    },
+    Case { name: "egress_ports_are_taken", body: egress_ports_are_taken },
+    Case {
+        name: "egress_of_another_container_is_unreachable",
+        body: egress_of_another_container_is_unreachable,
+    },
+    Case { name: "image_does_not_choose_the_egress_proxy", body: image_does_not_choose_the_egress_proxy },
+    Case { name: "egress_ends_with_its_command", body: egress_ends_with_its_command },
+    Case { name: "unused_egress_is_closed", body: unused_egress_is_closed },
+    Case { name: "cancelled_egress_leaves_nothing_open", body: cancelled_egress_leaves_nothing_open },
+    Case {
+        name: "process_of_another_container_gets_no_egress",
+        body: process_of_another_container_gets_no_egress,
+    },
+    Case {
+        name: "network_with_other_interfaces_gets_no_egress",
+        body: network_with_other_interfaces_gets_no_egress,
+    },
 ];
 
-fn a_way_out_leads_to_the_gateway() {
+fn egress_leads_to_the_gateway() {
     let Some(one) = proxied("cat /etc/resolv.conf; echo page? | nc 127.0.0.1 3128; nslookup a.test; true")
     else {
         return;
@@ -53,7 +65,7 @@ fn a_way_out_leads_to_the_gateway() {
     assert!(!asked.is_empty() && asked.iter().all(is_the_name), "{asked:?}");
 }
 
-fn a_way_out_is_told_by_its_wall() {
+fn egress_is_shown_in_the_strength() {
     let Some(one) = proxied("true") else { return };
     let Heard { report, .. } = through_the_gateway(one);
     assert!(report.strength.has(ContainerWall::NetworkNamespace), "{:?}", report.strength);
@@ -68,7 +80,7 @@ fn no_network_unless_granted() {
     assert!(made.take_sockets().is_none());
     drop(made);
     let script = "for port in 3128 53; do echo x | nc -w 2 127.0.0.1 $port && echo reached; done; cat /etc/resolv.conf";
-    // The image's own word, or nobody: never what the host asks.
+    // The image's own file, or none: never the host's DNS servers.
     let names = match kind() {
         RuntimeKind::Podman => "nameserver 192.0.2.53\n",
         RuntimeKind::Docker => "nameserver 127.0.0.1\n",
@@ -76,8 +88,8 @@ fn no_network_unless_granted() {
     assert_eq!(output(jail(script)), names);
 }
 
-/// Also by whoever forgets all variables: they are only a hint.
-fn nothing_is_reached_around_the_way_out() {
+/// Also for programs that ignore all variables: they are only a hint.
+fn nothing_is_reached_around_the_egress_proxy() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let everywhere = TcpListener::bind("0.0.0.0:0").unwrap();
     let (port, other) = (server.local_addr().unwrap().port(), everywhere.local_addr().unwrap().port());
@@ -98,7 +110,7 @@ fn nothing_is_reached_around_the_way_out() {
     }
 }
 
-fn the_ports_of_a_way_out_are_taken() {
+fn egress_ports_are_taken() {
     let Some(one) = proxied("/attacker --take-the-ports; echo page? | nc 127.0.0.1 3128") else { return };
     let Heard { report, said, .. } = through_the_gateway(with_attacker(one));
     let text = String::from_utf8_lossy(&report.stdout);
@@ -106,7 +118,7 @@ fn the_ports_of_a_way_out_are_taken() {
     assert_eq!(said, ["page?\n"]);
 }
 
-/// Tries to listen where the gateway does, with every option that lets two have one port, and says where that went well.
+/// Tries to listen at the gateway's ports, with every option that shares a port, and reports where it succeeded.
 pub fn take_the_ports() -> ExitCode {
     let places = [
         "127.0.0.1:3129",
@@ -119,7 +131,7 @@ pub fn take_the_ports() -> ExitCode {
     ];
     for (kind, name) in [(SocketType::STREAM, "tcp"), (SocketType::DGRAM, "udp")] {
         for place in places.iter().filter(|place| name == "udp" || !place.ends_with(":53")) {
-            // Nobody of ours is at this port for this kind.
+            // The gateway has no socket at this port for this kind.
             let is_free = name == "udp" && place.ends_with(":3128");
             if !is_free && listens(kind, place.parse().unwrap()).is_ok() {
                 println!("{name} {place}");
@@ -141,7 +153,7 @@ fn listens(kind: SocketType, place: SocketAddr) -> rustix::io::Result<()> {
     if kind == SocketType::STREAM { rustix::net::listen(&socket, 1) } else { Ok(()) }
 }
 
-fn nobody_uses_the_way_out_of_another() {
+fn egress_of_another_container_is_unreachable() {
     let one = |word: &str| {
         proxied(&format!("for round in 1 2 3 4 5; do echo {word} | nc 127.0.0.1 3128; sleep 0.1; done"))
     };
@@ -151,7 +163,7 @@ fn nobody_uses_the_way_out_of_another() {
     assert_eq!(second.said, ["second\n"; 5]);
 }
 
-fn an_image_does_not_choose_the_way_out() {
+fn image_does_not_choose_the_egress_proxy() {
     let Some(mut one) = proxied("cat /etc/resolv.conf; echo $http_proxy; echo x > /etc/resolv.conf; true")
     else {
         return;
@@ -163,8 +175,8 @@ fn an_image_does_not_choose_the_way_out() {
     assert_eq!(text, "nameserver 127.0.0.1\noptions timeout:2 attempts:1\nhttp://127.0.0.1:3128\n");
 }
 
-/// What was started in the background neither lives on nor finds anybody who listens.
-fn a_way_out_ends_with_its_command() {
+/// A background process neither survives nor finds a listener.
+fn egress_ends_with_its_command() {
     let before = sockets_of_this_process();
     let script = "(trap '' HUP TERM; while :; do echo survivor-word | nc 127.0.0.1 3128; done) & sleep 0.5";
     let Some(one) = proxied(script) else { return };
@@ -176,14 +188,14 @@ fn a_way_out_ends_with_its_command() {
     assert_eq!(sockets_of_this_process(), before, "something keeps its network");
 }
 
-fn a_way_out_that_nobody_takes_is_closed() {
+fn unused_egress_is_closed() {
     let before = sockets_of_this_process();
     let Some(one) = proxied("echo x | nc -w 2 127.0.0.1 3128 || echo nobody") else { return };
     assert_eq!(output(one), "nobody\n");
     assert_eq!(sockets_of_this_process(), before);
 }
 
-fn a_cancelled_way_out_leaves_nothing_open() {
+fn cancelled_egress_leaves_nothing_open() {
     let before = sockets_of_this_process();
     for patience in [20, 200, 400, 600, 800, 1000] {
         let Some(one) = proxied("sleep 1000") else { return };
@@ -195,14 +207,14 @@ fn a_cancelled_way_out_leaves_nothing_open() {
     assert_eq!(sockets_of_this_process(), before);
 }
 
-/// A runtime that shows another process than the container's, in a network of its own.
-fn another_process_gets_no_way_out() {
+/// A runtime that reports another process than the container's, in another network namespace.
+fn process_of_another_container_gets_no_egress() {
     let Some(one) = proxied("true") else { return };
     let bystander = Bystander::start();
     let folder = folder();
     let lying = runtime_through(folder.path(), &LYING.replace("PID", &bystander.pid));
     let why = spawn_refused(&lying, one);
-    assert!(why.contains("exchanged") || why.contains("first process cannot be told"), "{why}");
+    assert!(why.contains("replaced") || why.contains("first process is unknown"), "{why}");
     for kind in ["tcp", "udp"] {
         let sockets = fs::read_to_string(format!("/proc/{}/net/{kind}", bystander.pid)).unwrap();
         assert_eq!(sockets.lines().count(), 1, "{sockets}");
@@ -210,11 +222,11 @@ fn another_process_gets_no_way_out() {
     wait_until("the end of the container", is_empty_of_containers);
 }
 
-fn a_network_with_more_gets_no_way_out() {
+fn network_with_other_interfaces_gets_no_egress() {
     let Some(one) = proxied("true") else { return };
     let folder = folder();
     let why = spawn_refused(&runtime_through(folder.path(), BRIDGED), one);
-    assert!(why.contains("more in its network than a loopback: `extra0`"), "{why}");
+    assert!(why.contains("interfaces besides loopback: `extra0`"), "{why}");
     wait_until("the end of the container", is_empty_of_containers);
 }
 
@@ -224,7 +236,7 @@ const LYING: &str = r#"case " $* " in
 esac
 "#;
 
-/// Somebody on the host puts a bridge into the network that was made.
+/// Another process on the host adds a bridge to the container's network.
 const BRIDGED: &str = r#"case " $* " in
   *" inspect "*) ;;
   *) exec CLIENT "$@" ;;
@@ -235,11 +247,11 @@ pid=$(echo "$answer" | sed -n 's/.*"Pid": \([0-9]*\),/\1/p')
 echo "$answer"
 "#;
 
-/// A container with a way out; `None`, and a word about it, where nobody can open one.
+/// A container with egress; `None`, with a message, if it cannot be created.
 fn proxied(script: &str) -> Option<ContainerJail> {
     let mut one = jail(script);
     one.network = Network::Proxied { http_port: 3128 };
-    if let Err(why) = way_out_of_containers() {
+    if let Err(why) = container_egress() {
         println!("skipped: {why}");
         assert!(refusal(one).to_string().contains(why), "it must be refused");
         return None;
@@ -247,7 +259,7 @@ fn proxied(script: &str) -> Option<ContainerJail> {
     Some(one)
 }
 
-/// What came of a command, and what the gateway heard at both sockets.
+/// The outcome of a command, and what the gateway received at both sockets.
 struct Heard {
     report: ContainerReport,
     said: Vec<String>,
@@ -291,7 +303,7 @@ async fn refuse_names<T>(dns: std::net::UdpSocket, asked: &mut Vec<Vec<u8>>) -> 
         let mut question = [0; 512];
         let (got, from) = dns.recv_from(&mut question).await.unwrap();
         asked.push(question[..got].to_vec());
-        // An answer, and the answer is no.
+        // A response that refuses the query.
         (question[2], question[3]) = (0x81, 0x85);
         let _ = dns.send_to(&question[..got], from).await;
     }
@@ -304,14 +316,14 @@ fn spawn_refused(runtime: &Runtime, jail: ContainerJail) -> String {
     }
 }
 
-/// A socket is a handle on the network that it was made in.
+/// A socket is a handle to its network namespace.
 fn sockets_of_this_process() -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap();
     let targets = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
 }
 
-/// Somebody else on the host, who has everything of its own that a container has.
+/// Another process of the host, with the same namespaces as a container.
 struct Bystander {
     starter: Child,
     pid: String,
@@ -323,7 +335,7 @@ impl Bystander {
         apart.args(["--net", "--ipc", "--uts", "--mount", "--pid", "--fork", "--kill-child"]);
         let mut starter =
             apart.args(["sh", "-c", "echo; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
-        // When it speaks it has begun.
+        // Its first output proves that it has started.
         starter.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let id = starter.id();
         let pid = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().to_owned();

@@ -1,11 +1,11 @@
-//! What would native code try that took over a sealed worker? One system call each, made without libc in between. The
-//! tests of the gateway, `cli/tests/compromised`, take theirs from this table.
+//! Attacks by native code in a sealed worker: one system call each, made without libc. The tests of the gateway,
+//! `cli/tests/compromised`, use this table, too.
 #![expect(unsafe_code, reason = "an attacker with native code makes raw system calls")]
 
 use std::ffi::{CStr, c_long};
 
-/// One forbidden thing. Should the filter fail, the arguments are understood but chosen to do no harm: the tests run as
-/// root too.
+/// One forbidden action. The arguments are valid but harmless if the filter fails, because the tests also run as
+/// root.
 pub struct Attack {
     pub name: &'static str,
     number: c_long,
@@ -15,13 +15,13 @@ pub struct Attack {
 
 enum Entry {
     Ordinary,
-    /// The 32-bit door of x86_64 kernels.
+    /// The 32-bit entry of x86_64 kernels.
     #[cfg(target_arch = "x86_64")]
     Interrupt80,
 }
 
 impl Attack {
-    /// Answers what the kernel answered. A sealed worker does not live to see it.
+    /// Returns the kernel's result. A sealed worker is killed before it sees it.
     pub fn perform(&self) -> isize {
         match self.entry {
             Entry::Ordinary => raw(self.number, self.arguments),
@@ -34,8 +34,8 @@ impl Attack {
 /// Makes any system call.
 pub fn raw(number: c_long, arguments: [usize; 6]) -> isize {
     let [first, second, third, fourth, fifth, sixth] = arguments;
-    // SAFETY: none is claimed: this is the attacker. Callers pass memory that outlives the call; what the call does to
-    // the process is the point of the exercise.
+    // SAFETY: none is claimed: this is the attacker. Callers pass memory that outlives the call; harming this
+    // process is the purpose.
     let answer = unsafe { libc::syscall(number, first, second, third, fourth, fifth, sixth) };
     isize::try_from(answer).unwrap()
 }
@@ -51,13 +51,13 @@ fn interrupt80(number: c_long) -> isize {
     answer
 }
 
-/// Writes through a pointer that leads nowhere.
+/// Writes through an invalid pointer.
 pub fn crash() {
     // SAFETY: none is claimed: the process is meant to die of it.
     unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
 }
 
-/// Waits for one child and answers its raw wait status.
+/// Waits for one child and returns its raw wait status.
 pub fn wait_for(process: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: waitpid writes one integer to a local that outlives the call.
@@ -282,14 +282,14 @@ fn kernel() -> Vec<Attack> {
     ]
 }
 
-/// Ways in that carry the number of an allowed call under another meaning.
+/// Other entries, in which the number of an allowed call has another meaning.
 fn side_doors() -> Vec<Attack> {
     #[cfg(target_arch = "x86_64")]
     return vec![
         attack("x32 read", X32 | libc::SYS_read, &[0, SCRATCH.as_ptr().addr(), 0]),
         attack("x32 getpid", X32 | libc::SYS_getpid, &[]),
         Attack { entry: Entry::Interrupt80, ..attack("int 0x80 getpid", 20, &[]) },
-        // Number 1 is `write` at the front door and `exit` at this one.
+        // Number 1 is `write` at the 64-bit entry and `exit` at this one.
         Attack { entry: Entry::Interrupt80, ..attack("int 0x80 with an allowed number", 1, &[]) },
     ];
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,4 +1,4 @@
-//! What must hold, case by case.
+//! Requirements for a worker's jail, case by case.
 
 use std::{
     fs,
@@ -33,16 +33,16 @@ pub fn all() -> Vec<Case> {
                 body: Box::new(move || body(starter, inside)),
             });
         };
-        add("frames_pass_on_the_one_socket", frames_pass);
-        add("ordinary_work_goes_on", ordinary_work);
-        add("the_kernel_confirms_the_strength", kernel_confirms);
-        add("the_namespaces_are_what_the_strength_says", namespaces_agree);
-        add("nothing_is_reached_between_the_phases", nothing_between);
-        add("a_memory_bomb_meets_the_limit", memory_bomb);
-        add("a_crash_is_a_crash", crash);
-        add("a_thread_is_sealed_too", thread_sealed);
-        add("the_image_can_be_mapped_private_only", image);
-        add("a_leaked_descriptor_is_closed", leaked_descriptor);
+        add("frames_pass_on_the_socket", frames_pass);
+        add("ordinary_work_continues", ordinary_work);
+        add("kernel_confirms_the_strength", kernel_confirms);
+        add("namespaces_match_the_strength", namespaces_agree);
+        add("nothing_is_reachable_between_the_phases", nothing_between);
+        add("memory_bomb_hits_the_limit", memory_bomb);
+        add("crash_is_reported_as_crash", crash);
+        add("threads_are_sealed_too", thread_sealed);
+        add("image_can_only_be_mapped_private", image);
+        add("leaked_descriptor_is_closed", leaked_descriptor);
         for attack in attacks::all() {
             let name = attack.name;
             cases.push(Case {
@@ -65,23 +65,23 @@ fn settings() -> Vec<(Starter, Inside)> {
     settings
 }
 
-/// What does not depend on who starts the worker.
+/// Cases that do not depend on who starts the worker.
 fn once() -> Vec<Case> {
     let case = |name: &str, body: fn()| Case { name: name.to_owned(), body: Box::new(body) };
     vec![
-        case("processor_time_runs_out", processor_time),
-        case("a_stopped_worker_goes_on", stopped_worker),
-        case("the_death_of_the_parent_kills_it", parent_death),
-        case("a_parent_that_did_not_make_the_socket_is_refused", wrong_parent),
-        case("without_a_socket_it_refuses", no_socket),
-        case("with_a_second_thread_it_refuses", second_thread),
-        case("a_stray_descriptor_is_refused", stray_descriptor),
-        case("the_limits_are_in_force", limits),
-        case("a_filter_against_namespaces_is_told", refused_namespaces),
+        case("cpu_limit_is_enforced", processor_time),
+        case("stopped_worker_continues", stopped_worker),
+        case("parent_death_kills_the_worker", parent_death),
+        case("parent_that_did_not_create_the_socket_is_rejected", wrong_parent),
+        case("worker_without_a_socket_refuses_to_run", no_socket),
+        case("worker_with_a_second_thread_refuses_to_run", second_thread),
+        case("stray_descriptor_is_rejected", stray_descriptor),
+        case("limits_are_in_force", limits),
+        case("filter_against_namespaces_is_reported", refused_namespaces),
     ]
 }
 
-/// No file tells of such a filter, so whoever only looks would say that nothing forbids them.
+/// No file reveals such a filter, so only an attempt detects it.
 fn refused_namespaces() {
     let output = command(Starter::Caller).arg(PROBE).stdout(Stdio::piped()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -136,7 +136,7 @@ fn kernel_confirms(starter: Starter, inside: Inside) {
     for set in ["SigIgn", "SigBlk", "SigCgt"] {
         assert_eq!(jailed.status_line(set), NO_BITS, "{set}: signals are as the kernel made them");
     }
-    // What cannot be dumped belongs to root in `/proc`, whoever it runs as.
+    // Files of a non-dumpable process belong to root in `/proc`, whatever its user.
     assert_eq!(fs::metadata(jailed.about("environ")).unwrap().uid(), 0);
     if is_root() {
         let open: Vec<_> =
@@ -148,7 +148,7 @@ fn kernel_confirms(starter: Starter, inside: Inside) {
 
 fn namespaces_agree(starter: Starter, inside: Inside) {
     if !is_root() {
-        // The kernel does not show the namespaces of what cannot be dumped to others.
+        // The kernel hides the namespaces of a non-dumpable process from others.
         return;
     }
     let mut jailed = Jailed::start("wait", starter, inside);
@@ -233,7 +233,7 @@ fn stopped_worker() {
 }
 
 fn parent_death() {
-    // Orphans come to us, so that what they died of can be seen.
+    // Orphans become our children, so their exit status is visible.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
     let mut parent = command(Starter::Caller)
         .args([PARENT, OF_ITS_OWN, "wait", "enter"])
@@ -268,7 +268,7 @@ fn wrong_parent() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(ours).read_line(&mut line).unwrap();
-    assert!(line.contains("not the process that made the socket"), "{line}");
+    assert!(line.contains("not the process that created the socket"), "{line}");
     parent.wait().unwrap();
 }
 
@@ -290,7 +290,7 @@ fn second_thread() {
 fn stray_descriptor() {
     let mut jailed = Jailed::start("stray", Starter::Caller, Inside::NewNamespaces);
     let line = jailed.line();
-    assert!(line.contains("is open and is no sealed memory file"), "{line}");
+    assert!(line.contains("is open and not a sealed memory file"), "{line}");
     assert_eq!(jailed.death(), Death::Exited(REFUSED.into()));
 }
 
@@ -314,7 +314,7 @@ fn limits() {
     }
 }
 
-/// Root in a container often lacks the rights to stop being root; the strength then says so.
+/// Root in a container often lacks the capability to change its ids; the strength then reports it.
 fn is_full_root() -> bool {
     const SETGID_SETUID_SETPCAP: u64 = 1 << 6 | 1 << 7 | 1 << 8;
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -323,7 +323,7 @@ fn is_full_root() -> bool {
     is_root() && held & SETGID_SETUID_SETPCAP == SETGID_SETUID_SETPCAP
 }
 
-/// What a worker of the caller reports about itself must be what the host has, asked from outside.
+/// The Landlock version of the host, checked from outside, which a worker's report must match.
 fn landlock_of_the_host() -> Option<u8> {
     let version = attacks::raw(libc::SYS_landlock_create_ruleset, [0, 0, 1, 0, 0, 0]);
     u8::try_from(version).ok().filter(|version| *version > 0).map(|version| version.min(NEWEST_LANDLOCK))

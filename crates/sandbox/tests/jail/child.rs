@@ -1,4 +1,4 @@
-//! The jailed side: enters, seals, says how strong the jail is, and does the one thing it was started for.
+//! The jailed side: enters and seals the jail, reports its strength, and plays its role.
 
 use std::{
     fs::File,
@@ -14,7 +14,7 @@ use crate::attacks::{self, Attack};
 
 pub const HEADROOM: u64 = 64 << 20;
 
-/// Never returns: what a jailed process has to say goes through its socket and its exit code.
+/// Never returns: a jailed process reports through its socket and its exit code.
 pub fn main(role: &str, namespaces: &str) -> ! {
     let namespaces = match namespaces {
         "enter" => Namespaces::Enter,
@@ -53,7 +53,7 @@ fn play(role: &str, jail: WorkerJail) -> Result<(), JailError> {
     }
 }
 
-/// Seals and reports; the report is the proof that the death to come is not of the way here.
+/// Seals and reports. The report proves that a later death is not caused by the setup.
 fn sealed(entered: Entered) -> Result<Strength, JailError> {
     let strength = entered.seal(&SeccompProfile::worker_js().map_err(JailError::Profile)?)?;
     say(&format!("sealed {}\n", strength.to_bits()));
@@ -95,7 +95,7 @@ fn echo() {
     }
 }
 
-/// Takes memory until there is none.
+/// Allocates memory until it fails.
 fn bomb() {
     let piece = 1 << 20;
     let mut taken = 0_u64;
@@ -105,7 +105,7 @@ fn bomb() {
     say(&format!("taken {taken}\n"));
 }
 
-/// What an allocator and a second thread do all day.
+/// Typical work of an allocator and a second thread.
 fn work() {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     for size in [16_usize, 4096, 200_000, 5_000_000] {
@@ -122,7 +122,7 @@ fn work() {
 }
 
 fn leaked_descriptor(jail: WorkerJail) -> Result<(), JailError> {
-    // Several, since the first number is soon in use again.
+    // Several, because the first number is soon reused.
     let open = || File::open("/dev/null").map_or(-1, IntoRawFd::into_raw_fd);
     let [_, _, leaked] = [open(), open(), open()];
     let entered = jail.enter()?;
@@ -131,7 +131,7 @@ fn leaked_descriptor(jail: WorkerJail) -> Result<(), JailError> {
     sealed(entered).map(drop)
 }
 
-/// After the first phase there is no filter yet: what holds here holds without it, in threads started later too.
+/// After the first phase there is no filter yet: this checks what holds without it, also in threads started later.
 fn between(jail: WorkerJail) -> Result<(), JailError> {
     let entered = jail.enter()?;
     let reach = || {
@@ -151,7 +151,7 @@ fn between(jail: WorkerJail) -> Result<(), JailError> {
 
 fn stray(jail: WorkerJail) -> Result<(), JailError> {
     let entered = jail.enter()?;
-    // A memory file that could still be written to is no image.
+    // A memory file that could still be written is not an image.
     memory_file(Seals::None);
     sealed(entered).map(drop)
 }
@@ -164,7 +164,7 @@ fn image(jail: WorkerJail) -> Result<(), JailError> {
     let place = attacks::raw(libc::SYS_mmap, [0, 4096, 0, 0x22, usize::MAX, 0]);
     let mapped = attacks::raw(libc::SYS_mmap, [place.cast_unsigned(), 4096, 3, flags, image, 0]);
     say(&format!("mapped {}\n", mapped == place));
-    // The same file shared would let one call write into the next one's memory.
+    // A shared mapping would let one call write into the next one's memory.
     attacks::raw(libc::SYS_mmap, [0, 4096, 1, 1, image, 0]);
     leave(SURVIVED)
 }
@@ -185,7 +185,7 @@ fn memory_file(seals: Seals) -> usize {
     descriptor
 }
 
-/// A thread that runs when the jail is sealed is sealed as well; and threads can work together afterwards.
+/// Threads that run when the jail is sealed are sealed as well, and threads can work together afterwards.
 fn attack_from_thread(jail: WorkerJail) -> Result<(), JailError> {
     let entered = jail.enter()?;
     let (ready, started) = mpsc::channel();
@@ -214,7 +214,7 @@ fn loop_for_ever(pause: Duration) -> ! {
     }
 }
 
-/// By `write` on descriptor 0 and nothing else: the standard library's streams use other calls.
+/// Only uses `write` on descriptor 0: the standard library's streams use other system calls.
 fn say(text: &str) {
     let _ = rustix::io::write(std::io::stdin(), text.as_bytes());
 }

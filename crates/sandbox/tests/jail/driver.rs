@@ -1,4 +1,4 @@
-//! The free side: starts jailed processes, hears them out, and finds out what they died of.
+//! The unjailed side: starts jailed processes, reads their reports, and determines their cause of death.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ pub struct Case {
 /// Who starts the worker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Starter {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Caller,
     /// An ordinary user; only root can start as one.
     Ordinary,
@@ -83,7 +83,7 @@ impl Jailed {
         self.process.id()
     }
 
-    /// The next line it says; empty when it says no more.
+    /// The next line of its report; empty at the end.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         match self.socket.read_line(&mut line) {
@@ -92,7 +92,7 @@ impl Jailed {
         }
     }
 
-    /// Its first words, which every sealed process says.
+    /// The first line, which every sealed process sends.
     pub fn strength(&mut self) -> Strength {
         let line = self.line();
         let bits = line.strip_prefix("sealed ").unwrap_or_else(|| panic!("not sealed: `{line}`"));
@@ -115,7 +115,7 @@ impl Jailed {
         rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// What it died of; whoever does not die is killed and fails the test.
+    /// The cause of its death; a process that does not die is killed and fails the test.
     pub fn death(&mut self) -> Death {
         let started = Instant::now();
         loop {
@@ -127,7 +127,7 @@ impl Jailed {
         }
     }
 
-    /// A file the kernel keeps about it.
+    /// A file of its `/proc` directory.
     pub fn about(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{file}", self.id()))
     }
@@ -165,7 +165,7 @@ pub fn command(starter: Starter) -> Command {
     command
 }
 
-/// A copy that an ordinary user can reach: build folders are often closed to others.
+/// A copy that an ordinary user can reach: build directories are often private.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, program) = PROGRAM.get_or_init(|| {
@@ -183,7 +183,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A process between us and a worker: makes the socket itself, or hands on the one it was given.
+/// A process between us and a worker: creates the socket itself, or passes on the one it was given.
 pub fn be_a_parent(socket: &str, role: &str, namespaces: &str) -> ExitCode {
     let mut worker = Command::new(std::env::current_exe().unwrap());
     worker.args([JAILED, role, namespaces]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -193,7 +193,7 @@ pub fn be_a_parent(socket: &str, role: &str, namespaces: &str) -> ExitCode {
     }
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut process = worker.stdin(std::os::fd::OwnedFd::from(theirs)).spawn().unwrap();
-    // The command keeps the other end open, and with it the conversation.
+    // `command` keeps the other end open, and with it the connection.
     drop(worker);
     let mut line = String::new();
     BufReader::new(ours).read_line(&mut line).unwrap();
@@ -202,7 +202,7 @@ pub fn be_a_parent(socket: &str, role: &str, namespaces: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a host says of itself whose filter refuses new namespaces, as that of many a container does.
+/// Prints the probe's result under a filter that denies new namespaces, as many containers do.
 pub fn probe_without_unshare() -> ExitCode {
     let calls = BTreeMap::from([(libc::SYS_unshare, Vec::new())]);
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -220,6 +220,6 @@ pub const PROBE: &str = "--probe";
 pub const PARENT: &str = "--parent";
 pub const OF_ANOTHER: &str = "of-another";
 pub const OF_ITS_OWN: &str = "of-its-own";
-/// Guards against hanging; nothing is measured with it.
+/// Timeout against hanging; nothing is measured with it.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 const ORDINARY_USER: u32 = 12_345;

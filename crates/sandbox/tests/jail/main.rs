@@ -1,6 +1,6 @@
-//! Does the jail hold against native code? Runs itself again as a jailed process, once for every attack.
+//! Tests of the worker's jail against native code. Runs itself again as a jailed process, once for every attack.
 //!
-//! Not an ordinary test binary, for the jail is entered with one thread. It understands a filter and `--list`.
+//! Not an ordinary test binary, because the jail is entered with one thread. It accepts a filter and `--list`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::wire::{Done, Effect, EffectAnswer, Ending, Helper, OUT_OF_TIME, RunLimits, Usage};
+use toolgate_sandbox::wire::{
+    Done, Effect, EffectAnswer, Helper, OUT_OF_TIME, RunLimits, ScriptEnding, ScriptUsage,
+};
 use wasmtime::ResourceLimiter;
 
 use super::limits;
@@ -38,13 +40,13 @@ pub struct CallState {
     memory_cap: usize,
     memory_peak: usize,
     memory_refused: bool,
-    usage: Usage,
+    usage: ScriptUsage,
     started: Instant,
 }
 
 /// Ends the call from within a host function.
 #[derive(Debug)]
-pub struct CallStop(pub Ending);
+pub struct CallStop(pub ScriptEnding);
 
 impl fmt::Display for CallStop {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,7 +72,7 @@ impl CallState {
             memory_cap: toolgate_engine::MAX_LINEAR_MEMORY,
             memory_peak: 0,
             memory_refused: false,
-            usage: Usage::default(),
+            usage: ScriptUsage::default(),
             started: Instant::now(),
         }
     }
@@ -138,7 +140,7 @@ impl CallState {
     fn within_memory(&mut self) -> Result<(), CallStop> {
         let bytes = self.memory_bytes();
         if bytes > self.memory_cap {
-            return Err(CallStop(Ending::Memory));
+            return Err(CallStop(ScriptEnding::Memory));
         }
         self.memory_peak = self.memory_peak.max(bytes);
         Ok(())
@@ -176,34 +178,34 @@ impl CallState {
         self.usage.host_calls = self.usage.host_calls.saturating_add(1);
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(size as u64);
         if self.usage.host_calls > limits.host_calls {
-            return Err(CallStop(Ending::HostCalls));
+            return Err(CallStop(ScriptEnding::HostCalls));
         }
         if self.usage.host_bytes > limits.host_bytes {
-            return Err(CallStop(Ending::HostBytes));
+            return Err(CallStop(ScriptEnding::HostBytes));
         }
         let answer = port
             .ask(effect)
-            .map_err(|LinkLost| CallStop(Ending::Trapped("the gateway is gone".to_owned())))?;
+            .map_err(|LinkLost| CallStop(ScriptEnding::Trapped("the gateway is gone".to_owned())))?;
         // The tool must not catch this: its time is over.
         if matches!(&answer, EffectAnswer::Refused(error) if error.reason == OUT_OF_TIME) {
-            return Err(CallStop(Ending::Timeout));
+            return Err(CallStop(ScriptEnding::Timeout));
         }
         self.usage.host_bytes = self.usage.host_bytes.saturating_add(answer.payload());
         if self.usage.host_bytes > limits.host_bytes {
-            Err(CallStop(Ending::HostBytes))
+            Err(CallStop(ScriptEnding::HostBytes))
         } else {
             Ok(Some(answer))
         }
     }
 
-    pub fn finish(&mut self, ending: Ending, fuel: u64) -> Done {
+    pub fn finish(&mut self, ending: ScriptEnding, fuel: u64) -> Done {
         let memory_bytes = self.memory_peak.saturating_sub(toolgate_engine::snapshot_bytes()) as u64;
         let elapsed_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         Done {
             ending,
             console: std::mem::take(&mut self.console),
             console_dropped: self.console_dropped,
-            usage: Usage { fuel, memory_bytes, elapsed_us, ..self.usage },
+            usage: ScriptUsage { fuel, memory_bytes, elapsed_us, ..self.usage },
         }
     }
 }

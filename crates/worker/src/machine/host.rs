@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolgate_engine::Op;
-use toolgate_sandbox::wire::{Ending, Helper};
+use toolgate_sandbox::wire::{Helper, ScriptEnding};
 use wasmtime::{Caller, Extern, Linker, Memory, Result};
 
 use super::call::{CallState, CallStop, text_of};
@@ -51,7 +51,7 @@ fn call(
             let left = caller.data().time_left();
             thread::sleep(Duration::from_millis(wanted.min(left)));
             if wanted > left {
-                return Err(CallStop(Ending::Timeout).into());
+                return Err(CallStop(ScriptEnding::Timeout).into());
             }
             Ok(HelperAnswer::Nothing)
         }
@@ -129,7 +129,7 @@ fn charge_fuel(caller: &mut Caller<'_, CallState>, cost: u64) -> Result<()> {
         return caller.set_fuel(left);
     }
     caller.set_fuel(0)?;
-    Err(CallStop(Ending::Statements).into())
+    Err(CallStop(ScriptEnding::Statements).into())
 }
 
 fn read(caller: &mut Caller<'_, CallState>, from: u32, len: u32) -> Result<Vec<u8>> {

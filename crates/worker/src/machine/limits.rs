@@ -1,7 +1,7 @@
 //! Memory limits of a call, and the mapping from engine errors to endings.
 
 use serde::Deserialize;
-use toolgate_sandbox::wire::{Ending, RunLimits};
+use toolgate_sandbox::wire::{RunLimits, ScriptEnding};
 
 /// The heap limit of scripts: the call's limit plus the size of the snapshot.
 pub fn heap(limits: &RunLimits) -> u32 {
@@ -15,20 +15,24 @@ pub fn linear_memory(limits: &RunLimits) -> usize {
 }
 
 /// Maps an uncaught error to an ending. Memory and stack exhaustion are recognised by their messages.
-pub fn classify(error: String) -> Ending {
+pub fn classify(error: String) -> ScriptEnding {
     #[derive(Deserialize)]
     struct ThrownError {
         name: String,
         message: String,
     }
     match serde_json::from_str::<ThrownError>(&error) {
-        Ok(thrown) if thrown.name == "InternalError" && thrown.message == "out of memory" => Ending::Memory,
+        Ok(thrown) if thrown.name == "InternalError" && thrown.message == "out of memory" => {
+            ScriptEnding::Memory
+        }
         // A tool may throw such an error itself; then its call merely ends with that code.
         Ok(thrown) if thrown.name == "RangeError" && thrown.message == "Maximum call stack size exceeded" => {
-            Ending::Stack
+            ScriptEnding::Stack
         }
-        Ok(thrown) if thrown.name == "SyntaxError" && thrown.message == "stack overflow" => Ending::Stack,
-        _ => Ending::Threw(error),
+        Ok(thrown) if thrown.name == "SyntaxError" && thrown.message == "stack overflow" => {
+            ScriptEnding::Stack
+        }
+        _ => ScriptEnding::Threw(error),
     }
 }
 

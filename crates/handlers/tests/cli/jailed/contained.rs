@@ -15,7 +15,7 @@ use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
 use toolgate_gate::{LeftEffects, Reason, RunReport, RunRequest, Runnable, StopFlag};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
-use toolgate_sandbox::{ContainerUser, ImageName, way_out_of_containers};
+use toolgate_sandbox::{ContainerUser, ImageName, container_egress};
 use toolgate_spec::Format;
 
 use crate::{
@@ -39,7 +39,7 @@ pub fn left_out() -> Option<String> {
     if env::var_os("TOOLGATE_TESTS_NO_CONTAINERS").is_some_and(|value| value == "1") {
         return Some("TOOLGATE_TESTS_NO_CONTAINERS=1".to_owned());
     }
-    way_out_of_containers().err().map(str::to_owned)
+    container_egress().err().map(str::to_owned)
 }
 
 fn reaches_the_host_that_was_asked_for() {

@@ -41,7 +41,7 @@ fn parcel(frame: &[u8], descriptors: usize) -> Parcel {
 }
 
 #[test]
-fn an_order_survives_its_journey() {
+fn order_survives_encoding() {
     let jail = jail();
     let (frame, opened) = order(&jail).unwrap();
     assert_eq!(opened.len(), 1);
@@ -60,7 +60,7 @@ fn an_order_survives_its_journey() {
 }
 
 #[test]
-fn groundwork_survives_its_journey() {
+fn groundwork_survives_encoding() {
     let groundwork = Groundwork::of(&jail());
     let frame = groundwork.to_frame().unwrap();
     assert_eq!(Groundwork::read(&parcel(&frame, 0)).unwrap(), groundwork);
@@ -72,7 +72,7 @@ fn groundwork_survives_its_journey() {
 }
 
 #[test]
-fn no_cut_or_changed_order_does_harm() {
+fn truncated_or_changed_order_does_no_harm() {
     let jail = jail();
     let (frame, _) = order(&jail).unwrap();
     for descriptors in 0..4 {
@@ -86,14 +86,14 @@ fn no_cut_or_changed_order_does_harm() {
     for place in 0..whole.len() {
         let mut body = whole.clone();
         body[place] ^= 0xff;
-        // Some changes make another valid order; none may panic.
+        // Some changes yield another valid order; none may panic.
         let _ = Order::read(Parcel { body, ..parcel(&frame, 4) });
     }
     assert!(Order::read(Parcel { kind: REPORT, ..parcel(&frame, 4) }).is_err());
 }
 
 #[test]
-fn every_word_survives_its_journey() {
+fn every_message_survives_encoding() {
     let strength = CommandStrength::from_bits(0x0700_ffff).unwrap();
     let refused = vec![
         Refused::Path { path: "/etc/shadow".into(), access: Attempt::Write },
@@ -113,7 +113,7 @@ fn every_word_survives_its_journey() {
         Word::Refused(refused[2].clone()),
         Word::Refused(refused[3].clone()),
         Word::Sockets,
-        Word::Exit(Ended { status: -1, cpu: Duration::from_micros(5), peak_memory: 1 << 40 }),
+        Word::Exit(ExitAccount { status: -1, cpu: Duration::from_micros(5), peak_memory: 1 << 40 }),
     ];
     let endings = [
         Ending::Exited(255),
@@ -127,7 +127,7 @@ fn every_word_survives_its_journey() {
         let refused = Listed { kept: refused.clone(), beyond: 3, paths_beyond: 2 };
         Word::Report(Account { ending, usage, refused })
     }));
-    // Of the shortest alone, which must not be taken for too many.
+    // Only the shortest kind, which must not count as too many.
     let shortest = Listed { kept: vec![Refused::LookUp], beyond: 0, paths_beyond: 0 };
     words.push(Word::Report(Account { ending: Ending::Exited(0), usage, refused: shortest }));
     for word in words {

@@ -6,7 +6,7 @@ fn watch(proc: &Path, whom: Whom) -> Watch {
     Watch { proc: File::open(proc).unwrap().into(), top: 1, whom }
 }
 
-/// Numbers that no process has, so that nobody is taken for alive.
+/// Numbers that no process has, so none of them counts as alive.
 const A: i32 = i32::MAX - 3;
 const B: i32 = i32::MAX - 2;
 const C: i32 = i32::MAX - 1;
@@ -21,7 +21,7 @@ fn write(proc: &Path, process: i32, children: &str, held: u64) {
 }
 
 #[test]
-fn everybody_is_counted_once() {
+fn every_process_is_counted_once() {
     let proc = tempfile::tempdir().unwrap();
     for (process, children, held) in [
         (1, format!("{A} {B}"), 10),
@@ -41,20 +41,20 @@ fn everybody_is_counted_once() {
     }
 }
 
-/// Whoever has ended is missing, and so is whoever is hidden; only one of them may be left out.
+/// Ended and hidden processes look the same; only ended ones may be left out.
 #[test]
-fn whoever_is_hidden_is_told_from_the_dead() {
+fn hidden_processes_are_distinguished_from_ended_ones() {
     let proc = tempfile::tempdir().unwrap();
     write(proc.path(), 1, &A.to_string(), 10);
     assert_eq!(watch(proc.path(), Whom::Descendants).held(0).unwrap(), 0);
     let own = std::process::id();
     write(proc.path(), 1, &own.to_string(), 10);
     let error = watch(proc.path(), Whom::Descendants).held(0).unwrap_err();
-    assert_eq!(error.to_string(), format!("process {own} is hidden from us"));
+    assert_eq!(error.to_string(), format!("process {own} is hidden from the gateway"));
 }
 
 #[test]
-fn without_a_sight_of_all_there_is_no_watch() {
+fn counting_fails_if_processes_are_invisible() {
     let proc = tempfile::tempdir().unwrap();
     let mut memory = Memory::new(1, None);
     write(proc.path(), 1, &std::process::id().to_string(), 10);
@@ -65,13 +65,13 @@ fn without_a_sight_of_all_there_is_no_watch() {
 }
 
 #[test]
-fn what_is_no_resident_page_counts_too() {
+fn page_tables_swap_and_huge_pages_count() {
     let proc = tempfile::tempdir().unwrap();
     let (thread, leader) = (proc.path().join("7/task/8"), proc.path().join("7"));
     fs::create_dir_all(&thread).unwrap();
     fs::write(leader.join("status"), "Name:\tx\nState:\tZ (zombie)\n").unwrap();
     let watch = watch(proc.path(), Whom::All);
-    assert_eq!(watch.resident(7).unwrap(), None, "nobody has it");
+    assert_eq!(watch.resident(7).unwrap(), None, "no thread has it");
     let status = "RssAnon:\t 1 kB\nRssShmem:\t 2 kB\nVmPTE:\t 4 kB\nVmSwap:\t 8 kB\nHugetlbPages:\t 16 kB\n";
     fs::write(thread.join("status"), status).unwrap();
     assert_eq!(watch.resident(7).unwrap(), Some(31 * 1024), "of a thread whose leader has ended");
@@ -80,7 +80,7 @@ fn what_is_no_resident_page_counts_too() {
 }
 
 #[test]
-fn a_child_holds_something() {
+fn memory_of_a_child_is_measured() {
     let own = rustix::process::getpid();
     let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();
     let watch = Watch::descendants_of(own).unwrap();
@@ -91,7 +91,7 @@ fn a_child_holds_something() {
 }
 
 #[test]
-fn a_group_that_ran_out_of_memory_held_all_that_it_may() {
+fn group_that_ran_out_of_memory_reports_its_limit() {
     let above = tempfile::tempdir().unwrap();
     let group = ControlGroup::make_in(above.path(), "one", &LIMITS).unwrap();
     let memory = Memory::new(LIMITS.memory_bytes, Some(group));

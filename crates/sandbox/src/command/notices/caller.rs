@@ -1,4 +1,4 @@
-//! What does a process mean by the arguments of its call? Read from its memory, which it may change meanwhile.
+//! Decodes the arguments of a waiting system call from the calling process's memory, which it may change meanwhile.
 
 use std::{
     ffi::OsString,
@@ -16,7 +16,7 @@ use rustix::{
 use super::Place;
 use crate::sys::process::read_memory;
 
-/// A process that waits in a call.
+/// A process that waits in a system call.
 #[derive(Debug)]
 pub(crate) struct Caller {
     process: Pid,
@@ -39,25 +39,25 @@ impl Caller {
         (got == bytes.len()).then(|| u64::from_ne_bytes(bytes))
     }
 
-    /// The path as the process gave it.
+    /// The path as the process passed it.
     pub(crate) fn given(&self, place: Place) -> Option<PathBuf> {
         self.text(self.argument(place.path)).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// Whether it is a mere name in a folder that the process has open.
+    /// Whether it is a single name in a directory that the process has open.
     pub(crate) fn is_name_in_open_folder(&self, place: Place, given: &Path) -> bool {
         let is_open = place.folder.is_some_and(|argument| self.argument(argument) & 0xffff_ffff != HERE);
         let mut parts = given.components();
         is_open && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
     }
 
-    /// The path as the process would write it from the root, without `.` and `..`; links are not looked at.
+    /// The absolute path without `.` and `..`; symlinks are not resolved.
     pub(crate) fn whole(&self, place: Place, path: &Path) -> Option<PathBuf> {
         if path.is_absolute() {
             return Some(plain(path));
         }
         let process = self.process.as_raw_nonzero();
-        // The number of a descriptor is an `int`, the upper half of the argument is anything.
+        // A descriptor is an `int`; the upper half of the argument is undefined.
         let folder = place.folder.map(|argument| self.argument(argument) & 0xffff_ffff);
         let start = match folder {
             Some(number) if number != HERE => fs::read_link(format!("/proc/{process}/fd/{number}")),
@@ -66,25 +66,26 @@ impl Caller {
         Some(plain(&start.ok()?.join(path)))
     }
 
-    /// The address that a socket is to be connected with, or to have.
+    /// The address passed to `connect` or `bind`.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address_at(self.argument(1), self.argument(2))
     }
 
-    /// Where a message goes, of the head that `sendmsg` takes.
+    /// The destination of a message, from the header passed to `sendmsg`.
     pub(crate) fn address_of_message(&self, head: u64) -> Option<SocketAddr> {
         let length = self.number_at(head.checked_add(8)?)?;
         self.address_at(self.number_at(head)?, length)
     }
 
-    /// Of the first of those that `sendmmsg` takes. Whoever sends many sends them to one place, or is told of the rest at the next call.
+    /// Destinations of the first messages passed to `sendmmsg`. Programs usually send all of them to one address;
+    /// the rest would show up at the next call.
     pub(crate) fn addresses_of_messages(&self) -> impl Iterator<Item = SocketAddr> {
         let count = (self.argument(2) & 0xffff_ffff).min(MOST_MESSAGES);
         let heads = (0..count).filter_map(|number| self.argument(1).checked_add(number * MESSAGE_BYTES));
         heads.filter_map(|head| self.address_of_message(head))
     }
 
-    /// Whether the socket in the first argument is one of streams.
+    /// Whether the socket in the first argument is a stream socket.
     pub(crate) fn is_stream(&self) -> bool {
         let number = i32::try_from(self.argument(0) & 0xffff_ffff).unwrap_or(-1);
         let socket = rustix::process::pidfd_open(self.leader(), PidfdFlags::empty())
@@ -92,16 +93,16 @@ impl Caller {
         socket.and_then(rustix::net::sockopt::socket_type).is_ok_and(|kind| kind == SocketType::STREAM)
     }
 
-    /// A call comes from a thread, and handles are had of whole processes.
+    /// The notification names a thread, but a pidfd needs the process.
     fn leader(&self) -> Pid {
-        // The name of a process is in here, and need not be text.
+        // The file contains the process name, which need not be UTF-8.
         let status = fs::read(format!("/proc/{}/status", self.process.as_raw_nonzero())).unwrap_or_default();
         let status = String::from_utf8_lossy(&status);
         let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<i32>().ok());
         number.and_then(Pid::from_raw).unwrap_or(self.process)
     }
 
-    /// The length is an `int`, the upper half of the word is anything.
+    /// The length is an `int`; the upper half of the word is undefined.
     pub(crate) fn address_at(&self, address: u64, length: u64) -> Option<SocketAddr> {
         let mut bytes = [0; IPV6_BYTES];
         let wanted = usize::try_from(length & 0xffff_ffff).ok()?.min(IPV6_BYTES);
@@ -117,11 +118,11 @@ impl Caller {
         Some(SocketAddr::new(ip, port))
     }
 
-    /// A text that ends with a zero, if it does so within the longest path.
+    /// A zero-terminated string, if it ends within the longest path.
     fn text(&self, mut address: u64) -> Option<PathBuf> {
         let mut text = Vec::new();
         while text.len() < LONGEST_PATH {
-            // Never across the end of a page: the next one may not be there.
+            // Never crosses a page boundary: the next page may not be mapped.
             let to_page_end = PAGE - address % PAGE;
             let mut piece = [0; PIECE];
             let wanted = usize::try_from(to_page_end).unwrap_or(PIECE).min(PIECE);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mere_name_is_told_from_a_path() {
+    fn single_names_are_distinguished_from_paths() {
         let is_name = |folder: u64, given: &str| {
             let place = Place { path: 1, folder: Some(0) };
             caller([folder, 0, 0, 0, 0, 0]).is_name_in_open_folder(place, Path::new(given))
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read_and_made_plain() {
+    fn paths_are_read_and_normalised() {
         assert_eq!(path_of(b"/etc/../etc/./passwd\0rest"), Some("/etc/passwd".into()));
         assert_eq!(path_of(b"/../../..\0"), Some("/".into()));
         let here = std::env::current_dir().unwrap();
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_path() {
+    fn invalid_memory_yields_no_path() {
         assert_eq!(path_of(b"\0"), None);
         assert_eq!(path_of(&[b'a'; 9000]), None, "longer than any path");
         for address in [0, 1, u64::MAX, u64::MAX - 3, 0xffff_8000_0000_0000] {
@@ -230,7 +231,7 @@ mod tests {
     fn addresses_of_messages_are_read() {
         let v4 = [2_u8, 0, 0, 53, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0];
         let expected: SocketAddr = "8.8.8.8:53".parse().unwrap();
-        // The word with the length is filled up with anything.
+        // The upper half of the length word is undefined.
         let to_somebody = [address_of(&v4), u64::MAX << 32 | 16, 0, 0, 0, 0, 0, 0];
         let to_nobody = [0; 8];
         let heads = [to_nobody, to_somebody, to_somebody];
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_told_from_datagrams() {
+    fn streams_are_distinguished_from_datagrams() {
         use std::{net, os::fd::AsRawFd as _};
         let is_stream = |number: i32| caller([number.try_into().unwrap(); 6]).is_stream();
         assert!(is_stream(net::TcpListener::bind("127.0.0.1:0").unwrap().as_raw_fd()));

@@ -1,7 +1,8 @@
-//! How many does a command have of what the kernel bounds for nobody, or for all of a user's processes together?
+//! Per-command limits on resources that the kernel does not limit, or only limits for all processes of a user
+//! together.
 //!
-//! What is given back is not seen, so that this counts what was ever asked for. The numbers are far beyond what programs
-//! need, and far below what harms the host.
+//! Released resources are not seen, so this counts all requests ever made. The limits are far above what programs
+//! need and far below what harms the host.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use rustix::{
 };
 
 use super::super::CommandLimits;
-use crate::{filter::Counted, sys::filter::Answer};
+use crate::{filter::CountedResource, sys::filter::NoticeReply};
 
 #[derive(Debug)]
 pub(crate) struct Counts {
@@ -29,21 +30,21 @@ impl Counts {
     pub(crate) fn of(limits: &CommandLimits) -> Self {
         let of_user = fs::read_to_string("/proc/sys/fs/epoll/max_user_watches");
         let of_user = of_user.ok().and_then(|most| most.trim().parse().ok());
-        // Locks, taken at their largest, are a quarter of the memory.
+        // File locks of maximum size take at most a quarter of the memory limit.
         Self { locks: Count::new(limits.memory_bytes / 4 / LOCK_BYTES), waits: Count::new(waits(of_user)) }
     }
 
-    /// Whether there may be one more, and if not, why.
-    pub(crate) fn one_more(&mut self, what: Counted) -> (Answer, Option<String>) {
+    /// Whether one more is allowed, and otherwise why not.
+    pub(crate) fn one_more(&mut self, what: CountedResource) -> (NoticeReply, Option<String>) {
         let (count, errno, name) = match what {
-            Counted::Locks => (&mut self.locks, libc::ENOLCK, "locks of files"),
-            Counted::Waits => (&mut self.waits, libc::ENOSPC, "descriptors to wait for"),
+            CountedResource::Locks => (&mut self.locks, libc::ENOLCK, "file locks"),
+            CountedResource::Waits => (&mut self.waits, libc::ENOSPC, "epoll entries"),
         };
         if count.had < count.most {
             count.had += 1;
-            return (Answer::Continue, None);
+            return (NoticeReply::Continue, None);
         }
-        (Answer::Refuse { errno }, Some(format!("more than {} {name}", count.most)))
+        (NoticeReply::Refuse { errno }, Some(format!("more than {} {name}", count.most)))
     }
 }
 
@@ -53,11 +54,11 @@ impl Count {
     }
 }
 
-/// Whether a descriptor is of a file or a folder, for which nobody waits. Go tries it with every file that it opens, and takes
-/// the kernel's no, so that it must not count; and the same no is to be given here, lest another descriptor takes its number
-/// before the kernel looks.
+/// Whether a descriptor is a regular file or directory, which `epoll` rejects. Go tries every file it opens and
+/// accepts the error, so this must not count. We return that error ourselves, because another file could take the
+/// descriptor number before the kernel checks it.
 pub(crate) fn is_never_waited_for(process: Pid, descriptor: u64) -> bool {
-    // An `int`; the upper half of the argument is anything.
+    // An `int`; the upper half of the argument is undefined.
     let place = format!("/proc/{}/fd/{}", process.as_raw_nonzero(), descriptor & 0xffff_ffff);
     let flags = AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     let kind = rustix::fs::statx(CWD, place, flags, StatxFlags::TYPE)
@@ -65,12 +66,12 @@ pub(crate) fn is_never_waited_for(process: Pid, descriptor: u64) -> bool {
     matches!(kind, Ok(FileType::RegularFile | FileType::Directory))
 }
 
-/// Of those that the host gives to all processes of a user, so that half are left by as many commands as one caller may have.
+/// A share of the host's limit per user, such that half remains after as many commands as one caller may run.
 fn waits(of_user: Option<u64>) -> u64 {
     of_user.map_or(FEWEST, |all| all / 64).min(MOST_WAITS)
 }
 
-/// More than the kernel takes for one.
+/// More than the kernel uses for one.
 const LOCK_BYTES: u64 = 256;
 const MOST_WAITS: u64 = 1 << 14;
 const FEWEST: u64 = 1 << 10;
@@ -82,14 +83,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_may_wait_for_a_part_of_what_its_user_may() {
+    fn command_gets_a_share_of_its_users_epoll_limit() {
         for (of_user, most) in [(Some(5_490_643), 16_384), (Some(214_748), 3355), (None, 1024)] {
             assert_eq!(waits(of_user), most, "{of_user:?}");
         }
     }
 
     #[test]
-    fn nobody_waits_for_files_and_folders() {
+    fn files_and_directories_are_never_waited_for() {
         let own = rustix::process::getpid();
         let never = |file: &dyn AsRawFd| {
             is_never_waited_for(own, u64::MAX << 32 | u64::from(file.as_raw_fd().cast_unsigned()))

@@ -1,4 +1,4 @@
-//! Was a path granted? As far as its name tells.
+//! Decides by its path whether a file was granted.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use rustix::{
 
 use super::super::{Access, Attempt, encode::Order, seal::Ground, view};
 
-/// What a jail grants, by name.
+/// The grants of a jail, by path.
 #[derive(Debug)]
 pub(crate) struct Granted {
     grants: Vec<(PathBuf, Access)>,
@@ -21,23 +21,23 @@ pub(crate) struct Granted {
     has_own_view: bool,
 }
 
-/// What somebody wants to know of a path without opening it.
+/// A query about a path without opening it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Question {
     IsThere,
-    /// To be read, written, or gone to.
+    /// Readable, writable, or usable as working directory.
     IsUsable,
-    /// Of a link.
+    /// For symlinks.
     LeadsWhere,
 }
 
-/// What a call would do with a path.
+/// The access that a call needs to a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wish {
     For(Attempt),
-    /// Where something is there, the kernel says so and asks for no right.
+    /// If the file exists, the kernel reports that and checks no permission.
     Make,
-    /// Where something is there, it is only read.
+    /// If the file exists, it is only read.
     ReadOrMake,
 }
 
@@ -46,7 +46,7 @@ impl Granted {
         let system = view::SYSTEM.iter().map(|path| (PathBuf::from(path), Access::Execute));
         let binds = order.binds.iter().map(|bind| (bind.at.clone(), bind.access));
         let mut grants: Vec<(PathBuf, Access)> = system.chain(binds).collect();
-        // Devices take what is written to them, but for one.
+        // Devices are writable, except one.
         let links = view::LINKS.iter().map(|(name, _)| name);
         grants.extend(view::DEVICES.iter().chain(links).map(|name| {
             let access = if *name == view::ONLY_READ { Access::Read } else { Access::Write };
@@ -68,19 +68,19 @@ impl Granted {
         self.has_own_view
     }
 
-    /// Whether a question about something that exists was not answered as it would have been outside.
+    /// Whether a query about an existing file got another answer than outside the jail.
     pub(crate) fn keeps_from(&self, path: &Path, attempt: Attempt, question: Question) -> bool {
         let is_asked = match question {
-            // What lies over something hidden is there itself.
+            // The mask of a hidden path exists itself.
             Question::IsThere => !self.hidden.iter().any(|hidden| hidden == path),
             Question::IsUsable => true,
-            // Of anything else nobody learns anything in any case.
+            // Queries about other files reveal nothing in any case.
             Question::LeadsWhere => is_link(path),
         };
         is_asked && exists(path) && self.refuses(path, attempt)
     }
 
-    /// What is refused to whoever has this wish, if anything is.
+    /// The denied access, if any.
     pub(crate) fn denies(&self, path: &Path, wish: Wish) -> Option<Attempt> {
         let attempt = match wish {
             Wish::For(attempt) => attempt,
@@ -91,7 +91,7 @@ impl Granted {
         self.refuses(path, attempt).then_some(attempt)
     }
 
-    /// Whether something is there for the command as well. Without a view all of the host is.
+    /// Whether the path also exists for the command. Without a view the whole host does.
     fn shows(&self, path: &Path) -> bool {
         let is_in_view = || {
             !self.hidden.iter().any(|hidden| path.starts_with(hidden))
@@ -104,8 +104,8 @@ impl Granted {
         self.grants.iter().any(|(at, _)| at.starts_with(path))
     }
 
-    /// Whether something that exists was asked for and not granted. What does not exist was not refused: programs look
-    /// for many files that are nowhere.
+    /// Whether an existing path was requested and not granted. A missing path was not denied: programs look for
+    /// many files that do not exist.
     pub(crate) fn refuses(&self, path: &Path, attempt: Attempt) -> bool {
         if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
             return exists(path);
@@ -116,25 +116,26 @@ impl Granted {
         if !self.has_own_view && self.is_closed_around_something_hidden(path, attempt) {
             return exists(path) || path.parent().is_some_and(exists);
         }
-        // Folders above what is granted are the view's own, and show nothing else.
+        // Directories above a grant belong to the view and show nothing else.
         if self.has_own_view && attempt == Attempt::Read && self.is_above_a_grant(path) {
             return false;
         }
         if self.has_own_view && path.starts_with("/tmp") && self.access(path).is_none() {
-            // The host's folder of that name is not granted; what the command makes in its own has names of its own.
+            // The host's `/tmp` is not granted. Files that the command creates in its own are not on the host.
             return attempt == Attempt::Read && path != Path::new("/tmp") && exists(path);
         }
         match (self.access(path), attempt) {
             (Some(Access::Write), Attempt::Read | Attempt::Write)
             | (Some(Access::Execute), Attempt::Read | Attempt::Execute)
             | (Some(Access::Read), Attempt::Read) => false,
-            // What would be made does not exist yet.
+            // A file to be created does not exist yet.
             (Some(_), Attempt::Write) => exists(path) || path.parent().is_some_and(exists),
             (Some(_) | None, _) => exists(path),
         }
     }
 
-    /// Landlock alone grants nothing in the folders above something hidden but what was there: they are neither listed nor changed.
+    /// With Landlock only, directories above a hidden path have no grant themselves: they can be neither listed nor
+    /// changed.
     fn is_closed_around_something_hidden(&self, path: &Path, attempt: Attempt) -> bool {
         let is_above = |folder: &Path| {
             self.hidden.iter().any(|hidden| hidden != folder && hidden.starts_with(folder))
@@ -157,8 +158,8 @@ impl Granted {
     }
 }
 
-/// A process may look at itself; and what every other program reads of the system in `/proc`, and does without, would
-/// only hide what an author must know.
+/// A process may inspect itself. Programs often read system files in `/proc` and work without them, so reporting
+/// those would only hide what the author must know.
 fn is_a_view_on_itself(path: &Path) -> bool {
     let Ok(below) = path.strip_prefix("/proc") else {
         return path == Path::new("/") || path == Path::new("/dev");
@@ -170,8 +171,8 @@ fn is_a_view_on_itself(path: &Path) -> bool {
     }
 }
 
-/// Where a path leads that has links in it; `None` where it has none, or leads nowhere. What is made is made in a folder, and a link of
-/// its name is in its way.
+/// The target of a path with symlinks; `None` if it has none or its target is missing. A file is created in a
+/// directory, so only the directory's symlinks are followed then.
 pub(crate) fn behind_links(path: &Path, wish: Wish) -> Option<PathBuf> {
     match wish {
         Wish::Make => Some(real(path.parent()?)?.join(path.file_name()?)),
@@ -196,7 +197,7 @@ fn is_link(path: &Path) -> bool {
     kind(path).is_some_and(FileType::is_symlink)
 }
 
-/// Asks without waking a sleeping server or mounting anything.
+/// Neither contacts a remote server nor triggers an automount.
 fn kind(path: &Path) -> Option<FileType> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     let about = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_and_was_not_granted_is_refused() {
+    fn existing_path_without_grant_is_denied() {
         let usr = granted(&[("/usr", Access::Execute)], &[]);
         assert!(!usr.refuses(Path::new("/usr/bin"), Attempt::Execute));
         assert!(usr.refuses(Path::new("/usr/bin/new"), Attempt::Write));
@@ -232,17 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_refused_where_the_answer_is_another_one() {
+    fn query_is_denied_if_the_answer_differs() {
         let usr = granted(&[("/usr", Access::Execute)], &["/usr/lib"]);
         let keeps = |path: &str, attempt, question| usr.keeps_from(Path::new(path), attempt, question);
         assert!(keeps("/etc", Attempt::Read, Question::IsThere));
         assert!(keeps("/etc", Attempt::Read, Question::IsUsable));
-        assert!(!keeps("/etc", Attempt::Read, Question::LeadsWhere), "it is no link");
+        assert!(!keeps("/etc", Attempt::Read, Question::LeadsWhere), "it is not a symlink");
         assert!(!keeps("/etc/no such file", Attempt::Read, Question::IsUsable));
         assert!(!keeps("/usr/bin", Attempt::Read, Question::IsUsable));
         assert!(keeps("/usr/bin", Attempt::Write, Question::IsUsable));
-        assert!(!keeps("/usr/no such file", Attempt::Write, Question::IsUsable), "nothing is made by asking");
-        assert!(!keeps("/usr/lib", Attempt::Read, Question::IsThere), "its cover is there");
+        assert!(!keeps("/usr/no such file", Attempt::Write, Question::IsUsable), "a query creates nothing");
+        assert!(!keeps("/usr/lib", Attempt::Read, Question::IsThere), "its mask exists");
         assert!(keeps("/usr/lib", Attempt::Read, Question::IsUsable));
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_view_the_folders_above_something_hidden_are_closed() {
+    fn without_a_view_directories_above_hidden_paths_are_closed() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path();
         fs::create_dir_all(top.join("open/below")).unwrap();
@@ -279,9 +280,9 @@ mod tests {
         }
     }
 
-    /// The kernel says first that something is there.
+    /// The kernel first reports that the file exists.
     #[test]
-    fn what_is_there_is_neither_made_nor_refused() {
+    fn creating_an_existing_file_is_not_a_denial() {
         let folder = tempfile::tempdir().unwrap();
         let top = folder.path();
         fs::create_dir_all(top.join("granted/keys")).unwrap();
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_links_lead_elsewhere() {
+    fn only_symlinks_lead_elsewhere() {
         let folder = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir(top.join("real")).unwrap();
@@ -328,11 +329,11 @@ mod tests {
             assert_eq!(behind(plain, read), None, "{plain}");
         }
         assert_eq!(behind("link/new", Wish::Make), Some(top.join("real/new")));
-        assert_eq!(behind("link", Wish::Make), None, "it is in the way itself");
+        assert_eq!(behind("link", Wish::Make), None, "the symlink itself already exists");
     }
 
     #[test]
-    fn the_nearest_grant_counts_and_hidden_wins() {
+    fn nearest_grant_applies_and_hidden_takes_precedence() {
         let nested = granted(&[("/usr", Access::Write), ("/usr/bin", Access::Read)], &["/usr/lib"]);
         assert!(!nested.refuses(Path::new("/usr/new"), Attempt::Write));
         assert!(nested.refuses(Path::new("/usr/bin/new"), Attempt::Write));

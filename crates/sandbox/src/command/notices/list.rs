@@ -1,23 +1,23 @@
-//! Which refusals are told? Each once, so many of a kind; the rest is counted.
+//! List of reported denials: each once, with a maximum per kind. The rest is counted.
 
 use std::mem;
 
 use super::super::Refused;
 
-/// Those of one command.
+/// The denials of one command.
 #[derive(Debug, Default)]
 pub(crate) struct List {
     listed: Listed,
-    /// How many of them were told as they came.
+    /// How many of them were reported immediately.
     told: usize,
 }
 
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Listed {
     pub(crate) kept: Vec<Refused>,
-    /// How many more there were.
+    /// Number of further denials.
     pub(crate) beyond: u64,
-    /// Those of them that were paths.
+    /// How many of those were paths.
     pub(crate) paths_beyond: u64,
 }
 
@@ -37,7 +37,7 @@ impl List {
         }
     }
 
-    /// Those that came since this was asked last.
+    /// The denials added since the last call.
     pub(crate) fn news(&mut self) -> Vec<Refused> {
         let news = self.listed.kept.get(self.told..).unwrap_or_default().to_vec();
         self.told = self.listed.kept.len();
@@ -49,7 +49,7 @@ impl List {
     }
 }
 
-/// Those of one kind are told at each other's cost, and so are calls of one name: a flood of what costs nothing hides nothing else.
+/// Separate limits per kind, and per system call name, so a flood of one kind cannot hide others.
 fn has_room_for(kept: &[Refused], refused: &Refused) -> bool {
     let kind = mem::discriminant(refused);
     let of_kind = || kept.iter().filter(|known| mem::discriminant(*known) == kind).count();
@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn each_is_told_once() {
+    fn each_denial_is_listed_once() {
         let told = listed([path(1), Refused::LookUp, path(1), Refused::LookUp]);
         assert_eq!(told, Listed { kept: vec![path(1), Refused::LookUp], beyond: 0, paths_beyond: 0 });
     }
 
     #[test]
-    fn a_flood_of_one_kind_hides_no_other() {
+    fn flood_of_one_kind_does_not_hide_others() {
         let flood = (0..150).map(|number| call("ioctl", number));
         let told = listed(flood.chain([call("ptrace", 0), path(0), address(0), Refused::LookUp]));
         assert_eq!(told.kept.len(), 14);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_news_once() {
+    fn news_are_returned_once() {
         let mut list = List::default();
         list.add(path(1));
         assert_eq!(list.news(), [path(1)]);

@@ -12,7 +12,7 @@ fn every_watched_call_exists() {
 }
 
 #[test]
-fn flags_tell_what_is_tried() {
+fn open_flags_map_to_the_attempted_access() {
     for (flags, what) in [
         (libc::O_RDONLY, Wish::For(Attempt::Read)),
         (libc::O_WRONLY, Wish::For(Attempt::Write)),
@@ -30,20 +30,20 @@ fn flags_tell_what_is_tried() {
 }
 
 #[test]
-fn modes_tell_what_is_asked() {
+fn access_modes_map_to_questions() {
     for (mode, expected) in [
         (libc::F_OK, (Attempt::Read, Question::IsThere)),
         (libc::R_OK, (Attempt::Read, Question::IsUsable)),
         (libc::X_OK, (Attempt::Read, Question::IsUsable)),
         (libc::R_OK | libc::W_OK, (Attempt::Write, Question::IsUsable)),
     ] {
-        // The upper half of the argument is anything.
+        // The upper half of the argument is undefined.
         assert_eq!(asked(u64::MAX << 32 | u64::from(mode.cast_unsigned())), expected, "{mode}");
     }
 }
 
 #[test]
-fn a_question_to_the_name_service_is_told_from_others() {
+fn name_lookups_are_distinguished_from_other_sockets() {
     let (unix, usual) =
         (libc::AF_UNIX as u64, (libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64);
     assert!(is_lookup_of_names(unix, usual));

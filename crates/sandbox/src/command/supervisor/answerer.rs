@@ -1,5 +1,5 @@
-//! Who answers the filter's questions? A thread of its own: a path on a file system that hangs stops whoever looks at it,
-//! and must not stop whoever keeps the limits.
+//! The thread that answers the filter's notifications. It is separate, because checking a path on a hanging file
+//! system blocks, and must not block the enforcement of limits.
 
 use std::{
     io,
@@ -81,7 +81,7 @@ impl AnswererThread {
     }
 }
 
-/// Whoever could ask is gone when there is an end and no question.
+/// Returns false when all possible senders are gone.
 fn is_asked(listener: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
     loop {
@@ -92,8 +92,8 @@ fn is_asked(listener: &OwnedFd) -> bool {
     }
 }
 
-/// What was refused. Whoever answers adds to it, and whoever gives account takes it; both tell the gateway. Nobody looks at
-/// a path while holding the list.
+/// The denials. The answering thread adds to them and the supervisor takes them; both report to the gateway.
+/// Neither checks paths while it holds the lock.
 #[derive(Debug)]
 pub(super) struct Refusals {
     control: UnixStream,
@@ -111,7 +111,7 @@ impl Refusals {
         self.lock().list.add(refused);
     }
 
-    /// Those that came since this was called last.
+    /// Reports the denials added since the last call.
     fn tell_news(&self) {
         let mut told = self.lock();
         if told.is_closed {
@@ -122,7 +122,7 @@ impl Refusals {
         }
     }
 
-    /// The last word to the gateway.
+    /// Sends the final report to the gateway.
     pub(super) fn close(&self, account: impl FnOnce(Listed) -> Account) {
         let mut told = self.lock();
         told.is_closed = true;

@@ -1,4 +1,4 @@
-//! Waits for the order of a jail that was made ahead, and for everything else that the supervisor hears.
+//! Waits for the order of a prepared jail, and for the other event sources of the supervisor.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::mount_table::MountWatch;
 
-/// Which sources have something to say.
+/// The sources that are ready.
 #[expect(clippy::struct_excessive_bools, reason = "one for each source that is polled")]
 pub(super) struct Ready {
     pub(super) control: bool,
@@ -29,10 +29,11 @@ pub(super) struct Ready {
 }
 
 impl Course {
-    /// Waits without a deadline until the order has come and the jail is ready for it. `None`: there is nothing left to do.
+    /// Waits without a deadline until the order has arrived and the jail is ready for it. `None`: nothing is left
+    /// to do.
     ///
-    /// A prepared jail has a copy of the host's mounts. If those change, the jail is dropped at once: it would show what is no longer
-    /// mounted, and keep a file system busy that somebody has unmounted.
+    /// A prepared jail has a copy of the host's mounts. If those change, the jail is dropped at once. Otherwise it
+    /// would show removed mounts and keep an unmounted file system busy.
     pub(super) fn wait_for_order(
         &mut self,
         control: &UnixStream,
@@ -51,7 +52,7 @@ impl Course {
                 }
                 (_, waiting) => order = waiting,
             }
-            // The mounts come last. A change before the order is then seen not later than the order.
+            // The mounts are polled last. A change before the order is then seen no later than the order.
             let ready = self.poll(Some(control), Some(mounts), None)?;
             if ready.mounts {
                 say(control, &Word::Stale, &[]);
@@ -71,7 +72,7 @@ impl Course {
         }
     }
 
-    /// Gives the order to the process that will become the command. If that has ended, its end says why.
+    /// Sends the order to the process that will become the command. If that has ended, its final message says why.
     pub(super) fn hand_over(&self, parcel: &Parcel) {
         if let Some(inner) = &self.inner {
             let _ = passing::forward(inner, parcel);
@@ -85,7 +86,7 @@ impl Course {
         patience: Option<&Timespec>,
     ) -> io::Result<Ready> {
         let inner = self.inner.as_ref().map(AsFd::as_fd);
-        // The end of the first process is heard after its last word.
+        // The end of the first process is handled after its last message.
         let sources: [(Option<BorrowedFd<'_>>, PollFlags); 4] = [
             (control.map(AsFd::as_fd), PollFlags::IN),
             (inner, PollFlags::IN),

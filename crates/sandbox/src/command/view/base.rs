@@ -1,7 +1,8 @@
 //! The part of the view that every command sees: the system's directories, `/etc`, `/dev`, `/proc` and `/tmp`.
 //!
-//! It may be made long before the command is known. The host's mounts must not change in between, which the supervisor watches; the paths
-//! that were mounted must not lead elsewhere, which is checked here when the command is known.
+//! It may be built long before the command is known. The host's mounts must not change in between, which the
+//! supervisor watches. The mounted paths must not change their targets, which is checked here when the command is
+//! known.
 
 use std::{
     ffi::CString,
@@ -30,7 +31,7 @@ use crate::{
     mount_table::MountTable,
 };
 
-/// The tree in the making, and the host's, from which binds are still to come.
+/// The unfinished tree, and the host's tree for binds to come.
 pub(crate) struct Base {
     pub(super) old: Old,
     pub(super) tree: Tree,
@@ -39,7 +40,7 @@ pub(crate) struct Base {
     fixed: Vec<FixedPath>,
 }
 
-/// A path of the host and what it led to when it was mounted.
+/// A path of the host and its target when it was mounted.
 struct FixedPath {
     path: PathBuf,
     found: PathTarget,
@@ -61,10 +62,10 @@ impl Base {
         let mounts = MountTable::read().map_err(at("read the list of mounts"))?;
         let shows_twins = mounts.shows_anything_twice();
         let root = memory_files("0755", ROOT_BYTES, ROOT_FILES, INERT).map_err(at("make a root"))?;
-        // Any directory that always exists serves as the mount point; it is out of sight in the end.
+        // Any directory that always exists can be the mount point; it is hidden in the end.
         attach(&root, CWD, "/proc").map_err(at("mount the root"))?;
         let root = open(CWD, Path::new("/proc")).map_err(at("open the new root"))?;
-        let memory = vec![rustix::fs::fstat(&root).map_err(at("look at the root"))?.st_dev];
+        let memory = vec![rustix::fs::fstat(&root).map_err(at("check the root"))?.st_dev];
         let mut base = Self {
             old: Old { root: old_root, proc, mounts, shows_twins },
             tree: Tree { root, memory },
@@ -82,7 +83,7 @@ impl Base {
         Ok(base)
     }
 
-    /// Fails if a path that is mounted here leads to something else on the host by now.
+    /// Fails if a mounted path has another target on the host by now.
     pub(super) fn check_unchanged(&self) -> Result<(), Trouble> {
         for fixed in &self.fixed {
             let is_unchanged = self.old.is_unchanged(fixed);
@@ -141,7 +142,7 @@ impl Base {
             let path = Path::new("/dev").join(name);
             let device = self.old.open(&path).map_err(at(step()))?;
             let place = place::file(&self.tree, &path).map_err(at(step()))?;
-            // Read-only guards owner and mode of the node; what is written to it goes to the device.
+            // Read-only protects owner and mode of the node; writes still go to the device.
             bind(&device, &place, DEVICE_NODE).map_err(at(step()))?;
             let found = self.old.describe(&device).map_err(at(step()))?;
             self.fixed.push(FixedPath { path, found });
@@ -152,7 +153,7 @@ impl Base {
         Ok(())
     }
 
-    /// Where a container masks parts of `/proc` the kernel gives nobody a fresh one; commands then have none.
+    /// If a container masks parts of `/proc`, the kernel allows no fresh mount; commands then have no `/proc`.
     fn own_proc(&self) -> io::Result<()> {
         let proc = fresh_proc("ptraceable")?;
         let place = place::folder(&self.tree, Path::new("/proc"))?;
@@ -167,7 +168,7 @@ impl Base {
     }
 }
 
-/// What a path leads to, and a descriptor of it unless it is a symlink or absent.
+/// The target of a path, and a descriptor of it unless it is a symlink or missing.
 struct LocatedTarget {
     found: PathTarget,
     opened: Option<OwnedFd>,
@@ -195,7 +196,7 @@ impl Old {
         self.locate(self.open(path))
     }
 
-    /// What stands at a path of the root directory, a symlink or something else.
+    /// The entry of the root directory itself, even if it is a symlink.
     fn find_itself(&self, path: &Path) -> io::Result<LocatedTarget> {
         let name = path.strip_prefix("/").unwrap_or(path);
         if let Ok(target) = rustix::fs::readlinkat(&self.root, name, Vec::new()) {
@@ -205,7 +206,7 @@ impl Old {
         self.locate(opened.map_err(Into::into))
     }
 
-    /// What cannot be opened is not shown.
+    /// A path that cannot be opened is not shown.
     fn locate(&self, opened: io::Result<OwnedFd>) -> io::Result<LocatedTarget> {
         let Ok(opened) = opened else {
             return Ok(LocatedTarget { found: PathTarget::Nothing, opened: None });
@@ -218,7 +219,7 @@ impl Old {
     }
 }
 
-/// A `/proc` of this process namespace that hides nobody. It is mounted nowhere, and gone with its descriptor.
+/// A `/proc` of this PID namespace that hides no process. It is not mounted anywhere, and ends with its descriptor.
 pub(crate) fn all_processes() -> io::Result<OwnedFd> {
     fresh_proc("off")
 }

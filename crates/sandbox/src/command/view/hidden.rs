@@ -1,7 +1,8 @@
-//! What must not be seen although it lies in something that is shown?
+//! Masks hidden paths inside shown directories.
 //!
-//! Each hidden path is covered, under every name that a bind gives it, by an empty file or folder that nobody may open.
-//! So is what is mounted from it elsewhere. A hidden file with more than one name is searched for in everything that was bound, by its number, and covered there.
+//! Each hidden path is covered with an empty file or directory without permissions, under every path that a bind
+//! gives it. Other mounts of the same files are covered, too. Hard links of hidden files are searched by inode in
+//! all binds and covered there.
 
 use std::{
     collections::BTreeSet,
@@ -23,25 +24,25 @@ use crate::{
     sys::mounts::{Reach, restrict_mount},
 };
 
-/// Something of the host that the command sees.
+/// A part of the host's tree that the command sees.
 #[derive(Debug)]
 pub(crate) struct Shown {
     /// Its real path on the host.
     pub(crate) source: PathBuf,
-    /// Where the command sees it.
+    /// Its path in the jail.
     pub(crate) at: PathBuf,
     pub(crate) origin: Origin,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Origin {
-    /// Of every jail; too large to search, and only root puts names there.
+    /// In every jail. Too large to search, and only root creates files there.
     System,
-    /// Asked for.
+    /// Requested.
     Bind,
 }
 
-/// A file or folder, whatever its name.
+/// Device and inode: identifies a file independently of its path.
 pub(crate) type Id = (u64, u64);
 
 pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) -> io::Result<()> {
@@ -89,7 +90,7 @@ pub(crate) fn cover_all(old: &Old, tree: &Tree, shown: &[Shown], order: &Order) 
     Cover::forget_names(tree)
 }
 
-/// Under every name that is shown.
+/// Masks a path wherever it is shown.
 fn cover_name(tree: &Tree, cover: &Cover, shown: &[Shown], real: &Path, about: &Stat) -> io::Result<()> {
     for one in shown {
         if let Some(place) = seen_at(real, one) {
@@ -99,7 +100,7 @@ fn cover_name(tree: &Tree, cover: &Cover, shown: &[Shown], real: &Path, about: &
     Ok(())
 }
 
-/// Where something hidden is seen through something shown.
+/// The path at which a hidden file is visible through a shown directory.
 pub(crate) fn seen_at(hidden: &Path, shown: &Shown) -> Option<PathBuf> {
     if shown.source.starts_with(hidden) {
         return Some(shown.at.clone());
@@ -108,14 +109,14 @@ pub(crate) fn seen_at(hidden: &Path, shown: &Shown) -> Option<PathBuf> {
     Some(shown.at.join(below))
 }
 
-/// The numbers of hidden files that have another name somewhere.
+/// Ids of hidden files that have hard links.
 pub(crate) fn other_names(found: &OwnedFd, about: &Stat, budget: &mut Budget) -> io::Result<BTreeSet<Id>> {
     let mut aliased = BTreeSet::new();
     gather_other_names(found, about, budget, &mut aliased)?;
     Ok(aliased)
 }
 
-/// The same, of the first files in a folder that may be large.
+/// The same, for the first files of a directory that may be large.
 pub(crate) fn first_other_names(found: &OwnedFd, about: &Stat) -> io::Result<BTreeSet<Id>> {
     let mut aliased = BTreeSet::new();
     let mut budget = Budget(MOST_NAMES_IN_LARGE);
@@ -136,7 +137,7 @@ fn gather_other_names(
         aliased.extend((about.st_nlink > 1).then_some(id(about)));
         return Ok(());
     }
-    // One that is closed to us is covered as a whole, and nobody could make names for what is in it.
+    // A directory that we cannot open is masked as a whole, and no user could create hard links to its files.
     let mut folders: Vec<OwnedFd> = exists(reopen_folder(found))?.into_iter().collect();
     while let Some(folder) = folders.pop() {
         each(&folder, budget, |name, about| {
@@ -151,7 +152,7 @@ fn gather_other_names(
     Ok(())
 }
 
-/// How many names may be looked at while a jail is made.
+/// Number of directory entries that may be read while a jail is created.
 #[derive(Debug)]
 pub(crate) struct Budget(u32);
 
@@ -167,15 +168,15 @@ impl Budget {
     fn spend(&mut self) -> io::Result<()> {
         self.0 = self.0.checked_sub(1).ok_or_else(|| {
             io::Error::other(format!(
-                "more than {MOST_NAMES} files would have to be compared with a hidden file that has several names; \
-                 bind less, or give it one name"
+                "more than {MOST_NAMES} files would have to be compared with a hidden file that has hard links; \
+                 bind less, or remove its hard links"
             ))
         })?;
         Ok(())
     }
 }
 
-/// Calls `look` for every name in a folder. Links are not followed.
+/// Calls `look` for every entry of a directory. Symlinks are not followed.
 pub(crate) fn each(
     folder: &OwnedFd,
     budget: &mut Budget,
@@ -196,7 +197,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// The two things that lie over what is hidden.
+/// The masks for files and directories.
 struct Cover {
     file: OwnedFd,
     folder: OwnedFd,
@@ -234,7 +235,7 @@ impl Cover {
             .any(|cover| rustix::fs::fstat(cover).is_ok_and(|about| id(&about) == found)))
     }
 
-    /// What lies over something goes on to exist without a name.
+    /// Removes the paths of the masks; they continue to exist as mounts.
     fn forget_names(tree: &Tree) -> io::Result<()> {
         rustix::fs::unlinkat(&tree.root, below_root(Path::new(FILE)), rustix::fs::AtFlags::empty())?;
         rustix::fs::unlinkat(&tree.root, below_root(Path::new(FOLDER)), rustix::fs::AtFlags::REMOVEDIR)?;
@@ -250,7 +251,7 @@ fn cover_one(
     shown: &[Shown],
     one: &Shown,
 ) -> io::Result<()> {
-    // Another bind lies over this place, so that it is not seen through this one.
+    // Another bind covers this path, so it is not visible through this one.
     if shown
         .iter()
         .any(|other| other.at.starts_with(&one.at) && other.at != one.at && place.starts_with(&other.at))
@@ -258,22 +259,23 @@ fn cover_one(
         return Ok(());
     }
     let Some(found) = exists(look_up(tree, place))? else { return Ok(()) };
-    // A link and what it leads to may both be hidden.
+    // A symlink and its target may both be hidden.
     if cover.lies_over(&found)? {
         return Ok(());
     }
     let is_whole_bind = place == one.at;
     pin_above(tree, place, &one.at)?;
-    // Seen anew, since what lies above may be another mount now.
+    // Opened again, because a directory above may be another mount now.
     let found = if is_whole_bind { found } else { look_up(tree, place)? };
     if is_whole_bind || same(about, &rustix::fs::fstat(&found)?) {
         return cover.lay_over(&found);
     }
-    Err(io::Error::other(format!("`{}` was replaced while the jail was made; try again", place.display())))
+    Err(io::Error::other(format!("`{}` was replaced while the jail was created; try again", place.display())))
 }
 
-/// Makes every folder between `top` and `place` a mount of itself, so that nobody can move it: whoever moved it would
-/// find what is hidden in it, unhidden, in the next jail, and could put something else in its place.
+/// Bind-mounts every directory between `top` and `place` onto itself, because a mount point cannot be renamed.
+/// Otherwise a command could move the directory: its hidden content would be visible in the next jail, and another
+/// directory could take its place.
 pub(crate) fn pin_above(tree: &Tree, place: &Path, top: &Path) -> io::Result<()> {
     let between: Vec<&Path> = place.ancestors().skip(1).take_while(|above| *above != top).collect();
     for above in between.into_iter().rev().filter(|above| above.starts_with(top)) {
@@ -295,7 +297,7 @@ pub(crate) fn pin_above(tree: &Tree, place: &Path, top: &Path) -> io::Result<()>
     Ok(())
 }
 
-/// Searches what the command would see, with everything covered that is covered already.
+/// Searches the tree that the command will see, with the masks so far.
 fn cover_aliases(
     top: &OwnedFd,
     cover: &Cover,
@@ -306,13 +308,13 @@ fn cover_aliases(
     if !FileType::from_raw_mode(about.st_mode).is_dir() {
         return if aliased.contains(&id(&about)) { cover.lay_over(top) } else { Ok(()) };
     }
-    // Covered as a whole.
+    // Masked as a whole.
     let Ok(top) = reopen_folder(top) else { return Ok(()) };
     let mut folders = vec![top];
     while let Some(folder) = folders.pop() {
         each(&folder, budget, |name, about| {
             if FileType::from_raw_mode(about.st_mode).is_dir() {
-                // What we cannot enter, the command, whose user is ours, cannot enter either.
+                // The command has our user, so it cannot enter what we cannot enter.
                 folders.extend(open_folder(&folder, name).ok());
             } else if aliased.contains(&id(about)) {
                 let place = rustix::fs::openat(&folder, name, PLACE, Mode::empty())?;
@@ -346,7 +348,7 @@ pub(crate) fn id(about: &Stat) -> Id {
     (about.st_dev, about.st_ino)
 }
 
-/// What is not there needs no hiding, nor what we ourselves, whose user the command has, cannot reach.
+/// Missing paths need no mask. Nor do paths that we cannot reach, because the command has our user.
 pub(crate) fn exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -359,7 +361,7 @@ pub(crate) fn exists<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
 
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const MOST_NAMES: u32 = 200_000;
-/// Of each hidden folder that may be large.
+/// For each hidden directory that may be large.
 const MOST_NAMES_IN_LARGE: u32 = 20_000;
 const FILE: &str = "/.hidden-file";
 const FOLDER: &str = "/.hidden-folder";
@@ -369,11 +371,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_large_folder_the_first_files_are_looked_at_and_more_are_no_trouble() {
+    fn large_hidden_directory_is_searched_in_part_without_error() {
         let folder = tempfile::tempdir().unwrap();
         let first = folder.path().join("first");
         std::fs::write(&first, "x").unwrap();
-        // The other names are of one file, so that nothing depends on which are looked at first.
+        // All entries are hard links of one file, so the result does not depend on the search order.
         for number in 0..=MOST_NAMES_IN_LARGE {
             std::fs::hard_link(&first, folder.path().join(number.to_string())).unwrap();
         }

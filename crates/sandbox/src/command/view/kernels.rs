@@ -1,13 +1,13 @@
-//! Would a bind show files that are doors to the kernel or to other processes?
+//! Detects binds that would show kernel file systems.
 
 use std::path::{Path, PathBuf};
 
 use crate::mount_table::{Mount, MountTable};
 
-/// Where such a door lies in, or around, `path`, by the kernel's list of mounts.
+/// The mount point of a kernel file system inside `path`, or of the one that contains it.
 pub(crate) fn door_in(mounts: &MountTable, path: &Path) -> Option<PathBuf> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
-    // Of several on one place the last lies on top.
+    // The last of several mounts at one point is on top.
     let around = around.max_by_key(|mount| mount.point.components().count());
     let within = mounts.iter().filter(|mount| mount.point.starts_with(path));
     let is_door = |mount: &&Mount| DOORS.contains(&mount.kind.as_str());
@@ -45,7 +45,7 @@ mod tests {
         25 22 0:22 / /home rw - btrfs /dev/vdb rw\n";
 
     #[test]
-    fn doors_are_found_around_and_within() {
+    fn kernel_file_systems_are_found_around_and_within() {
         let door = |path: &str| door_in(&MountTable::parse(MOUNTS), Path::new(path));
         assert_eq!(door("/home/me"), None);
         assert_eq!(door("/srv/other"), None);

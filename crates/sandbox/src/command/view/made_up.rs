@@ -1,8 +1,8 @@
-//! Files of `/etc` that say just enough, and nothing about the host.
+//! Minimal files of `/etc` that reveal nothing about the host.
 
-use crate::{Network, way_out::RESOLVER};
+use crate::{Network, egress_sockets::RESOLVER};
 
-/// Name and text of each.
+/// Name and content of each file.
 pub(crate) fn files(network: Network) -> Vec<(&'static str, String)> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
@@ -20,7 +20,7 @@ pub(crate) fn files(network: Network) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Some programs look for the name rather than the number.
+/// Some programs look for the name instead of the number.
 fn name(id: u32) -> &'static str {
     if id == 0 { "root" } else { "jail" }
 }

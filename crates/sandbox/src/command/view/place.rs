@@ -1,4 +1,4 @@
-//! Where in the new tree is something mounted? Folders are made on the way, links are never followed.
+//! Creates mount points in the new tree. Missing directories are created; symlinks are never followed.
 
 use std::{
     ffi::OsStr,
@@ -9,14 +9,14 @@ use std::{
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-/// The tree in the making.
+/// The unfinished tree.
 pub(crate) struct Tree {
     pub(crate) root: OwnedFd,
-    /// The devices that are the jail's own memory: what is made in there ends with it.
+    /// Devices of the jail's own tmpfs mounts; files created there end with the jail.
     pub(crate) memory: Vec<u64>,
 }
 
-/// A folder at this path.
+/// A directory at this path.
 pub(crate) fn folder(tree: &Tree, path: &Path) -> io::Result<OwnedFd> {
     walk(tree, path, Last::Folder)
 }
@@ -26,7 +26,7 @@ pub(crate) fn file(tree: &Tree, path: &Path) -> io::Result<OwnedFd> {
     walk(tree, path, Last::File)
 }
 
-/// A folder for a folder, an empty file for anything else.
+/// A directory if `source` is one, otherwise an empty file.
 pub(crate) fn like(tree: &Tree, path: &Path, source: &OwnedFd) -> io::Result<OwnedFd> {
     let mode = rustix::fs::fstat(source)?.st_mode;
     walk(tree, path, if FileType::from_raw_mode(mode).is_dir() { Last::Folder } else { Last::File })
@@ -60,10 +60,10 @@ impl Tree {
         let look = || rustix::fs::openat(here, name, PLACE, Mode::empty());
         let found = match look() {
             Err(rustix::io::Errno::NOENT) => {
-                // In somebody's folder nothing is made: it would stay there.
+                // Nothing is created in a bound directory, because it would remain on the host.
                 if !self.memory.contains(&rustix::fs::fstat(here)?.st_dev) {
                     return Err(io::Error::other(format!(
-                        "`{}` does not exist in the folder bound above it; make it first",
+                        "`{}` does not exist in the directory bound above it; create it first",
                         name.display()
                     )));
                 }
@@ -74,11 +74,13 @@ impl Tree {
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
         match wanted {
-            _ if kind.is_symlink() => Err(io::Error::other(format!("`{}` is a link", name.display()))),
+            _ if kind.is_symlink() => Err(io::Error::other(format!("`{}` is a symlink", name.display()))),
             Last::Folder if !kind.is_dir() => {
-                Err(io::Error::other(format!("`{}` is no folder", name.display())))
+                Err(io::Error::other(format!("`{}` is not a directory", name.display())))
             }
-            Last::File if kind.is_dir() => Err(io::Error::other(format!("`{}` is a folder", name.display()))),
+            Last::File if kind.is_dir() => {
+                Err(io::Error::other(format!("`{}` is a directory", name.display())))
+            }
             Last::Folder | Last::File => Ok(found),
         }
     }

@@ -1,11 +1,11 @@
-//! Accounts of containers, changed in one place each.
+//! Descriptions of containers, each with one change.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::container::{
     ContainerLimits, ContainerUser, RuntimeProgram,
-    plan::Mount,
+    plan::ContainerMount,
     runtime::{Offers, Version},
 };
 
@@ -17,7 +17,7 @@ fn plan() -> Plan {
         open_files: 256,
         file_bytes: 1 << 20,
     };
-    let mounts = vec![Mount::for_tests("/srv/in", "/in", Access::Read)];
+    let mounts = vec![ContainerMount::for_tests("/srv/in", "/in", Access::Read)];
     let mut plan =
         Plan::for_tests("tool", &["/bin/echo", "x"], ContainerUser { uid: 1000, gid: 1000 }, limits, mounts);
     plan.env = vec![("A".to_owned(), "b c".to_owned())];
@@ -27,7 +27,8 @@ fn plan() -> Plan {
 fn runtime(kind: RuntimeKind) -> Runtime {
     let program = RuntimeProgram { kind, path: "/usr/bin/x".into(), options: Vec::new() };
     let there = Offer::There;
-    let offers = Offers { memory: there, cpu: there, processes: there, seccomp: there, owner: Owner::Root };
+    let offers =
+        Offers { memory: there, cpu: there, processes: there, seccomp: there, owner: RuntimeOwner::Root };
     Runtime { program, version: Version(27, 0), offers, ceiling: 5000 }
 }
 
@@ -65,7 +66,7 @@ fn read(account: &Value) -> Inspected {
     Inspected::read(&serde_json::to_vec(&json!([account])).unwrap()).unwrap()
 }
 
-/// The account with one place changed.
+/// The description with one field changed.
 fn changed(mut account: Value, pointer: &str, value: Value) -> Value {
     *account.pointer_mut(pointer).unwrap() = value;
     account
@@ -82,9 +83,9 @@ fn missing_in_podman(account: &Value, low_level: &Value) -> Vec<String> {
     missing(walls)
 }
 
-/// Nothing that contradicts the runtime.
-fn seen() -> Seen {
-    Seen { files: Files::Same, ..Seen::default() }
+/// An observation that does not contradict the runtime.
+fn seen() -> Observation {
+    Observation { files: FileComparison::Same, ..Observation::default() }
 }
 
 fn missing(walls: BTreeSet<ContainerWall>) -> Vec<String> {
@@ -92,14 +93,14 @@ fn missing(walls: BTreeSet<ContainerWall>) -> Vec<String> {
 }
 
 #[test]
-fn a_container_as_asked_has_all_walls() {
+fn container_as_requested_has_all_layers() {
     assert_eq!(missing_in_docker(&account()), Vec::<String>::new());
     assert_eq!(missing_in_podman(&account(), &low_level()), Vec::<String>::new());
     assert_eq!(read(&account()).difference(&plan(), None), None);
 }
 
 #[test]
-fn what_the_runtime_dropped_is_missing() {
+fn layers_dropped_by_the_runtime_are_missing() {
     let rows = [
         ("/HostConfig/NetworkMode", json!("bridge"), "network-none"),
         ("/HostConfig/ReadonlyRootfs", json!(false), "read-only-root"),
@@ -123,7 +124,7 @@ fn what_the_runtime_dropped_is_missing() {
 }
 
 #[test]
-fn what_podman_tells_its_low_level_runtime_counts() {
+fn podmans_oci_configuration_decides() {
     let rows = [
         ("/process/noNewPrivileges", json!(false), "no-new-privileges"),
         ("/process/capabilities", json!({ "bounding": ["CAP_CHOWN"] }), "no-capabilities"),
@@ -140,19 +141,19 @@ fn what_podman_tells_its_low_level_runtime_counts() {
         missing_in_podman(&account(), &open),
         ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]
     );
-    // Without that account nothing is known.
+    // Without the OCI configuration nothing is known.
     assert_eq!(missing_in_podman(&account(), &json!({})).len(), ContainerWall::MANDATORY.len() - 2);
     let bridged = changed(account(), "/HostConfig/NetworkMode", json!("bridge"));
     assert_eq!(missing_in_podman(&bridged, &low_level()), ["network-none"]);
 }
 
 #[test]
-fn the_kernel_has_the_last_word() {
-    // This process shares everything with itself.
+fn kernel_observation_overrides_the_runtime() {
+    // This process shares all namespaces with itself.
     let plan = plan();
-    let seen = Seen::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
+    let seen = Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
     assert!(seen.handle.is_none(), "a process of another group would be killed");
-    assert_eq!(seen.files, Files::Other);
+    assert_eq!(seen.files, FileComparison::Other);
     let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan, None, &seen);
     assert_eq!(
         missing(walls),
@@ -160,32 +161,33 @@ fn the_kernel_has_the_last_word() {
     );
 }
 
-/// Of a process that may be anybody's, where there is a latch to ask.
+/// A process without our container id is not trusted if there is a latch.
 #[test]
-fn another_process_is_not_believed() {
-    let seen = Seen::look(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
-    assert_eq!(seen.files, Files::NotSeen);
-    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Seen::default());
+fn process_of_another_container_is_not_trusted() {
+    let seen =
+        Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
+    assert_eq!(seen.files, FileComparison::NotSeen);
+    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Observation::default());
     assert_eq!(missing(walls), ["same-files"]);
 }
 
 #[test]
-fn files_are_compared_as_they_are_seen_from_inside() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = std::fs::canonicalize(folder.path()).unwrap();
+fn files_are_compared_from_inside_the_container() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = std::fs::canonicalize(dir.path()).unwrap();
     let text = path.to_str().unwrap();
     let mut plan = plan();
-    plan.mounts = vec![Mount::for_tests(text, text, Access::Read)];
+    plan.mounts = vec![ContainerMount::for_tests(text, text, Access::Read)];
     let pid = i32::try_from(std::process::id()).unwrap();
-    assert_eq!(Seen::look(pid, "", &plan).files, Files::Same);
+    assert_eq!(Observation::take(pid, "", &plan).files, FileComparison::Same);
     std::fs::rename(&path, path.with_extension("old")).unwrap();
     std::fs::create_dir(&path).unwrap();
-    assert_eq!(Seen::look(pid, "", &plan).files, Files::Other);
+    assert_eq!(Observation::take(pid, "", &plan).files, FileComparison::Other);
     std::fs::remove_dir(path.with_extension("old")).unwrap();
 }
 
 #[test]
-fn something_else_than_asked_is_told() {
+fn differences_from_the_request_are_reported() {
     let rows = [
         ("/Path", json!("/bin/sh"), "command"),
         ("/Args", json!(["x", "y"]), "command"),
@@ -196,7 +198,7 @@ fn something_else_than_asked_is_told() {
         ("/Mounts/0/RW", json!(true), "`/in`"),
         ("/Mounts/0/Type", json!("volume"), "volume"),
         ("/HostConfig/Tmpfs", json!({ "/run": "", "/tmp": "" }), "/run"),
-        ("/HostConfig/Tmpfs", json!(null), "writable places"),
+        ("/HostConfig/Tmpfs", json!(null), "writable file systems"),
         ("/HostConfig/Privileged", json!(true), "privileged"),
         ("/HostConfig/Devices", json!([{ "PathOnHost": "/dev/kvm" }]), "devices"),
     ];
@@ -208,7 +210,7 @@ fn something_else_than_asked_is_told() {
 }
 
 #[test]
-fn a_program_that_never_ran_has_no_code() {
+fn program_that_never_ran_has_no_exit_code() {
     assert_eq!(read(&account()).state.code(), None);
     let started = changed(account(), "/State/StartedAt", json!("2026-01-01T00:00:00Z"));
     assert_eq!(read(&started).state.code(), Some(0));
@@ -217,8 +219,8 @@ fn a_program_that_never_ran_has_no_code() {
 }
 
 #[test]
-fn an_account_that_is_not_understood_is_an_error() {
+fn unparsable_description_is_an_error() {
     for text in ["", "[]", "{}", "[{}]", "[1,2]"] {
-        assert!(Inspected::read(text.as_bytes()).unwrap_err().contains("not understood"), "{text}");
+        assert!(Inspected::read(text.as_bytes()).unwrap_err().contains("cannot parse"), "{text}");
     }
 }

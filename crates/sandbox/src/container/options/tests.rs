@@ -1,4 +1,4 @@
-//! Snapshots of the words, and hostile names in every place.
+//! Snapshots of the arguments, and hostile values in every position.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use proptest::prelude::*;
 use super::*;
 use crate::container::{ContainerLimits, ContainerUser, RuntimeProgram, runtime::Offers};
 
-fn runtime(kind: RuntimeKind, version: Version, offer: Offer, owner: Owner) -> Runtime {
+fn runtime(kind: RuntimeKind, version: Version, offer: Offer, owner: RuntimeOwner) -> Runtime {
     let program = RuntimeProgram { kind, path: "/usr/bin/x".into(), options: Vec::new() };
     let offers = Offers { memory: offer, cpu: offer, processes: offer, seccomp: Offer::There, owner };
     Runtime { program, version, offers, ceiling: 5000 }
 }
 
 fn podman() -> Runtime {
-    runtime(RuntimeKind::Podman, Version(4, 3), Offer::There, Owner::Root)
+    runtime(RuntimeKind::Podman, Version(4, 3), Offer::There, RuntimeOwner::Root)
 }
 
 fn docker() -> Runtime {
-    runtime(RuntimeKind::Docker, Version(27, 0), Offer::There, Owner::Root)
+    runtime(RuntimeKind::Docker, Version(27, 0), Offer::There, RuntimeOwner::Root)
 }
 
-fn plan(argv: &[&str], mounts: Vec<Mount>) -> Plan {
+fn plan(argv: &[&str], mounts: Vec<ContainerMount>) -> Plan {
     let limits = ContainerLimits {
         memory_bytes: 1 << 26,
         millicpus: 1500,
@@ -36,40 +36,40 @@ fn badge() -> Badge {
     Badge { name: "toolgate-1".to_owned(), owner: "7.8.boot.pid9".to_owned(), expires: 99 }
 }
 
-fn mount(source: &str, target: &str, access: Access) -> Mount {
-    Mount::for_tests(source, target, access)
+fn mount(source: &str, target: &str, access: Access) -> ContainerMount {
+    ContainerMount::for_tests(source, target, access)
 }
 
 #[track_caller]
 fn check(runtime: &Runtime, plan: &Plan, expect: &str) {
-    let words = runtime.creation(plan, &badge()).join("\n");
-    assert_eq!(words, expect.trim(), "\n{words}\n");
+    let arguments = runtime.creation(plan, &badge()).join("\n");
+    assert_eq!(arguments, expect.trim(), "\n{arguments}\n");
 }
 
 #[test]
-fn the_words_for_podman() {
+fn arguments_for_podman() {
     let mounts = vec![mount("/srv/in", "/in", Access::Read), mount("/srv/out", "/out", Access::Write)];
     check(&podman(), &plan(&["/bin/echo", "--privileged"], mounts), include_str!("podman.txt"));
 }
 
 #[test]
-fn the_words_for_docker() {
+fn arguments_for_docker() {
     let mounts = vec![mount("/srv/in", "/in", Access::Execute), mount("/srv/out", "/out", Access::Write)];
     check(&docker(), &plan(&["/bin/echo", "-v"], mounts).with_latch(), include_str!("docker.txt"));
-    let old = runtime(RuntimeKind::Docker, Version(24, 9), Offer::There, Owner::Root);
+    let old = runtime(RuntimeKind::Docker, Version(24, 9), Offer::There, RuntimeOwner::Root);
     assert!(old.mount(&mount("/a", "/b", Access::Write)).ends_with(",bind-nonrecursive"));
 }
 
 #[test]
-fn an_ordinary_users_podman_without_control_groups_asks_for_what_it_can_get() {
-    let weak = runtime(RuntimeKind::Podman, Version(5, 0), Offer::Missing, Owner::OrdinaryUser);
-    let words = weak.creation(&plan(&["/bin/true"], Vec::new()), &badge());
-    let has = |word: &str| words.iter().any(|other| other == word);
+fn rootless_podman_without_cgroups_requests_available_limits_only() {
+    let weak = runtime(RuntimeKind::Podman, Version(5, 0), Offer::Missing, RuntimeOwner::OrdinaryUser);
+    let arguments = weak.creation(&plan(&["/bin/true"], Vec::new()), &badge());
+    let has = |word: &str| arguments.iter().any(|other| other == word);
     assert!(
         has("--userns=keep-id:uid=1000,gid=1000") && has("--cgroups=disabled") && has("--ulimit=nproc=64:64")
     );
     for limit in ["--memory", "--cpus", "--pids-limit", "--cgroupns"] {
-        assert!(!words.iter().any(|word| word.starts_with(limit)), "{limit}");
+        assert!(!arguments.iter().any(|word| word.starts_with(limit)), "{limit}");
     }
     for wall in WALLS {
         assert!(has(wall), "{wall}");
@@ -77,10 +77,10 @@ fn an_ordinary_users_podman_without_control_groups_asks_for_what_it_can_get() {
 }
 
 #[test]
-fn the_filter_is_never_taken_away_and_nothing_is_privileged() {
+fn seccomp_is_never_disabled_and_nothing_is_privileged() {
     for runtime in [podman(), docker()] {
-        let words = runtime.creation(&plan(&["/bin/true"], Vec::new()), &badge());
-        for word in &words {
+        let arguments = runtime.creation(&plan(&["/bin/true"], Vec::new()), &badge());
+        for word in &arguments {
             for bad in ["seccomp", "unconfined", "privileged", "unmask", "cap-add", "--device", "=host"] {
                 assert!(!word.contains(bad), "{word}");
             }
@@ -89,25 +89,25 @@ fn the_filter_is_never_taken_away_and_nothing_is_privileged() {
 }
 
 #[test]
-fn only_a_runtime_of_root_gives_root_a_way_out() {
-    let ordinary = |kind| runtime(kind, Version(27, 0), Offer::There, Owner::OrdinaryUser);
+fn egress_requires_root_and_a_rootful_runtime() {
+    let ordinary = |kind| runtime(kind, Version(27, 0), Offer::There, RuntimeOwner::OrdinaryUser);
     for runtime in [podman(), docker()] {
-        assert_eq!(runtime.check_way_out().is_ok(), rustix::process::geteuid().is_root());
+        assert_eq!(runtime.check_egress().is_ok(), rustix::process::geteuid().is_root());
     }
     for kind in [RuntimeKind::Podman, RuntimeKind::Docker] {
-        let why = ordinary(kind).check_way_out().unwrap_err();
+        let why = ordinary(kind).check_egress().unwrap_err();
         assert!(why.contains("as root") && why.contains("sandbox: process"), "{why}");
     }
 }
 
 #[test]
-fn the_deadline_that_the_monitor_keeps_is_a_little_later_and_never_wraps() {
+fn monitor_deadline_is_slightly_later_and_never_wraps() {
     let mut long = plan(&["/bin/true"], Vec::new());
     long.deadline = Duration::MAX;
     assert!(podman().creation(&long, &badge()).contains(&format!("--timeout={}", u32::MAX)));
 }
 
-/// How the runtimes read the value of `--mount`: one record of RFC 4180.
+/// Parses the value of `--mount` like the runtimes do: one record of RFC 4180.
 fn read_record(text: &str) -> Option<Vec<String>> {
     let mut fields = vec![String::new()];
     let mut letters = text.chars().peekable();
@@ -150,16 +150,16 @@ proptest! {
     fn no_argument_changes_the_options(argv in prop::collection::vec(hostile(), 1..8)) {
         for runtime in [podman(), docker()] {
             let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
-            let words = runtime.creation(&plan(&argv, Vec::new()), &badge());
+            let arguments = runtime.creation(&plan(&argv, Vec::new()), &badge());
             let plain = runtime.creation(&plan(&[], Vec::new()), &badge());
-            let (head, tail) = words.split_at(plain.len());
+            let (head, tail) = arguments.split_at(plain.len());
             prop_assert_eq!(head, plain.as_slice());
             prop_assert_eq!(tail, argv.as_slice());
         }
     }
 
     #[test]
-    fn no_name_of_a_bind_changes_it(source in hostile(), target in hostile()) {
+    fn no_bind_path_changes_its_options(source in hostile(), target in hostile()) {
         let (source, target) = (format!("/{source}"), format!("/{target}"));
         for runtime in [podman(), docker()] {
             for access in [Access::Read, Access::Write] {
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn no_variable_is_in_the_words(name in "[A-Z_]{1,8}", value in "[a-z0-9]{12,20}") {
+    fn no_variable_is_in_the_arguments(name in "[A-Z_]{1,8}", value in "[a-z0-9]{12,20}") {
         let mut with = plan(&["/bin/true"], Vec::new());
         with.env = vec![(name, value)];
         let without = plan(&["/bin/true"], Vec::new());

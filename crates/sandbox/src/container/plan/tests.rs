@@ -1,4 +1,4 @@
-//! What is refused before a runtime hears of it, and what is covered.
+//! Rejected container requests, and masks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +12,7 @@ impl Plan {
         argv: &[&str],
         user: ContainerUser,
         limits: ContainerLimits,
-        mounts: Vec<Mount>,
+        mounts: Vec<ContainerMount>,
     ) -> Self {
         Self {
             image: image.to_owned(),
@@ -39,7 +39,7 @@ impl Plan {
     }
 }
 
-impl Mount {
+impl ContainerMount {
     pub(in crate::container) fn for_tests(source: &str, target: &str, access: Access) -> Self {
         let id = fs::metadata(source).map(|about| masks::id(&about)).unwrap_or_default();
         Self { source: source.to_owned(), target: target.to_owned(), access, id, _open: None }
@@ -65,7 +65,7 @@ fn jail() -> ContainerJail {
 fn check_refused(change: impl FnOnce(&mut ContainerJail), expect: &str) {
     let mut jail = jail();
     change(&mut jail);
-    let error = Plan::check(jail, RuntimeKind::Podman).expect_err("it is taken").to_string();
+    let error = Plan::check(jail, RuntimeKind::Podman).expect_err("it is accepted").to_string();
     assert!(error.contains(expect) && !error.contains('\n'), "{error}");
 }
 
@@ -74,27 +74,27 @@ fn bind(source: &Path, at: &str, access: Access) -> Bind {
 }
 
 #[test]
-fn a_plain_jail_is_taken() {
+fn valid_jail_is_accepted() {
     let plan = Plan::check(jail(), RuntimeKind::Podman).unwrap();
     assert_eq!((plan.argv.as_slice(), plan.cwd.as_str()), (["/bin/true".to_owned()].as_slice(), "/"));
     assert!(plan.mounts.is_empty());
 }
 
 #[test]
-fn root_no_port_and_no_program_are_refused() {
+fn root_missing_port_and_missing_program_are_rejected() {
     check_refused(|jail| jail.user.uid = 0, "root");
     check_refused(|jail| jail.user.gid = 0, "root");
     check_refused(|jail| jail.network = Network::Proxied { http_port: 0 }, "port is 0");
     check_refused(|jail| jail.argv.clear(), "no program");
     check_refused(|jail| jail.argv = vec!["".into()], "no program");
-    check_refused(|jail| jail.argv.push("a\0b".into()), "text only");
-    check_refused(|jail| jail.argv.push(OsString::from_vec(vec![0xff])), "text only");
+    check_refused(|jail| jail.argv.push("a\0b".into()), "not valid text");
+    check_refused(|jail| jail.argv.push(OsString::from_vec(vec![0xff])), "not valid text");
 }
 
 #[test]
-fn a_limit_of_zero_which_would_be_none_is_refused() {
+fn zero_limits_are_rejected() {
     check_refused(|jail| jail.limits.memory_bytes = 0, "memory");
-    check_refused(|jail| jail.limits.millicpus = 0, "processor time");
+    check_refused(|jail| jail.limits.millicpus = 0, "CPU time");
     check_refused(|jail| jail.limits.processes = 0, "processes");
     check_refused(|jail| jail.limits.open_files = 0, "open files");
     check_refused(|jail| jail.limits.file_bytes = u64::MAX, "size of files");
@@ -102,11 +102,11 @@ fn a_limit_of_zero_which_would_be_none_is_refused() {
 }
 
 #[test]
-fn variables_that_could_be_read_otherwise_are_refused_without_their_values() {
+fn ambiguous_variables_are_rejected_without_showing_values() {
     for name in ["", "A=B", "A B", "#A", "A*", "1A", "A\n", "ä", "-e"] {
-        check_refused(|jail| jail.env = vec![(name.into(), "secret".into())], "is not the name");
+        check_refused(|jail| jail.env = vec![(name.into(), "secret".into())], "is not a valid variable name");
     }
-    for value in ["a\nINJECTED=1", "a\r", &"x".repeat(LONGEST_VALUE + 1)] {
+    for value in ["a\nINJECTED=1", "a\r", &"x".repeat(MAX_VALUE + 1)] {
         let mut jail = jail();
         jail.env = vec![("A".into(), value.into())];
         let error = Plan::check(jail, RuntimeKind::Podman).unwrap_err().to_string();
@@ -116,74 +116,77 @@ fn variables_that_could_be_read_otherwise_are_refused_without_their_values() {
 }
 
 #[test]
-fn places_are_absolute_plain_and_not_the_containers_own() {
-    let folder = tempfile::tempdir().unwrap();
+fn targets_are_absolute_plain_and_not_reserved() {
+    let dir = tempfile::tempdir().unwrap();
     for at in ["relative", "/a/../b", "", "/a\nb"] {
         check_refused(
-            |jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)),
-            "is not an absolute path",
+            |jail| jail.view.binds.push(bind(dir.path(), at, Access::Read)),
+            "is not an absolute, normalised",
         );
-        check_refused(|jail| jail.cwd = at.into(), "is not an absolute path");
+        check_refused(|jail| jail.cwd = at.into(), "is not an absolute, normalised");
     }
     for at in ["/", "/tmp", "/proc", "/proc/1", "/sys/fs", "/dev/shm", "/tmp/"] {
-        check_refused(|jail| jail.view.binds.push(bind(folder.path(), at, Access::Read)), "container's own");
+        check_refused(
+            |jail| jail.view.binds.push(bind(dir.path(), at, Access::Read)),
+            "container reserves it",
+        );
     }
     let twice = |jail: &mut ContainerJail| {
-        jail.view.binds.push(bind(folder.path(), "/w", Access::Read));
-        jail.view.binds.push(bind(folder.path(), "/w/", Access::Write));
+        jail.view.binds.push(bind(dir.path(), "/w", Access::Read));
+        jail.view.binds.push(bind(dir.path(), "/w/", Access::Write));
     };
     check_refused(twice, "two binds");
 }
 
 #[test]
-fn a_way_out_brings_its_own_word_about_names() {
+fn egress_brings_its_own_resolv_conf() {
     let mut proxied = jail();
     proxied.network = Network::Proxied { http_port: 3128 };
     let plan = Plan::check(proxied, RuntimeKind::Podman).unwrap();
     let [names] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
     assert_eq!((names.target.as_str(), names.access), ("/etc/resolv.conf", Access::Read));
     assert!(fs::read_to_string(&names.source).unwrap().starts_with("nameserver 127.0.0.1\n"));
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let taken = |jail: &mut ContainerJail| {
         jail.network = Network::Proxied { http_port: 3128 };
-        jail.view.binds.push(bind(folder.path(), "/etc/resolv.conf", Access::Read));
+        jail.view.binds.push(bind(dir.path(), "/etc/resolv.conf", Access::Read));
     };
-    check_refused(taken, "leads to the way out");
+    check_refused(taken, "egress proxy");
 }
 
 #[test]
-fn sources_are_folders_and_files() {
-    let folder = tempfile::tempdir().unwrap();
+fn only_directories_and_files_can_be_bound() {
+    let dir = tempfile::tempdir().unwrap();
     let take = |source: &Path| {
         let mut jail = jail();
         jail.view.binds.push(bind(source, "/w", Access::Read));
         Plan::check(jail, RuntimeKind::Podman)
     };
     check_refused(
-        |jail| jail.view.binds.push(bind(&folder.path().join("absent"), "/w", Access::Read)),
+        |jail| jail.view.binds.push(bind(&dir.path().join("absent"), "/w", Access::Read)),
         "absent",
     );
     check_refused(
         |jail| jail.view.binds.push(bind(Path::new("/dev/null"), "/w", Access::Read)),
-        "stay outside",
+        "cannot be bound",
     );
     check_refused(
         |jail| jail.view.binds.push(bind(Path::new("/proc/self"), "/w", Access::Read)),
-        "stay outside",
+        "cannot be bound",
     );
-    let odd = folder.path().join("a\nb");
+    let odd = dir.path().join("a\nb");
     fs::write(&odd, "").unwrap();
-    check_refused(|jail| jail.view.binds.push(bind(&odd, "/w", Access::Read)), "plain text");
-    // A link is resolved now, once.
-    std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
-    let plan = take(&folder.path().join("link")).unwrap();
-    assert_eq!(plan.mounts[0].source, fs::canonicalize(folder.path()).unwrap().to_str().unwrap());
+    check_refused(|jail| jail.view.binds.push(bind(&odd, "/w", Access::Read)), "plain-text");
+    // A symlink is resolved once, now.
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("link")).unwrap();
+    let plan = take(&dir.path().join("link")).unwrap();
+    assert_eq!(plan.mounts[0].source, fs::canonicalize(dir.path()).unwrap().to_str().unwrap());
 }
 
-/// Makes `keys/key`, `.env` and `open/file`, and says where covers are.
+/// Creates `keys/key`, `.env` and `open/file`, and returns the targets of the masks.
 fn covered(binds: &[(&str, &str)], hidden: &[&str]) -> Result<Vec<String>, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| fs::canonicalize(folder.path()).unwrap().join(name);
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| fs::canonicalize(dir.path()).unwrap().join(name);
     for name in ["keys", "open"] {
         fs::create_dir(path(name)).unwrap();
     }
@@ -194,22 +197,22 @@ fn covered(binds: &[(&str, &str)], hidden: &[&str]) -> Result<Vec<String>, Strin
     jail.view.binds = binds.iter().map(|(source, at)| bind(&path(source), at, Access::Write)).collect();
     jail.view.hidden = hidden.iter().map(|name| path(name)).collect();
     let plan = Plan::check(jail, RuntimeKind::Podman).map_err(|error| error.to_string())?;
-    let is_cover = |mount: &&Mount| mount.source.contains("toolgate-masks-");
+    let is_cover = |mount: &&ContainerMount| mount.source.contains("toolgate-masks-");
     let covers: Vec<String> = plan.mounts.iter().filter(is_cover).map(|mount| mount.target.clone()).collect();
     assert!(plan.mounts.iter().filter(is_cover).all(|mount| mount.access == Access::Read));
     Ok(covers)
 }
 
 #[test]
-fn what_is_hidden_is_covered_under_each_name() {
+fn hidden_paths_are_masked_at_each_target() {
     let covers = covered(&[("", "/w"), ("keys", "/k")], &["keys/key", ".env", "absent"]);
     assert_eq!(covers, Ok(vec!["/k/key".to_owned(), "/w/.env".to_owned(), "/w/keys/key".to_owned()]));
 }
 
 #[test]
-fn folders_above_something_hidden_or_bound_in_a_writable_bind_are_mounts_of_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = fs::canonicalize(folder.path()).unwrap();
+fn directories_above_masks_and_binds_are_pinned_in_writable_binds() {
+    let dir = tempfile::tempdir().unwrap();
+    let top = fs::canonicalize(dir.path()).unwrap();
     fs::create_dir_all(top.join("config/cedar")).unwrap();
     fs::create_dir_all(top.join("a/inner")).unwrap();
     fs::write(top.join("config/cedar/main.cedar"), "x").unwrap();
@@ -219,8 +222,9 @@ fn folders_above_something_hidden_or_bound_in_a_writable_bind_are_mounts_of_them
             vec![bind(&top, "/w", access), bind(&top.join("a/inner"), "/w/a/inner", Access::Read)];
         jail.view.hidden = vec![top.join("config/cedar/main.cedar")];
         let plan = Plan::check(jail, RuntimeKind::Podman).unwrap();
-        let is_pin =
-            |mount: &&Mount| ["/w/a", "/w/config", "/w/config/cedar"].contains(&mount.target.as_str());
+        let is_pin = |mount: &&ContainerMount| {
+            ["/w/a", "/w/config", "/w/config/cedar"].contains(&mount.target.as_str())
+        };
         for pin in plan.mounts.iter().filter(is_pin) {
             assert_eq!(pin.source, pin.target.replace("/w", top.to_str().unwrap()));
             assert_eq!(pin.access, Access::Write);
@@ -229,23 +233,23 @@ fn folders_above_something_hidden_or_bound_in_a_writable_bind_are_mounts_of_them
     };
     let pinned = ["/w", "/w/a", "/w/a/inner", "/w/config", "/w/config/cedar", "/w/config/cedar/main.cedar"];
     assert_eq!(targets(Access::Write), pinned);
-    // Nobody can move anything in a bind that is only read.
+    // Nothing can be moved in a read-only bind.
     assert_eq!(targets(Access::Read), ["/w", "/w/a/inner", "/w/config/cedar/main.cedar"]);
 }
 
 #[test]
-fn a_bind_in_something_hidden_is_replaced() {
+fn bind_of_a_hidden_path_is_masked() {
     assert_eq!(covered(&[("keys", "/k"), ("open", "/o")], &["keys"]), Ok(vec!["/k".to_owned()]));
     assert_eq!(covered(&[("keys/key", "/k")], &["keys"]), Ok(vec!["/k".to_owned()]));
-    // One cover is enough.
+    // One mask is enough.
     assert_eq!(covered(&[("", "/w")], &["keys", "keys/key"]), Ok(vec!["/w/keys".to_owned()]));
 }
 
 #[test]
-fn a_bind_over_something_hidden_needs_no_cover_and_one_inside_it_is_refused() {
+fn bind_over_a_hidden_path_needs_no_mask_and_one_inside_is_rejected() {
     assert_eq!(covered(&[("", "/w"), ("open", "/w/keys")], &["keys"]), Ok(Vec::new()));
     let error = covered(&[("", "/w"), ("open", "/w/keys/inner")], &["keys"]).unwrap_err();
-    assert!(error.contains("`/w/keys/inner` lies in `/w/keys`"), "{error}");
+    assert!(error.contains("`/w/keys/inner` is inside the hidden path `/w/keys`"), "{error}");
 }
 
 const LIMITS: ContainerLimits = ContainerLimits {
@@ -257,17 +261,17 @@ const LIMITS: ContainerLimits = ContainerLimits {
 };
 
 #[test]
-fn dockers_commands_are_behind_a_latch_where_nothing_else_is() {
+fn docker_commands_start_behind_the_latch() {
     let plan = Plan::check(jail(), RuntimeKind::Docker).unwrap();
     let [latch] = plan.mounts.as_slice() else { panic!("{:?}", plan.mounts) };
-    assert_eq!((latch.target.as_str(), latch.access), (latch::PLACE, Access::Execute));
-    assert_eq!(plan.command(), [latch::PLACE, "1", "l/.toolgate-latch", "/bin/true"]);
+    assert_eq!((latch.target.as_str(), latch.access), (latch::PATH, Access::Execute));
+    assert_eq!(plan.command(), [latch::PATH, "1", "l/.toolgate-latch", "/bin/true"]);
     assert_eq!(Plan::check(jail(), RuntimeKind::Podman).unwrap().command(), ["/bin/true"]);
-    for at in [latch::PLACE, "/.toolgate-latch/below"] {
+    for at in [latch::PATH, "/.toolgate-latch/below"] {
         let mut taken = jail();
         let source = Source::Path("/etc".into());
         taken.view.binds.push(Bind { source, at: at.into(), access: Access::Read });
         let why = Plan::check(taken, RuntimeKind::Docker).unwrap_err().to_string();
-        assert!(why.contains("which holds the command back"), "{why}");
+        assert!(why.contains("reserved for the start of the command"), "{why}");
     }
 }

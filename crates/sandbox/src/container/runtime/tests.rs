@@ -1,30 +1,30 @@
-//! Answers of runtimes, as they were seen or as their documents give them.
+//! Outputs of runtimes, as observed or documented.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::*;
 
 #[test]
-fn podmans_answer_is_read() {
+fn podman_output_is_parsed() {
     let text = br#"{"host":{"cgroupControllers":["cpu","memory","pids"],"serviceIsRemote":false,
         "security":{"rootless":false,"seccompEnabled":true}},"version":{"Version":"4.3.1"}}"#;
     let (version, offers) = read_podman(text).unwrap();
     assert_eq!(version, Version(4, 3));
-    assert_eq!((offers.lacking(), offers.owner), (Vec::new(), Owner::Root));
+    assert_eq!((offers.lacking(), offers.owner), (Vec::new(), RuntimeOwner::Root));
     assert_eq!(offers.seccomp, Offer::There);
 }
 
 #[test]
-fn a_podman_without_control_groups_lacks_limits() {
+fn podman_without_cgroups_lacks_limits() {
     let text = br#"{"host":{"cgroupControllers":null,"security":{"rootless":true,"seccompEnabled":false}},
         "version":{"Version":"5.0.0-rc1"}}"#;
     let (_, offers) = read_podman(text).unwrap();
-    assert_eq!(offers.lacking(), ["memory", "processor time", "processes"]);
-    assert_eq!((offers.owner, offers.seccomp), (Owner::OrdinaryUser, Offer::Missing));
+    assert_eq!(offers.lacking(), ["memory", "CPU time", "processes"]);
+    assert_eq!((offers.owner, offers.seccomp), (RuntimeOwner::OrdinaryUser, Offer::Missing));
 }
 
 #[test]
-fn a_podman_elsewhere_or_of_old_is_none() {
+fn remote_or_old_podman_is_rejected() {
     let remote = br#"{"host":{"serviceIsRemote":true,"security":{"rootless":false,"seccompEnabled":true}},
         "version":{"Version":"4.3.1"}}"#;
     assert!(read_podman(remote).unwrap_err().contains("another machine"));
@@ -36,29 +36,29 @@ fn a_podman_elsewhere_or_of_old_is_none() {
 }
 
 #[test]
-fn dockers_answer_is_read() {
+fn docker_output_is_parsed() {
     let text = br#"{"ServerVersion":"27.5.1","OSType":"linux","MemoryLimit":true,"PidsLimit":true,"CpuCfsQuota":true,
         "SecurityOptions":["name=apparmor","name=seccomp,profile=builtin","name=cgroupns"]}"#;
     let (version, offers) = read_docker(text).unwrap();
     assert_eq!((version, offers.lacking()), (Version(27, 5), Vec::new()));
-    assert_eq!((offers.seccomp, offers.owner), (Offer::There, Owner::Root));
+    assert_eq!((offers.seccomp, offers.owner), (Offer::There, RuntimeOwner::Root));
     let open = br#"{"ServerVersion":"27.5.1","OSType":"linux","SecurityOptions":["name=seccomp,profile=unconfined"]}"#;
     assert_eq!(read_docker(open).unwrap().1.seccomp, Offer::Missing);
 }
 
 #[test]
-fn a_docker_client_without_a_daemon_is_no_runtime() {
+fn docker_client_without_daemon_is_rejected() {
     let text = br#"{"ServerErrors":["Cannot connect to the Docker daemon"],"ServerVersion":""}"#;
     assert_eq!(read_docker(text).unwrap_err(), "Cannot connect to the Docker daemon");
     assert!(read_docker(b"{}").unwrap_err().contains("no Docker daemon"));
-    // `docker` may be a link to Podman.
+    // `docker` may be a symlink to Podman.
     assert!(read_docker(br#"{"host":{}}"#).is_err());
 }
 
 #[test]
-fn a_program_that_is_not_a_runtime_is_named_with_its_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("docker");
+fn failing_program_is_reported_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("docker");
     fs::write(&path, "#!/bin/sh\necho 'Cannot connect' >&2\nexit 1\n").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let program = RuntimeProgram { kind: RuntimeKind::Docker, path: path.clone(), options: Vec::new() };
@@ -70,22 +70,22 @@ fn a_program_that_is_not_a_runtime_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_runtime_that_filters_nothing_is_not_enforced() {
+fn runtime_without_seccomp_is_reported_as_missing() {
     let offers = Offers {
         memory: Offer::There,
         cpu: Offer::Missing,
         processes: Offer::There,
         seccomp: Offer::There,
-        owner: Owner::Root,
+        owner: RuntimeOwner::Root,
     };
     let program =
         RuntimeProgram { kind: RuntimeKind::Podman, path: "/usr/bin/podman".into(), options: Vec::new() };
     let runtime = Runtime { program, version: Version(4, 9), offers, ceiling: 1000 };
     let row = container_row(&Ok(runtime.clone()));
-    // Nor is one without a bound: whoever reads the page is told what helps.
+    // A runtime without limits is only partly enforced, and the row names a remedy.
     assert_eq!(
         (row.state, row.why.as_str(), row.remedy),
-        (HostState::Partly, "podman 4.9; no limit of processor time", LIMITS_REMEDY)
+        (HostState::Partly, "podman 4.9; cannot limit CPU time", LIMITS_REMEDY)
     );
     let whole = Runtime { offers: Offers { cpu: Offer::There, ..offers }, ..runtime.clone() };
     let row = container_row(&Ok(whole));

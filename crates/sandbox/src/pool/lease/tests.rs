@@ -1,19 +1,19 @@
 use super::*;
 use crate::wire::{FetchAnswer, HEADER, JsonAnswer, MAX_FRAME};
 
-/// Reads as a worker does.
+/// Decodes an answer like a worker does.
 #[track_caller]
-fn told(answer: EffectAnswer) -> (EffectAnswer, u64) {
-    let (frame, payload) = fitting(answer).unwrap();
+fn decoded(answer: EffectAnswer) -> (EffectAnswer, u64) {
+    let (frame, payload) = encode_answer(answer).unwrap();
     match ToWorker::decode(frame[4], &frame[HEADER..]) {
         Ok(ToWorker::Answer(answer)) => (answer, payload),
         other => panic!("{other:?}"),
     }
 }
 
-/// A worker that cannot read its answer ends, and its call with it, as if it were not ours any more.
+/// A worker that cannot decode its answer ends, and its call with it, as if it were compromised.
 #[test]
-fn what_no_worker_reads_is_an_error_for_the_tool() {
+fn answer_that_no_worker_accepts_is_an_error_for_the_tool() {
     let fetched = FetchAnswer {
         status: 200,
         url: "https://a.example/".into(),
@@ -46,7 +46,7 @@ fn what_no_worker_reads_is_an_error_for_the_tool() {
         EffectAnswer::Refused(EffectError { message: long(64 << 10), ..error.clone() }),
     ] {
         let moved = answer.payload();
-        match told(answer) {
+        match decoded(answer) {
             (EffectAnswer::Refused(refused), payload) => {
                 assert_eq!((refused.reason.as_str(), refused.moved), ("result-too-large", moved));
                 assert!(payload >= moved);
@@ -56,6 +56,6 @@ fn what_no_worker_reads_is_an_error_for_the_tool() {
     }
     for answer in [EffectAnswer::Fetched(fetched), EffectAnswer::Refused(error)] {
         let payload = answer.payload();
-        assert_eq!(told(answer.clone()), (answer, payload));
+        assert_eq!(decoded(answer.clone()), (answer, payload));
     }
 }

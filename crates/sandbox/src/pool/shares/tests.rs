@@ -10,8 +10,8 @@ fn tenant(caller: &str, tool: u8) -> Tenant {
     Tenant { caller: caller.to_owned(), tool: [tool; 32] }
 }
 
-/// The share, if there is one without waiting.
-async fn at_once(shares: &Shares, caller: &str, tool: u8) -> Option<Share> {
+/// The share, if one is available without waiting.
+async fn at_once(shares: &Shares, caller: &str, tool: u8) -> Option<WorkerShare> {
     let tenant = tenant(caller, tool);
     let mut take = pin!(shares.take(&tenant));
     match std::future::poll_fn(|context| Poll::Ready(take.as_mut().poll(context))).await {
@@ -20,8 +20,8 @@ async fn at_once(shares: &Shares, caller: &str, tool: u8) -> Option<Share> {
     }
 }
 
-/// As many shares as one caller gets for one tool.
-async fn as_many_as_possible(shares: &Shares, caller: &str, tool: u8) -> Vec<Share> {
+/// All shares that one caller gets for one tool.
+async fn as_many_as_possible(shares: &Shares, caller: &str, tool: u8) -> Vec<WorkerShare> {
     let mut held = Vec::new();
     while let Some(share) = at_once(shares, caller, tool).await {
         held.push(share);
@@ -82,11 +82,11 @@ async fn single_worker_is_not_withheld() {
 }
 
 #[tokio::test]
-async fn caller_computes_on_as_many_processors_as_there_are_and_waiting_calls_free_theirs() {
+async fn caller_computes_on_all_processors_and_waiting_calls_free_theirs() {
     let shares = shares(16, 2, 100);
     let [one, two] = [at_once(&shares, "ann", 1).await.unwrap(), at_once(&shares, "ann", 2).await.unwrap()];
     assert!(at_once(&shares, "ann", 3).await.is_none());
-    assert!(at_once(&shares, "bob", 3).await.is_some(), "another caller's processors are its own");
+    assert!(at_once(&shares, "bob", 3).await.is_some(), "each caller has its own limit");
     let pause = one.pause();
     let third = at_once(&shares, "ann", 3).await.unwrap();
     drop(pause);
@@ -107,7 +107,9 @@ async fn call_that_begins_to_wait_starts_the_next_one() {
     assert!(poll_once(waits.as_mut()).await.is_some());
 }
 
-async fn poll_once<F: Future<Output = Option<Share>>>(mut future: std::pin::Pin<&mut F>) -> Option<Share> {
+async fn poll_once<F: Future<Output = Option<WorkerShare>>>(
+    mut future: std::pin::Pin<&mut F>,
+) -> Option<WorkerShare> {
     match std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
         Poll::Ready(share) => share,
         Poll::Pending => None,

@@ -1,4 +1,4 @@
-//! System calls in the attacker's hand: arguments of every kind as the numbers that the kernel takes.
+//! Raw system calls of the attacker: arguments of every kind as the numbers that the kernel takes.
 
 use std::{
     ffi::{CStr, CString},
@@ -10,7 +10,7 @@ use std::{
 
 use crate::raw;
 
-/// A call with as many arguments as are given.
+/// A system call with up to six arguments.
 pub fn call(number: libc::c_long, arguments: &[usize]) -> io::Result<usize> {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
@@ -21,12 +21,12 @@ pub fn path(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
 }
 
-/// The address of a text; the text must live on.
+/// The address of a string, which must outlive the call.
 pub fn at(text: &CStr) -> usize {
     text.as_ptr().expose_provenance()
 }
 
-/// The address of anything; the thing must live on.
+/// The address of a value, which must outlive the call.
 pub fn of<T: ?Sized>(thing: &mut T) -> usize {
     (&raw mut *thing).cast::<u8>().expose_provenance()
 }
@@ -35,12 +35,12 @@ pub fn descriptor(file: &impl AsRawFd) -> usize {
     signed(file.as_raw_fd())
 }
 
-/// Also numbers below zero, as the kernel reads them.
+/// Negative numbers, as the kernel reads them.
 pub fn signed(number: i32) -> usize {
     usize::from_ne_bytes(i64::from(number).to_ne_bytes())
 }
 
-/// Splits the attacker. The child must end with `leave`.
+/// Forks the attacker. The child must end with `leave`.
 pub fn fork() -> io::Result<Fork> {
     Ok(match call(libc::SYS_fork, &[])? {
         0 => Fork::Child,
@@ -59,7 +59,7 @@ pub fn leave() -> ! {
     }
 }
 
-/// Waits for one child, and says how it ended.
+/// Waits for one child and returns its status.
 pub fn wait(child: usize) -> io::Result<i32> {
     let mut status = 0_i32;
     call(libc::SYS_wait4, &[child, of(&mut status), 0, 0])?;

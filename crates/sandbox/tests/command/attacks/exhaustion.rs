@@ -1,4 +1,4 @@
-//! Attacks on what there is only so much of: processes, memory, disk, descriptors, the reader of the output.
+//! Attacks that exhaust limited resources: processes, memory, disk, descriptors, the reader of the output.
 
 use std::{
     fs::{self, File},
@@ -19,14 +19,14 @@ use crate::driver::{CAPS, is_root};
 
 pub fn table() -> Vec<Attack> {
     let mut table = vec![
-        row("fork_bomb", "processes without number", PROCESSES, bomb)
+        row("fork_bomb", "unlimited processes", PROCESSES, bomb)
             .in_namespaces()
             .anyhow()
             .within(Duration::from_secs(3))
             .changed(|order, _| order.limits.processes = FEW)
             .harms(|_, report| bounded(&report.stdout, if is_root() { 301 } else { FEW }))
             .hole(Hole::Cut(|order, _| order.limits.processes = 1000)),
-        row("thread_bomb", "threads without number", PROCESSES, |_| threads())
+        row("thread_bomb", "unlimited threads", PROCESSES, |_| threads())
             .in_namespaces()
             .changed(|order, _| order.limits.processes = FEW)
             .harms(|_, report| bounded(&report.stdout, if is_root() { 301 } else { FEW }))
@@ -35,7 +35,8 @@ pub fn table() -> Vec<Attack> {
             .anyhow()
             .changed(|order, _| order.limits.memory_bytes = LITTLE)
             .harms(|_, report| {
-                // A group counts what the kernel holds for the jail, too, and may be full before the process is told.
+                // A control group also counts kernel memory of the jail, and may be full before the process sees an
+                // error.
                 let is_ended =
                     report.ending == Ending::OutOfMemory && report.strength.has(Wall::ControlGroup);
                 let is_told = report.ending == Ending::Exited(0) && report.stdout.starts_with(b"held ");
@@ -53,7 +54,7 @@ pub fn table() -> Vec<Attack> {
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .harms(|_, report| (report.ending != Ending::OutOfMemory).then(|| "it was not ended".into()))
         .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
-        row("stack_bomb", "a stack without end", "`RLIMIT_STACK`, which cannot be raised", |_| {
+        row("stack_bomb", "an unlimited stack", "`RLIMIT_STACK`, which cannot be raised", |_| {
             let mut endless = [u64::MAX; 2];
             let stack = 3;
             let _ = call(libc::SYS_prlimit64, &[0, stack, of(&mut endless), 0]);
@@ -62,12 +63,12 @@ pub fn table() -> Vec<Attack> {
         })
         .anyhow()
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
-        // By the kernel at the limit, not by whoever looks when it is over.
+        // Killed by the kernel at the limit, not by polling when it is too late.
         .harms(|_, report| match report.ending {
             Ending::Signalled(_) => None,
             ref other => Some(format!("it was not ended by its own weight: {other:?}")),
         }),
-        row("locked_memory", "memory is locked so that others have none", "`RLIMIT_MEMLOCK`", |_| {
+        row("locked_memory", "memory is locked until others have none", "`RLIMIT_MEMLOCK`", |_| {
             let mut page = vec![0_u8; 1 << 20];
             super::must_fail(call(libc::SYS_mlock, &[of(page.as_mut_slice()), 1 << 20]))
         })
@@ -96,7 +97,7 @@ fn of_disk() -> Vec<Attack> {
                 order.view.tmp_bytes = 1 << 30;
                 order.limits.file_bytes = 1 << 30;
             })),
-        row("many_names", "names without number in `/tmp`", "number of files in the private `/tmp`", |_| {
+        row("many_names", "unlimited files in `/tmp`", "number of files in the private `/tmp`", |_| {
             many_names()
         })
         .in_namespaces()
@@ -110,26 +111,21 @@ fn more() -> Vec<Attack> {
             .harms(|_, _| File::open("/dev/null").err().map(|error| error.to_string()))
             .hole(Hole::Cut(|order, _| order.limits.open_files = 1000)),
         row("raised_limits", "limits are raised again", "hard limits; no capability", |_| raise()),
-        row(
-            "big_pipes",
-            "memory of the kernel is taken by pipes",
-            "`RLIMIT_NOFILE`; the host's limit of pipes",
-            pipes,
-        ),
-        row("core_dump", "a dump of its memory is left on the host", "`RLIMIT_CORE`", dump).anyhow().harms(
+        row("big_pipes", "pipes take kernel memory", "`RLIMIT_NOFILE`; the host's limit of pipes", pipes),
+        row("core_dump", "a core dump is left on the host", "`RLIMIT_CORE`", dump).anyhow().harms(
             |stage, _| {
                 let left = fs::read_dir(stage.folder.join("work/free")).unwrap().flatten();
                 let mut left = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
                 left.find(|name| name.contains("core"))
             },
         ),
-        row("flood_of_output", "output without end fills the gateway's memory", "`OutputCaps`", |_| flood(1))
+        row("flood_of_output", "endless output fills the gateway's memory", "`OutputCaps`", |_| flood(1))
             .anyhow()
             .harms(|_, report| {
                 let is_cut = report.ending == Ending::OutputTooLarge && report.stdout.len() <= CAPS.stdout;
                 (!is_cut).then(|| format!("{:?} after {} bytes", report.ending, report.stdout.len()))
             }),
-        row("flood_of_complaints", "errors without end fill the gateway's memory", "`OutputCaps`", |_| {
+        row("flood_of_complaints", "endless error output fills the gateway's memory", "`OutputCaps`", |_| {
             flood(2)
         })
         .anyhow()
@@ -137,7 +133,7 @@ fn more() -> Vec<Attack> {
         .harms(|_, report| {
             (!report.stderr_cut || report.stderr.len() > CAPS.stderr).then(|| "it was not cut".into())
         }),
-        row("endless_work", "a processor is taken for ever, by many", "deadline; `RLIMIT_CPU`", |_| {
+        row("endless_work", "many processes use the CPU forever", "deadline; `RLIMIT_CPU`", |_| {
             for _ in 0..3 {
                 let _ = fork();
             }
@@ -150,7 +146,7 @@ fn more() -> Vec<Attack> {
         .harms(|_, report| (report.ending != Ending::TimedOut).then(|| format!("{:?}", report.ending))),
         row(
             "terminal_sequences",
-            "output that a terminal obeys is more than bytes",
+            "terminal escape sequences in the output take effect",
             "captured, never interpreted",
             |_| Verdict::Held(SEQUENCES.into()),
         )
@@ -164,7 +160,7 @@ fn of_waiting() -> Vec<Attack> {
     vec![
         row(
             "many_waits",
-            "the host's user runs out of what a program waits for with epoll",
+            "the host's user runs out of epoll entries",
             "seccomp: the supervisor counts them",
             |_| waits(),
         )
@@ -177,7 +173,7 @@ fn of_waiting() -> Vec<Attack> {
     ]
 }
 
-/// What the attacker says it got is too much; or it got nothing at all, and the test would show nothing.
+/// Harm if the attacker reports more than the limit, or nothing at all, in which case the test proves nothing.
 fn bounded(stdout: &[u8], most: u64) -> Option<String> {
     let said = String::from_utf8_lossy(stdout);
     let numbers =
@@ -188,7 +184,7 @@ fn bounded(stdout: &[u8], most: u64) -> Option<String> {
     }
 }
 
-/// Bounded by itself, too, should the jail fail.
+/// Bounded by itself, too, in case the jail fails.
 fn bomb(_: &Inside) -> Verdict {
     let mut count = 0_u64;
     while count < 600 {
@@ -216,7 +212,7 @@ fn threads() -> Verdict {
     Verdict::Held(count.to_string())
 }
 
-/// Takes memory by the megabyte.
+/// Allocates memory in steps of one megabyte.
 fn memory(most: usize) -> Verdict {
     let mut taken: Vec<Vec<u8>> = Vec::new();
     while taken.len() < most {
@@ -249,7 +245,7 @@ fn deeper(depth: usize) -> usize {
 }
 
 fn huge(path: &Path) -> Verdict {
-    // Ignored, so that it hears the error and can go on.
+    // Ignored, so the process sees the error and continues.
     let mut ignore = [1_usize, 0, 0, 0];
     let _ = call(libc::SYS_rt_sigaction, &[signed(libc::SIGXFSZ), of(&mut ignore), 0, 8]);
     let mut file = File::create(path).unwrap();
@@ -333,8 +329,8 @@ fn flood(number: usize) -> Verdict {
     Verdict::Held("nobody listens".into())
 }
 
-/// A file under many numbers can be waited for under each, also when the number is another file's by now: few descriptors
-/// and one instance are enough.
+/// One file can be added to epoll under many descriptor numbers, even after a number is reused. Few descriptors and
+/// one instance are enough.
 fn waits() -> Verdict {
     let instance = call(libc::SYS_epoll_create1, &[0]).unwrap();
     let files: Vec<io::PipeReader> = (0..FILES).map(|_| io::pipe().unwrap().0).collect();
@@ -364,7 +360,7 @@ fn watches() -> Verdict {
 
 const FILES: usize = 200;
 const NUMBERS: std::ops::Range<usize> = 300..400;
-/// What is allowed where the host allows a user most.
+/// The limit on hosts with the highest limit per user.
 const MOST_WAITS: u64 = 1 << 14;
 const FEW: u64 = 32;
 const LITTLE: u64 = 32 << 20;

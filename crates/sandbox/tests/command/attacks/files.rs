@@ -1,4 +1,4 @@
-//! Attacks on files: what is not granted, what is hidden, what is only to be read, and the way around names.
+//! Attacks on files: paths that are not granted, hidden or read-only, and ways around path checks.
 
 use std::{
     fs::{self, File},
@@ -27,7 +27,7 @@ pub fn table() -> Vec<Attack> {
 fn reading() -> Vec<Attack> {
     vec![
         row("read_shadow", "passwords of the host", VIEW, |_| must_fail(read("/etc/shadow"))).unjailed_root(),
-        row("read_ungranted", "a file is read that nobody granted", VIEW, |inside| {
+        row("read_ungranted", "a file is read without a grant", VIEW, |inside| {
             must_fail(read(inside.canary()))
         })
         .hole(Hole::Cut(|order, stage| {
@@ -35,30 +35,35 @@ fn reading() -> Vec<Attack> {
         })),
         row(
             "attributes_of_ungranted",
-            "extended attributes of a file that nobody granted are read",
-            "view; seccomp where there is none",
+            "extended attributes of a file without a grant are read",
+            "view; seccomp without a view",
             attributes,
         )
         .unjailed(),
-        row("climb_out", "`..` leads out of a granted folder", VIEW, climb).unjailed(),
-        row("link_out", "a planted symbolic link leads out of a granted folder", VIEW, link_out).unjailed(),
-        row("descriptor_path_out", "`/proc/self/fd/N/..` leads out of a granted folder", VIEW, fd_path)
+        row("climb_out", "`..` leads out of a granted directory", VIEW, climb).unjailed(),
+        row("link_out", "a planted symlink leads out of a granted directory", VIEW, link_out).unjailed(),
+        row("descriptor_path_out", "`/proc/self/fd/N/..` leads out of a granted directory", VIEW, fd_path)
             .unjailed(),
         row("open_path_then_reopen", "an `O_PATH` descriptor is opened again for reading", VIEW, reopen)
             .unjailed(),
         row(
             "file_handle",
-            "a file is opened by its handle, without a name",
+            "a file is opened by its handle, without a path",
             "seccomp; no capability",
             handle,
         )
         .unjailed_root(),
-        row("device_node", "the disk of the host is read through a made device", "seccomp; `nodev`", node),
+        row(
+            "device_node",
+            "the disk of the host is read through a created device node",
+            "seccomp; `nodev`",
+            node,
+        ),
         row("kernel_memory", "memory and symbols of the kernel are read", VIEW, kernel_memory)
             .unjailed_root(),
         row(
             "watch_ungranted",
-            "names in an ungranted folder are learnt by watching it",
+            "watching a directory without a grant reveals names in it",
             "view; seccomp",
             watch,
         )
@@ -68,7 +73,7 @@ fn reading() -> Vec<Attack> {
             fs::remove_file(name).unwrap();
         })
         .unjailed(),
-        row("lease", "everybody else waits for a file that was granted for reading", "seccomp", lease)
+        row("lease", "a lease on a readable file blocks all other processes", "seccomp", lease)
             .meanwhile(|stage| {
                 let text = stage.folder.join("read/text");
                 let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(text);
@@ -77,19 +82,16 @@ fn reading() -> Vec<Attack> {
                 }
             })
             .unjailed(),
-        row("watch_everything", "all opened files of the host are heard of (fanotify)", "seccomp", fanotify)
+        row("watch_everything", "all opened files of the host are reported (fanotify)", "seccomp", fanotify)
             .unjailed_root(),
     ]
 }
 
 fn writing() -> Vec<Attack> {
     vec![
-        row(
-            "write_readonly",
-            "a file that may only be read is changed, in content or in kind",
-            WRITE,
-            |inside| change(&inside.read().join("text")),
-        )
+        row("write_readonly", "content or metadata of a read-only file is changed", WRITE, |inside| {
+            change(&inside.read().join("text"))
+        })
         .hole(Hole::Cut(all_writable)),
         row(
             "change_ungranted",
@@ -106,12 +108,17 @@ fn writing() -> Vec<Attack> {
             reopen_write,
         )
         .hole(Hole::Cut(all_writable)),
-        row("readonly_within_writable", "a read-only folder in a writable one is changed", WRITE, within)
+        row("readonly_within_writable", "a read-only directory in a writable one is changed", WRITE, within)
             .hole(Hole::Cut(|order, _| {
                 order.view.binds.retain(|bind| !bind.at.ends_with("fixed"));
             })),
-        row("link_readonly", "a read-only file gets a writable name", WRITE, link_readonly)
-            .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
+        row(
+            "link_readonly",
+            "a read-only file gets a hard link in a writable directory",
+            WRITE,
+            link_readonly,
+        )
+        .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
         row(
             "overwrite_program",
             "a granted program is overwritten through `/proc/<id>/exe`",
@@ -119,7 +126,7 @@ fn writing() -> Vec<Attack> {
             overwrite,
         )
         .unjailed(),
-        row("plant_in_system", "a file is left in the folders of the host", WRITE, plant),
+        row("plant_in_system", "a file is created in a directory of the host", WRITE, plant),
         row(
             "settings_of_the_kernel",
             "`/proc/sys` is written, with the pattern of core dumps",
@@ -138,12 +145,12 @@ fn writing() -> Vec<Attack> {
 
 fn mounting() -> Vec<Attack> {
     vec![
-        row("mount_anything", "something is mounted, moved or made writable again", SECCOMP, mount),
-        row("mount_by_descriptor", "the newer calls mount a file system", SECCOMP, mount_newer)
+        row("mount_anything", "a mount is created, moved or made writable", SECCOMP, mount),
+        row("mount_by_descriptor", "the new mount API mounts a file system", SECCOMP, mount_newer)
             .unjailed_root(),
-        row("change_root", "`chroot` and a kept folder lead above the root", SECCOMP, change_root)
+        row("change_root", "`chroot` and an open directory lead above the root", SECCOMP, change_root)
             .unjailed_root(),
-        row("pivot_root", "the root is exchanged", SECCOMP, |inside| {
+        row("pivot_root", "the root is replaced", SECCOMP, |inside| {
             let here = path(inside.work());
             must_fail(call(libc::SYS_pivot_root, &[at(&here), at(&here)]))
         }),
@@ -156,7 +163,7 @@ fn all_writable(order: &mut CommandJail, _: &Stage) {
     });
 }
 
-/// By its name, and by a descriptor that is neither for reading nor for writing, which Landlock does not judge.
+/// By path, and by an `O_PATH` descriptor, which Landlock does not check.
 fn attributes(inside: &Inside) -> Verdict {
     let (file, name) = (path(inside.canary()), path(ATTRIBUTE));
     let opened = || call(libc::SYS_openat, &[HERE, at(&file), signed(libc::O_ACCMODE), 0]);
@@ -270,7 +277,7 @@ fn lease(inside: &Inside) -> Verdict {
     let Ok(file) = File::open(inside.read().join("text")) else {
         return Verdict::Broke("it may be read".into());
     };
-    // Whoever looks at it at this moment is in the way; so again.
+    // Another process may have the file open at this moment, so try again.
     let taken = (0..200).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_micros(200));
         set(&file, libc::F_WRLCK).ok()
@@ -291,7 +298,7 @@ fn fanotify(inside: &Inside) -> Verdict {
     must_fail(call(libc::SYS_fanotify_init, &[0, 0]).and_then(mark))
 }
 
-/// Every way to change a file that is not a hole in the host if it fails.
+/// Every way to change a file that does no harm to the host if it works.
 fn change(file: &Path) -> Verdict {
     let name = path(file);
     let own = usize::try_from(rustix::process::geteuid().as_raw()).unwrap();
@@ -321,14 +328,14 @@ fn change(file: &Path) -> Verdict {
         ("folder beside it", fs::create_dir(file.with_extension("dir")).map(|()| 0)),
         ("link beside it", symlink("x", file.with_extension("link")).map(|()| 0)),
         (
-            "mode of its folder",
+            "mode of its directory",
             fs::set_permissions(file.parent().unwrap(), fs::Permissions::from_mode(0o777)).map(|()| 0),
         ),
     ])
 }
 
 fn change_system(_: &Inside) -> Verdict {
-    // As it is already, so that nothing is harmed where it works.
+    // Sets the current values, so nothing is harmed if it works.
     let mode = |path: &str| {
         let about = fs::metadata(path)?;
         fs::set_permissions(path, about.permissions())

@@ -1,4 +1,4 @@
-//! Attacks on what is hidden in something granted, and on what lies above it.
+//! Attacks on hidden paths in granted directories, and on the directories above them.
 
 use std::{
     fs::{self, File},
@@ -19,41 +19,51 @@ use super::{
 
 pub fn table() -> Vec<Attack> {
     vec![
-        row("link_hidden", "a hidden file gets a second name", HIDDEN, |inside| {
+        row("link_hidden", "a hidden file gets a hard link", HIDDEN, |inside| {
             let target = inside.work().join("free/second");
             must_fail(fs::hard_link(inside.work().join(".env"), &target).and_then(|()| read(target)))
         })
         .hole(Hole::Cut(nothing_hidden)),
-        row("link_hidden_by_descriptor", "a hidden file gets a name through `/proc/self/fd`", HIDDEN, by_fd)
-            .hole(Hole::Cut(nothing_hidden)),
-        row("link_hidden_by_empty_path", "a hidden file gets a name by `AT_EMPTY_PATH`", HIDDEN, by_empty),
-        row("rename_hidden", "a hidden folder is moved to where it is not hidden", HIDDEN, rename_hidden)
-            .hole(Hole::Cut(nothing_hidden)),
+        row(
+            "link_hidden_by_descriptor",
+            "a hidden file gets a hard link through `/proc/self/fd`",
+            HIDDEN,
+            by_fd,
+        )
+        .hole(Hole::Cut(nothing_hidden)),
+        row(
+            "link_hidden_by_empty_path",
+            "a hidden file gets a hard link through `AT_EMPTY_PATH`",
+            HIDDEN,
+            by_empty,
+        ),
+        row(
+            "rename_hidden",
+            "a hidden directory is moved to a path that is not hidden",
+            HIDDEN,
+            rename_hidden,
+        )
+        .hole(Hole::Cut(nothing_hidden)),
         row(
             "rename_above_hidden",
-            "a folder above a hidden one is moved, to be found by the next command",
+            "a directory above a hidden one is moved, so the next command finds it",
             PINNED,
             rename_above,
         )
         .hole(Hole::Cut(nothing_hidden)),
         row(
             "rename_above_readonly",
-            "a folder above a read-only one is moved, and a forgery put in its place",
+            "a directory above a read-only one is moved and replaced by a forgery",
             PINNED,
             above_readonly,
         )
         .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("inner")))),
-        row("exchange_hidden", "a hidden folder changes places with an open one", HIDDEN, exchange)
+        row("exchange_hidden", "a hidden directory is exchanged with a visible one", HIDDEN, exchange)
             .hole(Hole::Cut(nothing_hidden)),
-        row(
-            "uncover_hidden",
-            "what lies over a hidden path is taken away",
-            "seccomp; locked mounts",
-            uncover,
-        ),
+        row("uncover_hidden", "the mask of a hidden path is unmounted", "seccomp; locked mounts", uncover),
         row(
             "use_hidden_in_system",
-            "a hidden file is read or run that lies in a folder of the system, where everybody reads and runs",
+            "a hidden file in a system directory is read or executed",
             HIDDEN,
             use_in_system,
         )
@@ -159,7 +169,7 @@ fn use_in_system(_: &Inside) -> Verdict {
     ])
 }
 
-/// There on every host, and needed by no attacker.
+/// Exists on every host, and no attack needs it.
 const IN_SYSTEM: &str = "/usr/bin/cat";
 const FOLLOW: usize = 0x400;
 const EMPTY_PATH: usize = 0x1000;

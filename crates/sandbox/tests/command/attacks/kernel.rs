@@ -1,4 +1,4 @@
-//! Attacks on the kernel: calls that are powerful, new, or often broken.
+//! Attacks on the kernel: system calls that are powerful, new, or often vulnerable.
 
 use super::{
     Attack, Inside, Verdict,
@@ -8,22 +8,22 @@ use super::{
 
 pub fn table() -> Vec<Attack> {
     let mut table = vec![
-        row("io_uring", "a ring evades every filter of calls", SECCOMP, |_| {
+        row("io_uring", "io_uring operations bypass the filter", SECCOMP, |_| {
             let mut parameters = [0_u8; 120];
             must_fail(call(libc::SYS_io_uring_setup, &[4, of(&mut parameters)]))
         })
         .unjailed(),
-        row("userfaultfd", "faults are held up to win races in the kernel", SECCOMP, |_| {
+        row("userfaultfd", "delayed page faults win races in the kernel", SECCOMP, |_| {
             none_works([0, 1].map(|flags| ("userfaultfd", call(libc::SYS_userfaultfd, &[flags]))))
         })
         .unjailed(),
-        row("bpf", "programs are put into the kernel", SECCOMP, |_| {
+        row("bpf", "programs are loaded into the kernel", SECCOMP, |_| {
             let mut array = [2_u32, 4, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
             must_fail(call(libc::SYS_bpf, &[0, of(&mut array), 64]))
         })
         .unjailed_root(),
-        row("perf_events", "others are measured through the processor's counters", SECCOMP, perf).unjailed(),
-        row("keys", "keys of the host's users are made or read", SECCOMP, |_| {
+        row("perf_events", "CPU counters reveal information about other processes", SECCOMP, perf).unjailed(),
+        row("keys", "keys of the host's users are created or read", SECCOMP, |_| {
             let own = signed(-2);
             let mut secret = *b"x";
             none_works([
@@ -37,12 +37,12 @@ pub fn table() -> Vec<Attack> {
         .unjailed(),
         row(
             "own_filter",
-            "a filter of its own answers for the jail's (`SECCOMP_IOCTL_NOTIF`)",
+            "a second filter replies in place of the jail's (`SECCOMP_IOCTL_NOTIF`)",
             SECCOMP,
             filter,
         )
         .unjailed(),
-        row("fixed_addresses", "memory of later programs lies where it always lies", SECCOMP, |_| {
+        row("fixed_addresses", "address randomisation of later programs is disabled", SECCOMP, |_| {
             none_works(
                 [0x0004_0000, 0x0040_0000, 0x0010_0000]
                     .map(|flag: usize| ("personality", call(libc::SYS_personality, &[flag]))),
@@ -73,11 +73,11 @@ fn of_the_host() -> Vec<Attack> {
             ])
         }),
         row("restart_the_host", "the host is restarted", SECCOMP, |_| {
-            // The gentlest of its orders: the three keys do nothing any more.
+            // The mildest of its commands: it disables Ctrl-Alt-Delete.
             must_fail(call(libc::SYS_reboot, &[0xfee1_dead, 672_274_793, 0, 0]))
         }),
         row("clock", "the clock of the host is set", SECCOMP, clock),
-        row("host_name", "the host gets another name", SECCOMP, |_| {
+        row("host_name", "the host name is changed", SECCOMP, |_| {
             let mut name = *b"owned";
             none_works([
                 ("host", call(libc::SYS_sethostname, &[of(&mut name), 5])),
@@ -91,7 +91,7 @@ fn of_the_host() -> Vec<Attack> {
                 ("off", call(libc::SYS_swapoff, &[at(&file)])),
             ])
         }),
-        row("accounting", "every process of the host is written down", SECCOMP, |inside| {
+        row("accounting", "process accounting of the host is enabled", SECCOMP, |inside| {
             let file = path(inside.work().join("plain"));
             must_fail(call(libc::SYS_acct, &[at(&file)]))
         }),
@@ -100,7 +100,7 @@ fn of_the_host() -> Vec<Attack> {
 
 fn rarely_used() -> Vec<Attack> {
     vec![
-        row("kernel_log", "the kernel's log tells addresses", SECCOMP, |_| {
+        row("kernel_log", "the kernel log reveals addresses", SECCOMP, |_| {
             let mut text = [0_u8; 64];
             none_works([
                 ("read", call(libc::SYS_syslog, &[3, of(&mut text), 64])),
@@ -114,9 +114,9 @@ fn rarely_used() -> Vec<Attack> {
                 ("by descriptor", call(libc::SYS_quotactl_fd, &[0, 0x0080_0003, 0, 0])),
             ])
         }),
-        row("ports_of_the_machine", "hardware is spoken to directly", SECCOMP, ports),
-        row("segments", "the table of segments is changed", SECCOMP, segments),
-        row("foreign_memory", "pages of others are moved, advised about or compared", SECCOMP, foreign),
+        row("ports_of_the_machine", "I/O ports are accessed directly", SECCOMP, ports),
+        row("segments", "the segment table is changed", SECCOMP, segments),
+        row("foreign_memory", "pages of other processes are moved, advised or compared", SECCOMP, foreign),
         row("terminal_hangup", "the terminal is hung up", SECCOMP, |_| {
             must_fail(call(libc::SYS_vhangup, &[]))
         }),
@@ -131,7 +131,7 @@ fn rarely_used() -> Vec<Attack> {
 
 fn perf(_: &Inside) -> Verdict {
     let mut wanted = [0_u8; 128];
-    // A counter of the kernel's own, for this process, in user mode only.
+    // A kernel counter for this process, in user mode only.
     wanted[0] = 1;
     wanted[4] = 128;
     wanted[40] = 0b0110_0000;
@@ -152,7 +152,7 @@ fn filter(_: &Inside) -> Verdict {
 }
 
 fn clock(_: &Inside) -> Verdict {
-    // To what it says already, so that nothing is harmed where it works.
+    // Sets the current time, so nothing is harmed if it works.
     let mut now = [0_i64; 2];
     let _ = call(libc::SYS_clock_gettime, &[0, of(&mut now)]);
     let mut micros = [now[0], now[1] / 1000];
@@ -201,7 +201,7 @@ fn foreign(inside: &Inside) -> Verdict {
 }
 
 fn lifted(inside: &Inside) -> Verdict {
-    // A second domain can only take more away; so can a fork, a program, another thread.
+    // A second domain can only restrict further; so can a fork, an exec, another thread.
     let canary = inside.canary();
     let mut handled = [0_u64; 2];
     let rules = call(libc::SYS_landlock_create_ruleset, &[of(&mut handled), 8, 0]);

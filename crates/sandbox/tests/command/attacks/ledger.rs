@@ -8,7 +8,7 @@ use super::{Attack, all};
 pub fn is_complete() {
     let ledger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks/ledger/jail.yaml");
     let ledger = fs::read_to_string(ledger).unwrap_or_default();
-    // Tests of this folder are named without a path.
+    // Tests of this directory are named without a path.
     let named: BTreeSet<&str> = ledger
         .lines()
         .map(str::trim)
@@ -20,7 +20,7 @@ pub fn is_complete() {
         attacks.iter().filter(|attack| !named.contains(attack.name)).map(describe).collect();
     assert!(missing.is_empty(), "the ledger lacks\n{}", missing.join("\n"));
     let known: BTreeSet<&str> = attacks.iter().map(|attack| attack.name).collect();
-    assert_eq!(known.len(), attacks.len(), "two attacks have one name");
+    assert_eq!(known.len(), attacks.len(), "two attacks have the same name");
     let stray: Vec<&&str> =
         named.iter().filter(|name| !known.contains(**name) && **name != "planted_working_folder").collect();
     assert!(stray.is_empty(), "the ledger has rows without an attack: {stray:?}");

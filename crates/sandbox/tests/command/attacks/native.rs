@@ -1,11 +1,11 @@
-//! What takes more than a system call: instructions of the machine.
+//! Attacks that need machine instructions, not only system calls.
 #![expect(unsafe_code, reason = "an attacker with native code uses every entry of the kernel")]
 
 use std::io;
 
 use super::call::call;
 
-/// Opens a file, reads it and writes it to standard output, by the 32-bit entry of the kernel.
+/// Opens a file, reads it and writes it to standard output, through the 32-bit system call entry.
 #[cfg(target_arch = "x86_64")]
 pub fn tell_by_32_bit_calls(path: &str) -> io::Result<usize> {
     let low = call(
@@ -36,8 +36,8 @@ pub fn tell_by_32_bit_calls(_: &str) -> io::Result<usize> {
 #[cfg(target_arch = "x86_64")]
 fn entry_32(number: usize, first: usize, second: usize, third: usize) -> io::Result<usize> {
     let mut answer = number;
-    // SAFETY: the kernel reads and writes the low memory that the arguments name, which is ours. The register that
-    // compilers keep for themselves is put back.
+    // SAFETY: the kernel reads and writes the low memory that the arguments name, which is ours. The register
+    // reserved by compilers is restored.
     unsafe {
         std::arch::asm!(
             "xchg rbx, {first}",

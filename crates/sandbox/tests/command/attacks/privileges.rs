@@ -1,4 +1,4 @@
-//! Attacks that try to become somebody: other namespaces, other ids, capabilities, programs that give rights.
+//! Attacks that try to gain privileges: other namespaces, other ids, capabilities, privileged programs.
 
 use std::{fs::File, io, path::Path, process::Command};
 
@@ -18,23 +18,22 @@ pub fn table() -> Vec<Attack> {
             )
         })
         .unjailed(),
-        row("clone_user", "a child is born in new namespaces (`clone`)", SECCOMP, clone).unjailed(),
+        row("clone_user", "a child is created in new namespaces (`clone`)", SECCOMP, clone).unjailed(),
         row(
             "clone3_user",
-            "a child is born in new namespaces (`clone3`, unseen by filters)",
+            "a child is created in new namespaces (`clone3`, whose flags filters cannot check)",
             SECCOMP,
             clone3,
         )
         .unjailed(),
-        row("enter_namespaces", "the namespaces of another process are entered", SECCOMP, enter)
-            .unjailed_root(),
-        row("other_ids", "another user or group is taken", NO_RIGHTS, ids).unjailed_root(),
-        row("other_groups", "more groups are taken", "seccomp; no capability", |_| {
+        row("enter_namespaces", "namespaces of another process are entered", SECCOMP, enter).unjailed_root(),
+        row("other_ids", "the user or group id is changed", NO_RIGHTS, ids).unjailed_root(),
+        row("other_groups", "supplementary groups are added", "seccomp; no capability", |_| {
             let mut groups = [STRANGE_GROUP, 0];
             must_fail(call(libc::SYS_setgroups, &[2, of(&mut groups)]))
         })
         .unjailed_root(),
-        row("set_capabilities", "capabilities are taken", "seccomp; no capability", capabilities)
+        row("set_capabilities", "capabilities are gained", "seccomp; no capability", capabilities)
             .unjailed_root(),
     ];
     table.extend(by_programs());
@@ -50,31 +49,31 @@ fn by_programs() -> Vec<Attack> {
             keep,
         )
         .unjailed(),
-        row("regain_by_running", "root gets its capabilities back by running a program", NO_RIGHTS, regain)
+        row("regain_by_running", "root regains its capabilities by running a program", NO_RIGHTS, regain)
             .unjailed_root(),
         row(
             "set_group_program",
-            "a setgid program gives its group",
+            "a setgid program grants its group",
             "`nosuid`; no new privileges",
             set_group,
         )
         .unjailed_root(),
         row(
             "program_with_capability",
-            "a program with file capabilities gives them",
+            "a program with file capabilities grants them",
             "`nosuid`; no new privileges",
             with_rights,
         )
         .unjailed_root(),
         row(
             "set_user_programs",
-            "setuid programs of the host give root",
+            "setuid programs of the host grant root",
             "`nosuid`; no new privileges",
             set_user,
         ),
         row(
             "make_set_user",
-            "a setuid program is left for others to run on the host, also by a list of rights (ACL) that makes a setgid file one",
+            "a setuid or setgid program is left for others to run on the host, also through an ACL",
             "seccomp: no such mode, no attributes",
             make_set_user,
         )
@@ -128,7 +127,7 @@ fn ids(_: &Inside) -> Verdict {
         ("group", call(libc::SYS_setresgid, &[other, other, other])),
         ("both", call(libc::SYS_setreuid, &[user, user])),
     ];
-    // This one never fails; it answers who one was before.
+    // This call never fails; it returns the previous id.
     let _ = call(libc::SYS_setfsuid, &[user]);
     let now = call(libc::SYS_setfsuid, &[NONE]).unwrap_or(0);
     if now == user {
@@ -139,7 +138,7 @@ fn ids(_: &Inside) -> Verdict {
 
 fn capabilities(_: &Inside) -> Verdict {
     let mut header = [0x2008_0522_u32, 0];
-    // The right to everything that has no right of its own.
+    // CAP_SYS_ADMIN, which covers everything without a specific capability.
     let mut sets = [1_u32 << 21, 1 << 21, 0, 0, 0, 0];
     must_fail(call(libc::SYS_capset, &[of(&mut header), of(&mut sets)]))
 }
@@ -164,7 +163,7 @@ fn regain(_: &Inside) -> Verdict {
     status_holds(output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
-/// Whether a program that ran had any right.
+/// Whether the program that ran had any capability.
 fn status_holds(status: io::Result<String>) -> Verdict {
     let Ok(status) = status else { return Verdict::Held("it does not run".into()) };
     let rights: Vec<&str> =
@@ -209,7 +208,7 @@ fn set_user(inside: &Inside) -> Verdict {
 fn make_set_user(inside: &Inside) -> Verdict {
     let made = inside.work().join("free/set-user");
     let name = path(&made);
-    // A copy that keeps no mode, for not every jail lets it set one.
+    // A copy without its mode, because not every jail allows setting one.
     let copied = std::fs::read("/usr/bin/cat").and_then(|program| std::fs::write(&made, program));
     let Ok(file) = copied.and_then(|()| File::open(&made)) else {
         return Verdict::Broke("a writable folder is everybody's to write".into());
@@ -224,7 +223,7 @@ fn make_set_user(inside: &Inside) -> Verdict {
     ])
 }
 
-/// A file may be made with such a mode; it loses it with the first byte that is written to it.
+/// A file may be created with such a mode; it loses it with the first byte written.
 fn born(path: &Path) -> io::Result<usize> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o6755).open(path)?;
@@ -233,12 +232,12 @@ fn born(path: &Path) -> io::Result<usize> {
     if mode & 0o6000 == 0 { Err(io::Error::other("it lost its mode")) } else { Ok(0) }
 }
 
-/// Without a right to be run such a mode stays when something is written, and a list of rights adds that one.
+/// Without execute permission such a mode survives a write, and an ACL adds the permission.
 fn by_list(program: &Path) -> io::Result<usize> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o2644).open(program)?;
     io::Write::write_all(&mut file, b"#!/bin/sh")?;
-    // Version 2; then whom it is about, what they may, and nobody in particular: owner, group, others.
+    // Version 2; then tag, permissions and id of owner, group and others.
     let mut list = [2_u32, 0x0007_0001, u32::MAX, 0x0005_0004, u32::MAX, 0x0005_0020, u32::MAX];
     let (name, kind) = (path(program), c"system.posix_acl_access");
     call(libc::SYS_setxattr, &[at(&name), at(kind), of(&mut list), size_of_val(&list), 0])?;

@@ -1,4 +1,4 @@
-//! Attacks on other processes: the gateway, process 1, whoever is near; and tries to outlive the command.
+//! Attacks on other processes: the gateway, process 1 and neighbours; and attempts to outlive the command.
 
 use std::{
     fs::{self, File},
@@ -26,7 +26,7 @@ fn looking() -> Vec<Attack> {
     vec![
         row(
             "inherited_descriptors",
-            "a way to the gateway or the supervisor is left open",
+            "an inherited descriptor leads to the gateway or the supervisor",
             CLOSED,
             inherited,
         ),
@@ -48,7 +48,7 @@ fn looking() -> Vec<Attack> {
             everywhere(inside, "root", |path| read(format!("{path}{}", below.display())))
         })
         .unjailed(),
-        row("folder_of_others", "`/proc/*/cwd` leads to the folder of another process", PROC, |inside| {
+        row("folder_of_others", "`/proc/*/cwd` leads to the directory of another process", PROC, |inside| {
             everywhere(inside, "cwd", |path| fs::read_dir(path).map(|_| "listed".into()))
         })
         .unjailed(),
@@ -67,7 +67,7 @@ fn looking() -> Vec<Attack> {
         })
         .unjailed(),
         row("steal_descriptor", "`pidfd_getfd` takes a descriptor of the gateway", SECCOMP, steal).unjailed(),
-        row("program_of_others", "`/proc/*/exe` and maps tell what runs and where", PROC, |inside| {
+        row("program_of_others", "`/proc/*/exe` and maps reveal programs and addresses", PROC, |inside| {
             everywhere(inside, "maps", |path| read(path).and_then(told))
         })
         .unjailed(),
@@ -78,15 +78,14 @@ fn touching() -> Vec<Attack> {
     vec![
         row("trace_gateway", "the gateway is traced", SECCOMP, |inside| trace(inside.gateway)).unjailed(),
         row("trace_parent", "process 1 or the supervisor is traced", SECCOMP, |_| trace(parent())).unjailed(),
-        row("trace_own_child", "a filter is evaded by tracing a child", SECCOMP, trace_child).unjailed(),
+        row("trace_own_child", "tracing a child bypasses its filter", SECCOMP, trace_child).unjailed(),
         row("signal_gateway", "the gateway is killed or stopped", SIGNALS, |inside| signal(inside.gateway))
             .unjailed(),
         row("signal_parent", "process 1 or the supervisor is killed", SIGNALS, |_| signal_parent()),
         row("signal_everybody", "processes of the host are signalled all at once", SIGNALS, everybody)
             .at(Target::StoppedDecoy)
             .unjailed(),
-        row("signal_by_handle", "a process handle carries a signal to the gateway", SIGNALS, by_handle)
-            .unjailed(),
+        row("signal_by_handle", "a pidfd sends a signal to the gateway", SIGNALS, by_handle).unjailed(),
         row("signal_by_descriptor", "`F_SETOWN` makes the kernel signal the gateway", SIGNALS, by_descriptor)
             .unjailed(),
         row("queued_signal", "a queued signal with made-up data reaches the gateway", SIGNALS, |inside| {
@@ -97,23 +96,29 @@ fn touching() -> Vec<Attack> {
         .unjailed(),
         row("limits_of_others", "limits of the gateway are lowered (`prlimit`)", OTHERS, limits).unjailed(),
         row("processors_of_others", "the gateway is bound to one processor", OTHERS, affinity).unjailed(),
-        row("priority_of_others", "the gateway, or all of its user's processes, run last", OTHERS, priority)
+        row(
+            "priority_of_others",
+            "the priority of the gateway, or of all its user's processes, is lowered",
+            OTHERS,
+            priority,
+        )
+        .unjailed(),
+        row("schedule_of_others", "the scheduling policy of the gateway is changed", OTHERS, schedule)
             .unjailed(),
-        row("schedule_of_others", "the gateway gets another schedule", OTHERS, schedule).unjailed(),
-        row("disk_priority_of_others", "the gateway waits last for the disk", OTHERS, disk).unjailed(),
+        row("disk_priority_of_others", "the I/O priority of the gateway is lowered", OTHERS, disk).unjailed(),
     ]
 }
 
 fn surviving() -> Vec<Attack> {
     vec![
-        row("double_fork", "a daemon lives on, in a session of its own, deaf to signals", DIES, |_| {
+        row("double_fork", "a daemon in its own session that ignores signals survives", DIES, |_| {
             daemon(Daemons::Leave)
         }),
         row("held_output", "a child that holds the output open keeps the call waiting", DIES, |_| {
             daemon(Daemons::Stay)
         }),
-        row("zombies", "ended children are never buried", DIES, |_| zombies()),
-        row("stopped", "a stopped process is waited for in vain", "deadline", |_| {
+        row("zombies", "zombies are never reaped", DIES, |_| zombies()),
+        row("stopped", "a stopped process blocks the wait forever", "deadline", |_| {
             let _ = call(libc::SYS_kill, &[usize::try_from(std::process::id()).unwrap(), 19]);
             Verdict::Held("went on".into())
         })
@@ -131,17 +136,17 @@ fn surviving() -> Vec<Attack> {
             (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| "it was not ended".into())
         }),
         row("adopted", "a child made a sibling (`CLONE_PARENT`) outlives the command", DIES, adopted),
-        row("restarting", "a process that starts itself again outruns the killer", DIES, |_| restarting()),
+        row("restarting", "a process that keeps restarting itself escapes the kill", DIES, |_| restarting()),
     ]
 }
 
-/// Tries every process that could be somebody else.
+/// Tries every process that could be another user's or the host's.
 fn everywhere(inside: &Inside, name: &str, look: impl Fn(&str) -> io::Result<String>) -> Verdict {
     let own = std::process::id().to_string();
     let mut others: Vec<String> = ["1".to_owned(), inside.gateway.to_string(), parent().to_string()].into();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let process = entry.file_name().to_string_lossy().into_owned();
-        // Threads and processes of the host, where they can be seen; not all of them, for time.
+        // Threads and processes of the host, if visible; only some of them, to save time.
         if process.parse::<u32>().is_ok() && others.len() < 64 {
             others.push(process);
         }
@@ -157,7 +162,7 @@ fn everywhere(inside: &Inside, name: &str, look: impl Fn(&str) -> io::Result<Str
     Verdict::Held("nobody can be looked into".into())
 }
 
-/// Some files of `/proc` open for all and are empty for most.
+/// Some files of `/proc` can be opened by everyone but are empty for most.
 fn told(text: String) -> io::Result<String> {
     if text.is_empty() { Err(io::Error::other("empty")) } else { Ok(text) }
 }
@@ -197,7 +202,7 @@ fn memory_file(inside: &Inside) -> Verdict {
 }
 
 fn vm(inside: &Inside, number: libc::c_long) -> Verdict {
-    // A byte that is written is the one that is there.
+    // Writes the byte that is already there.
     let mut bytes = *b"s00000000000000000000000000000000000000000000000000000000000000";
     let length = if number == libc::SYS_process_vm_writev { 1 } else { 40 };
     let mut own = [of(&mut bytes), length];
@@ -249,7 +254,7 @@ fn signal(process: i32) -> Verdict {
 }
 
 fn signal_parent() -> Verdict {
-    // The kernel takes signals for process 1 of a namespace and drops them; a parent who lives is the proof.
+    // The kernel accepts signals for process 1 of a namespace and drops them; a living parent is the proof.
     let parent = parent();
     let answers = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGUSR1, libc::SIGSEGV]
         .map(|signal| call(libc::SYS_kill, &[signed(parent), signed(signal)]));
@@ -265,13 +270,13 @@ fn signal_parent() -> Verdict {
 
 fn everybody(inside: &Inside) -> Verdict {
     if inside.has_own_processes {
-        // Really: in a namespace of its own nobody else is there.
+        // Kills for real: its own namespace contains no other process.
         return none_works(
             [libc::SIGKILL, 0].map(|signal| ("all", call(libc::SYS_kill, &[signed(-1), signed(signal)]))),
         );
     }
-    // Here everybody is there, so that the signal is one that does nothing but wake the stopped. The kernel answers that
-    // all went well also when it could signal nobody; whether somebody woke up is seen outside.
+    // Here all processes are visible, so it uses a signal that only continues stopped processes. The kernel reports
+    // success even if it signalled none; whether one continued is checked outside.
     let answer = call(libc::SYS_kill, &[signed(-1), signed(libc::SIGCONT)]);
     std::thread::sleep(Duration::from_millis(20));
     match none_works(
@@ -294,13 +299,13 @@ fn by_descriptor(inside: &Inside) -> Verdict {
     let set = |command: i32, value: usize| {
         call(libc::SYS_fcntl, &[super::call::descriptor(&source), signed(command), value])
     };
-    // Any signal of one's choice, or else the one for input and output, which kills as well.
+    // Any chosen signal, or otherwise SIGIO, which also kills.
     let _ = set(F_SETSIG, 9);
     let owned = set(libc::F_SETOWN, signed(inside.gateway))
         .and_then(|_| set(libc::F_SETFL, usize::try_from(libc::O_ASYNC).unwrap()))
         .and_then(|_| sink.write(b"x"));
     std::thread::sleep(Duration::from_millis(20));
-    // Setting it up may succeed; whether the signal arrives is seen outside.
+    // The setup may succeed; whether the signal arrives is checked outside.
     Verdict::Held(format!("{owned:?}"))
 }
 
@@ -319,7 +324,7 @@ fn priority(inside: &Inside) -> Verdict {
     let user = || rustix::process::geteuid().as_raw().cast_signed();
     let one = must_fail(set(0, inside.gateway));
     if matches!(one, Verdict::Held(_)) && !inside.has_own_processes {
-        // All processes of the user; in a namespace those are the command's own.
+        // All processes of the user; in a namespace these are the command's own.
         return must_fail(set(2, user()));
     }
     one
@@ -337,7 +342,7 @@ fn disk(inside: &Inside) -> Verdict {
 
 #[derive(Clone, Copy)]
 enum Daemons {
-    /// Closing everything, in their own session.
+    /// Closing all descriptors, in their own session.
     Leave,
     /// Holding standard output.
     Stay,
@@ -411,7 +416,7 @@ fn restarting() -> Verdict {
         std::thread::sleep(Duration::from_millis(50));
         return Verdict::Held("they were left running".into());
     }
-    // Each starts the next and ends; with the first command they must all be gone.
+    // Each starts the next and exits; all must be gone with the first command.
     loop {
         let mut next = Command::new(&own);
         if next.args([INSIDE, "restarting"]).spawn().is_ok() {

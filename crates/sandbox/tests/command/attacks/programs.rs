@@ -1,4 +1,4 @@
-//! Attacks that try to run what nobody granted to be run.
+//! Attacks that try to execute programs that were not granted.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ pub fn table() -> Vec<Attack> {
         })
         .in_namespaces()
         .unjailed(),
-        row("run_from_writable", "a program is written to a writable folder and run", NOEXEC, |inside| {
+        row("run_from_writable", "a program is written to a writable directory and run", NOEXEC, |inside| {
             run_from(&inside.work().join("free"))
         })
         .unjailed(),
@@ -31,7 +31,7 @@ pub fn table() -> Vec<Attack> {
         row("run_memory", "a program in a memory file is run", "seccomp", memory).unjailed(),
         row(
             "run_by_loader",
-            "the loader runs what may not be run",
+            "the dynamic loader runs a file without execute permission",
             "`noexec` refuses executable mappings",
             loader,
         )
@@ -39,7 +39,7 @@ pub fn table() -> Vec<Attack> {
         .unjailed(),
         row(
             "preload",
-            "a library is preloaded from a writable folder",
+            "a library is preloaded from a writable directory",
             "`noexec` refuses executable mappings",
             preload,
         )
@@ -54,13 +54,13 @@ fn by_other_entries() -> Vec<Attack> {
     vec![
         row(
             "map_executable",
-            "a writable file is mapped as code",
+            "a writable file is mapped as executable",
             "`noexec` refuses executable mappings",
             map,
         )
         .in_namespaces()
         .unjailed(),
-        row("run_read_only", "a program in a folder for reading is run", NOEXEC, read_only),
+        row("run_read_only", "a program in a read-only directory is run", NOEXEC, read_only),
         row(
             "calls_of_32_bits",
             "the 32-bit entry of the kernel, whose numbers mean other calls",
@@ -70,7 +70,7 @@ fn by_other_entries() -> Vec<Attack> {
         .anyhow(),
         row(
             "calls_of_32_bits_allowed_here",
-            "a granted file through the 32-bit entry, to see that the entry itself is shut",
+            "a granted file through the 32-bit entry, to prove that the entry itself is closed",
             "seccomp kills",
             |inside| must_fail(native::tell_by_32_bit_calls(inside.read().join("text").to_str().unwrap())),
         )
@@ -80,14 +80,8 @@ fn by_other_entries() -> Vec<Attack> {
                 .then(|| "it was not killed".into())
         })
         .unjailed(),
-        row(
-            "calls_of_x32",
-            "numbers of the x32 kind pass a filter that looks at plain ones",
-            "seccomp kills",
-            x32,
-        )
-        .anyhow(),
-        row("numbers_beyond", "numbers that no kernel knows yet, or below zero", "seccomp", |_| {
+        row("calls_of_x32", "x32 numbers pass a filter for x86_64 numbers", "seccomp kills", x32).anyhow(),
+        row("numbers_beyond", "unknown or negative system call numbers", "seccomp", |_| {
             none_works([0x3fff_ffff_i64, 600, 512, 547, 1023, -2].map(|number| ("call", call(number, &[]))))
         }),
     ]
@@ -102,7 +96,7 @@ fn run_from(folder: &Path) -> Verdict {
 
 fn copy_of(program: &str, to: &Path) -> io::Result<()> {
     fs::copy(program, to)?;
-    // Nobody may be allowed to; a copy keeps the mode of what it copies anyway.
+    // Setting a mode may be denied; a copy keeps the mode of its source anyway.
     let _ = fs::set_permissions(to, fs::Permissions::from_mode(0o755));
     Ok(())
 }
@@ -122,7 +116,7 @@ fn by_descriptor(inside: &Inside) -> Verdict {
     must_fail(File::open(&program).and_then(|file| run_open(descriptor(&file))))
 }
 
-/// Runs what is open, in a child; an error if it did not become the program.
+/// Executes an open file in a child; an error if exec failed.
 fn run_open(file: usize) -> io::Result<i32> {
     match fork()? {
         Fork::Child => {
@@ -192,7 +186,8 @@ fn map(inside: &Inside) -> Verdict {
 }
 
 fn read_only(inside: &Inside) -> Verdict {
-    // A file of text that is no program: running it fails in the right way only if running is asked about first.
+    // A text file that is not a program: executing it fails with the right error only if permission is checked
+    // first.
     let name = path(inside.read().join("text"));
     let refused = call(libc::SYS_faccessat, &[HERE, at(&name), 1, 0]);
     let program = inside.work().join("fixed/settled");

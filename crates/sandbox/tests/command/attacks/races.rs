@@ -1,4 +1,4 @@
-//! Attacks that try to be faster: between a look and a use somebody changes what a name means.
+//! Attacks that race: the meaning of a path changes between check and use (TOCTOU).
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ pub fn table() -> Vec<Attack> {
     vec![
         row(
             "race_symlink",
-            "a link flips between a granted and another file while it is opened",
+            "a symlink alternates between a granted and another file while it is opened",
             VIEW,
             symlinks,
         )
@@ -24,28 +24,33 @@ pub fn table() -> Vec<Attack> {
         .unjailed(),
         row(
             "race_own_symlink",
-            "the command flips a link of its own while another thread opens it",
+            "the command changes its own symlink while another thread opens it",
             VIEW,
             own_links,
         )
         .unjailed(),
-        row("race_rename_hidden", "a hidden folder moves to and fro while it is opened", HIDDEN, renamed)
-            .meanwhile(move_hidden)
-            .hole(Hole::Cut(|order, _| order.view.hidden.clear())),
+        row(
+            "race_rename_hidden",
+            "a hidden directory is moved back and forth while it is opened",
+            HIDDEN,
+            renamed,
+        )
+        .meanwhile(move_hidden)
+        .hole(Hole::Cut(|order, _| order.view.hidden.clear())),
         row(
             "race_rename_readonly",
-            "a read-only folder changes places while it is written",
+            "a read-only directory is exchanged while it is written",
             WRITE,
             exchanged,
         )
         .hole(Hole::Cut(|order, _| order.view.binds.retain(|bind| !bind.at.ends_with("fixed")))),
-        row("race_climb", "a folder moves outwards while somebody climbs out of it", VIEW, climbing)
+        row("race_climb", "a directory is moved outwards while a process climbs out of it", VIEW, climbing)
             .meanwhile(move_folder)
             .unjailed(),
     ]
 }
 
-/// Tries for a while, until something is had.
+/// Repeats the attempt for a while, until it succeeds.
 fn again_and_again(mut attempt: impl FnMut() -> Option<String>) -> Verdict {
     let started = Instant::now();
     let mut count = 0_u64;
@@ -58,7 +63,7 @@ fn again_and_again(mut attempt: impl FnMut() -> Option<String>) -> Verdict {
     Verdict::Held(format!("{count} times"))
 }
 
-/// What is not the granted text.
+/// Any text but the granted one.
 fn other(text: std::io::Result<String>) -> Option<String> {
     text.ok().filter(|text| text.starts_with("secret"))
 }
@@ -94,7 +99,8 @@ fn own_links(inside: &Inside) -> Verdict {
 
 fn move_hidden(stage: &Stage) {
     let (here, there) = (stage.folder.join("work/hidden"), stage.folder.join("work/moved"));
-    // Not before the command runs: what is not there while a jail is made cannot be hidden, as the documents say.
+    // Not before the command runs: a path that is missing while the jail is created cannot be hidden, as
+    // documented.
     if fs::read(stage.folder.join("work/plain")).is_ok_and(|text| text == b"ready") {
         let _ = fs::rename(&here, &there);
     }
@@ -133,7 +139,7 @@ fn climbing(inside: &Inside) -> Verdict {
     again_and_again(|| other(read(&name)).or_else(|| other(read(&direct))))
 }
 
-/// The first command leaves a link where the second one is to work.
+/// The first command leaves a symlink at the working directory of the second one.
 pub fn planted_working_folder() {
     for tier in [Tier::Namespaces, Tier::Landlock] {
         let folder = folder();
@@ -157,7 +163,7 @@ pub fn planted_working_folder() {
                 Ok(running) => {
                     running.finish(Vec::new(), crate::driver::CAPS, crate::driver::PATIENCE).await.stdout
                 }
-                // The folder is not there, in a view.
+                // In a view the directory does not exist.
                 Err(_) => Vec::new(),
             }
         });

@@ -1,4 +1,4 @@
-//! Attacks on the one part of the jail that reads what the command says: the reporter of refusals.
+//! Attacks on the part of the jail that reads data from the command: the reporter of denials.
 
 use std::{
     ffi::CString, fs, os::unix::ffi::OsStrExt, os::unix::fs::PermissionsExt, process::Command, time::Duration,
@@ -15,23 +15,28 @@ use super::{
 
 pub fn table() -> Vec<Attack> {
     let mut table = vec![
-        row("endless_path", "a path without an end keeps the reporter reading", BOUNDED, |_| {
+        row("endless_path", "an unterminated path keeps the reporter reading", BOUNDED, |_| {
             let long = CString::new(vec![b'a'; 1 << 20]).unwrap();
             let deep = CString::new("/usr/..".repeat(100_000)).unwrap();
             let tries =
                 [at(&long), at(&deep)].map(|name| ("open", call(libc::SYS_openat, &[HERE, name, 0, 0])));
             super::none_works(tries)
         }),
-        row("garbage_pointers", "addresses that lead nowhere crash the reporter", BOUNDED, garbage),
-        row("text_at_the_edge", "a text that ends with its page makes the reporter read on", BOUNDED, edge),
-        row("flood_of_refusals", "refusals without number fill the supervisor's memory", BOUNDED, |_| {
+        row("garbage_pointers", "invalid addresses crash the reporter", BOUNDED, garbage),
+        row(
+            "text_at_the_edge",
+            "a string that ends at a page boundary makes the reporter read beyond it",
+            BOUNDED,
+            edge,
+        ),
+        row("flood_of_refusals", "unlimited denials fill the supervisor's memory", BOUNDED, |_| {
             for _ in 0..20_000 {
                 let _ = call(libc::SYS_unshare, &[0]);
             }
             must_fail(call(libc::SYS_unshare, &[0x1000_0000]))
         })
         .harms(is_short),
-        row("flood_of_paths", "different refused paths fill the report", BOUNDED, |inside| {
+        row("flood_of_paths", "different denied paths fill the report", BOUNDED, |inside| {
             for number in 0..2000 {
                 let _ = read(format!("/etc/{number}/../shadow"));
                 let _ = fs::write(inside.read().join(number.to_string()), "");
@@ -61,7 +66,7 @@ fn of_many() -> Vec<Attack> {
         .harms(|_, report| (report.refused.len() < 50).then(|| "the report is not whole".into())),
         row(
             "askers_without_end",
-            "questions without end keep the supervisor from ending them",
+            "endless notifications keep the supervisor from killing the command",
             BOUNDED,
             |_| {
                 for _ in 0..5 {
@@ -78,15 +83,15 @@ fn of_many() -> Vec<Attack> {
         .harms(|_, report| {
             (report.ending != toolgate_sandbox::Ending::TimedOut).then(|| format!("{:?}", report.ending))
         }),
-        row("dying_askers", "whoever asks dies before it is answered", BOUNDED, |_| dying()),
+        row("dying_askers", "the calling process dies before it gets a reply", BOUNDED, |_| dying()),
         row(
             "changing_paths",
-            "a path changes while the reporter looks at it",
+            "a path changes while the reporter reads it",
             "the reporter decides nothing",
             changing,
         ),
-        row("deep_folder", "a working folder longer than any path confuses the reporter", BOUNDED, deep),
-        row("many_askers", "many processes ask at once", BOUNDED, |_| many()).harms(is_short),
+        row("deep_folder", "a working directory longer than any path confuses the reporter", BOUNDED, deep),
+        row("many_askers", "many processes notify at once", BOUNDED, |_| many()).harms(is_short),
     ]
 }
 
@@ -198,7 +203,7 @@ fn changing(inside: &Inside) -> Verdict {
     let granted = path(inside.read().join("text"));
     let other = path(inside.canary());
     let length = granted.as_bytes().len().max(other.as_bytes().len()) + 1;
-    // Both texts take turns in one place, written by the kernel while another thread opens it.
+    // The kernel writes both texts alternately to one address, while another thread opens it.
     let mut place = vec![0_u8; length];
     let address = of(place.as_mut_slice());
     let (source, mut sink) = std::io::pipe().unwrap();

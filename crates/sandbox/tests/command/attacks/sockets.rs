@@ -1,4 +1,4 @@
-//! Attacks that try to reach somebody: networks, sockets in files, sockets with names of their own.
+//! Attacks that try to reach other processes: networks, unix sockets in files, abstract sockets.
 
 use std::{
     io::{self, Read, Write},
@@ -21,29 +21,35 @@ pub fn table() -> Vec<Attack> {
         row("tcp_to_the_host", "a service on the host's loopback or address is reached", NETWORK, tcp)
             .unjailed(),
         row("udp_to_the_host", "a datagram reaches the host", NETWORK, udp).unjailed(),
-        row("dns_exfiltration", "a secret leaves in a query for a name", NETWORK, dns).unjailed(),
-        row("metadata_service", "the cloud's metadata service gives credentials", NETWORK, |_| outwards()),
-        row("fast_open", "data leaves with the first packet, past checks of `connect`", NETWORK, fast_open)
-            .unjailed(),
+        row("dns_exfiltration", "a secret leaves in a DNS query", NETWORK, dns).unjailed(),
+        row("metadata_service", "the cloud metadata service returns credentials", NETWORK, |_| outwards()),
+        row(
+            "fast_open",
+            "data leaves with the first packet (fast open), past checks of `connect`",
+            NETWORK,
+            fast_open,
+        )
+        .unjailed(),
         row("unix_socket", "a socket file such as Docker's is reached", UNIX, |inside| {
             must_fail(UnixStream::connect(inside.outside().join("door")))
         })
         .unjailed(),
-        row("unix_socket_in_bind", "a socket file in a folder for reading is reached", UNIX, |inside| {
+        row("unix_socket_in_bind", "a socket file in a read-only directory is reached", UNIX, |inside| {
             must_fail(UnixStream::connect(inside.read().join("door")))
         })
         .unjailed(),
         row("unix_datagram", "a datagram is sent to a socket file", UNIX, datagram).unjailed(),
-        row("unix_pair_to_path", "one of a pair of sockets is sent to a path", UNIX, pair).unjailed(),
-        row("abstract_socket", "a socket without a file is reached", UNIX, abstract_socket).unjailed(),
-        row("received_descriptor", "somebody outside hands in a descriptor", UNIX, received).unjailed(),
+        row("unix_pair_to_path", "one end of a socket pair sends to a path", UNIX, pair).unjailed(),
+        row("abstract_socket", "an abstract socket is reached", UNIX, abstract_socket).unjailed(),
+        row("received_descriptor", "a process outside passes a descriptor in", UNIX, received).unjailed(),
         row("proxied_elsewhere", "with a proxy: the host is reached past it", PROXIED, tcp).proxied(),
         row("proxied_datagrams", "with a proxy: a datagram reaches the host", PROXIED, udp).proxied(),
-        row("proxied_dns", "with a proxy: another resolver is asked", PROXIED, dns).proxied(),
+        row("proxied_dns", "with a proxy: another resolver is reached", PROXIED, dns).proxied(),
         row("proxied_fast_open", "with a proxy: data leaves past `connect`", PROXIED, fast_open).proxied(),
         row("proxy_of_another", "with a proxy: the proxy of another jail is reached", PROXIED, other_proxy)
             .proxied(),
-        row("proxied_listener", "with a proxy: something is offered to others", PROXIED, listener).proxied(),
+        row("proxied_listener", "with a proxy: the command listens for connections", PROXIED, listener)
+            .proxied(),
         row("proxied_unix", "with a proxy: a socket file is reached", PROXIED, |inside| {
             none_works([
                 ("file", UnixStream::connect(inside.read().join("door"))),
@@ -65,9 +71,8 @@ fn families() -> Vec<Attack> {
             )
         })
         .unjailed(),
-        row("raw_socket", "raw packets of one's own making", SECCOMP, |_| none_works(RAW.map(open)))
-            .unjailed_root(),
-        row("packet_socket", "everything on the wire is heard", SECCOMP, |_| {
+        row("raw_socket", "raw packets are sent", SECCOMP, |_| none_works(RAW.map(open))).unjailed_root(),
+        row("packet_socket", "all network traffic is captured", SECCOMP, |_| {
             must_fail(open(("packet", libc::AF_PACKET, libc::SOCK_RAW, 0x300)).1)
         })
         .unjailed_root(),
@@ -75,17 +80,17 @@ fn families() -> Vec<Attack> {
             must_fail(open(("vsock", libc::AF_VSOCK, libc::SOCK_STREAM, 0)).1)
         })
         .unjailed(),
-        row("crypto_socket", "the kernel's ciphers, often broken in", SECCOMP, |_| {
+        row("crypto_socket", "the kernel's cipher interface, which is often vulnerable", SECCOMP, |_| {
             must_fail(open(("alg", libc::AF_ALG, libc::SOCK_SEQPACKET, 0)).1)
         }),
         row("bluetooth_socket", "radio", SECCOMP, |_| {
             must_fail(open(("bluetooth", libc::AF_BLUETOOTH, libc::SOCK_RAW, 1)).1)
         }),
-        row("rare_sockets", "families that nobody looks after", SECCOMP, |_| {
+        row("rare_sockets", "unmaintained socket families", SECCOMP, |_| {
             let rare = [3, 4, 5, 6, 8, 9, 20, 21, 24, 26, 28, 29, 30, 35, 39, 41, 44, 45];
             none_works(rare.map(|family| open(("rare", family, libc::SOCK_DGRAM, 0))))
         }),
-        row("internet_sockets", "any internet socket where there is no network", SECCOMP, |_| {
+        row("internet_sockets", "any internet socket without network access", SECCOMP, |_| {
             none_works([
                 open(("tcp", libc::AF_INET, libc::SOCK_STREAM, 0)),
                 open(("udp", libc::AF_INET, libc::SOCK_DGRAM, 0)),
@@ -103,7 +108,7 @@ fn open((name, family, kind, protocol): (&'static str, i32, i32, i32)) -> (&'sta
     (name, call(libc::SYS_socket, &[signed(family), signed(kind), signed(protocol)]))
 }
 
-/// Every address by which the host might be known.
+/// Every address that might reach the host.
 fn addresses(inside: &Inside) -> Vec<IpAddr> {
     let mut all = vec![
         IpAddr::from(Ipv4Addr::LOCALHOST),
@@ -127,7 +132,7 @@ fn tcp(inside: &Inside) -> Verdict {
     )
 }
 
-/// Sending may seem to work where the packet goes nowhere: what counts is who hears it.
+/// Sending may succeed although the packet is dropped: only what arrives counts.
 fn udp(inside: &Inside) -> Verdict {
     let sent: Vec<String> = send_to_all(inside, b"secret").iter().map(|sent| format!("{sent:?}")).collect();
     Verdict::Held(sent.join("; "))

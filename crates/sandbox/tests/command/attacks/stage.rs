@@ -1,4 +1,4 @@
-//! The gateway's side of an attack: what is at stake, and what somebody outside sees of it afterwards.
+//! The gateway's side of an attack: what is at stake, and what is visible outside afterwards.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::driver::{
     CAPS, INSIDE, PATIENCE, Tier, bind, folder, inside, jail, jailer, on_runtime, program, spawn,
 };
 
-/// The attack is tried in a jail, says that it was refused, and nothing has changed outside.
+/// Runs the attack in a jail. It must report a denial, and nothing may have changed outside.
 #[track_caller]
 pub fn must_hold(attack: &Attack, tier: Tier) {
     let stage = Stage::set(attack.target);
@@ -46,7 +46,7 @@ pub fn must_hold(attack: &Attack, tier: Tier) {
     until("nobody is left", || left_of(attack.name) == 0);
 }
 
-/// The same try works where the jail is missing, so that it would be seen.
+/// Runs the same attack without the jail. It must work, which proves that a success would be detected.
 #[track_caller]
 pub fn must_break(attack: &Attack) {
     let stage = Stage::set(if attack.target == Target::ThisProcess { Target::Decoy } else { attack.target });
@@ -60,7 +60,7 @@ pub fn must_break(attack: &Attack) {
         }
         _ => stage.run_unjailed(attack),
     };
-    // A race is not won at once on a busy machine.
+    // A race is not always won at once on a busy machine.
     let started = Instant::now();
     let (mut said, mut harm) = attempt();
     while harm.is_empty() && started.elapsed() < PATIENCE {
@@ -69,20 +69,20 @@ pub fn must_break(attack: &Attack) {
     assert!(!harm.is_empty(), "{} is not seen: {}", attack.what, String::from_utf8_lossy(&said));
 }
 
-/// Whom an attacker is told to attack.
+/// The process that the attacker targets.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum Target {
     ThisProcess,
-    /// Somebody whose death does not matter.
+    /// A process whose death does not matter.
     Decoy,
-    /// Somebody who sleeps until a harmless signal wakes it.
+    /// A process that sleeps until a harmless signal wakes it.
     StoppedDecoy,
 }
 
-/// Everything that is at stake in one attack.
+/// Everything at stake in one attack.
 pub struct Stage {
     pub folder: PathBuf,
-    /// Known to nobody inside.
+    /// Unknown inside the jail.
     pub secret: String,
     pub listeners: Listeners,
     shared: Shared,
@@ -144,13 +144,13 @@ impl Stage {
             secret_at,
             decoy,
         };
-        // The jailer belongs to what is there before.
+        // The jailer must exist before the state is recorded.
         let _ = jailer();
         (stage.guarded, stage.host) = (stage.guarded_now(), stage.host_now());
         stage
     }
 
-    /// What every attacker has.
+    /// The jail that every attacker gets.
     fn jail(&self, attack: &Attack, tier: Tier) -> CommandJail {
         let mut order = inside(tier, attack.name);
         let own = |name: &str, access| bind(&self.folder.join(name), access);
@@ -186,7 +186,7 @@ impl Stage {
         ]
     }
 
-    /// Runs it to its end, while that goes on outside which goes on.
+    /// Runs it to its end, with the concurrent activity outside.
     fn run(&self, attack: &Attack, order: CommandJail) -> (CommandReport, Vec<String>) {
         let (report, heard) = self.while_that_goes_on(attack, || {
             on_runtime(async {
@@ -231,7 +231,7 @@ impl Stage {
         })
     }
 
-    /// What somebody outside sees that should not be.
+    /// Signs of harm that are visible outside.
     fn harm(&self, stdout: &[u8], stderr: &[u8]) -> Vec<String> {
         let mut harm = Vec::new();
         for output in [stdout, stderr] {
@@ -255,7 +255,7 @@ impl Stage {
         harm
     }
 
-    /// Contents, attributes and names of what may not be changed.
+    /// Contents, attributes and names of files that must not change.
     fn guarded_now(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
         for folder in [
@@ -281,7 +281,7 @@ impl Stage {
         seen
     }
 
-    /// What an attacker could change about the host and the process that it attacks.
+    /// State of the host and of the attacked process that an attacker could change.
     fn host_now(&self) -> String {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let mounts = text("/proc/self/mountinfo");
@@ -307,7 +307,7 @@ impl Drop for Stage {
     }
 }
 
-/// Content, mode, number of names and time of the last change of anything, as one text.
+/// Content, mode, link count and change time of a file, as one text.
 fn state_of(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
     let Ok(about) = fs::symlink_metadata(path) else { return "gone".into() };
@@ -316,7 +316,7 @@ fn state_of(path: &Path) -> String {
     format!("{sum:x} {:o} {} {}.{}", about.mode(), about.nlink(), about.ctime(), about.ctime_nsec())
 }
 
-/// Small programs to be attacked: one to be overwritten, and for root two that would give rights.
+/// Small programs to attack: one to overwrite, and as root two that would grant privileges.
 fn place_tools(folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (name, mode) in [("tool", 0o755), ("set-group", 0o2755), ("with-rights", 0o755)] {
@@ -327,7 +327,7 @@ fn place_tools(folder: &Path) {
         }
         fs::set_permissions(&tool, fs::Permissions::from_mode(mode)).unwrap();
         if crate::driver::is_root() && name == "with-rights" {
-            // Version 2, effective: the right to read and search everything.
+            // Version 2, effective: the capability to read and search everything.
             let rights: [u32; 5] = [0x0200_0001, 1 << 2, 0, 0, 0];
             let rights: Vec<u8> = rights.iter().flat_map(|word| word.to_le_bytes()).collect();
             rustix::fs::setxattr(&tool, "security.capability", &rights, rustix::fs::XattrFlags::empty())
@@ -351,7 +351,7 @@ fn start_decoy(secret: &str) -> (i32, usize, Option<Child>) {
     (decoy.id().cast_signed(), line.trim().parse().unwrap(), Some(decoy))
 }
 
-/// Holds a secret in its memory and its environment, and waits.
+/// Holds a secret in its memory and environment, and waits.
 pub fn be_a_decoy() -> ExitCode {
     let secret = std::env::var(SECRET).unwrap();
     println!("{}", secret.as_ptr().expose_provenance());
@@ -368,14 +368,14 @@ async fn other_proxy() -> (toolgate_sandbox::Running, toolgate_sandbox::ProxySoc
     (running, sockets)
 }
 
-/// An address of this host that is not the loopback's, where there is one. Nothing is sent.
+/// An address of this host other than loopback, if there is one. Nothing is sent.
 fn host_address() -> IpAddr {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let address = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
     address.map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-/// The jailers that this process keeps.
+/// The jailers of this process.
 fn jailers() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     let children = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
@@ -388,7 +388,7 @@ fn jailers() -> Vec<String> {
     all.into_iter().filter(is_jailer).collect()
 }
 
-/// Processes that play this role.
+/// Number of processes with this role.
 fn left_of(role: &str) -> usize {
     let start = format!("{}\0{INSIDE}\0{role}\0", program().display());
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -428,10 +428,10 @@ impl Inside {
 }
 
 pub const DECOY: &str = "decoy";
-/// An extended attribute of a file that nobody is granted.
+/// An extended attribute of a file that is not granted.
 pub const ATTRIBUTE: &str = "user.toolgate";
 pub const STRANGE_GROUP: u32 = 54_321;
-/// Where attackers try to leave something in the host's own folders.
+/// Paths at which attackers try to create files in the host's directories.
 pub const PLANTED: [&str; 6] = [
     "/usr/toolgate-planted",
     "/usr/bin/toolgate-planted",

@@ -1,4 +1,4 @@
-//! Attacks on memory that no limit of a process counts: the kernel keeps it for somebody, and it is nobody's data.
+//! Attacks on memory that no process limit counts, because the kernel holds it and no process owns it.
 
 use std::{fs::File, io, path::Path, time::Duration};
 
@@ -15,57 +15,51 @@ pub fn table() -> Vec<Attack> {
     vec![
         is_ended(row(
             "page_tables",
-            "memory is taken by page tables of addresses that are only read",
-            "control group, or the supervisor, which counts them",
+            "page tables of addresses that are only read take memory",
+            "control group, or the supervisor, which counts page tables",
             |_| page_tables(),
         )),
         is_ended(row(
             "memory_without_a_leader",
-            "memory of processes whose first thread has ended is seen by nobody",
-            "control group, or the supervisor, which asks the other threads",
+            "memory of processes whose first thread has ended is not counted",
+            "control group, or the supervisor, which reads the other threads",
             |_| without_a_leader(),
         )),
         is_ended(row(
             "memory_under_no_text",
-            "memory of processes whose name is no text is seen by nobody",
+            "memory of processes whose name is not UTF-8 is not counted",
             "control group, or the supervisor, which reads any name",
             |_| under_no_text(),
         )),
         row(
             "dropped_shared_memory",
-            "shared memory is written and dropped from the process, and stays taken",
+            "shared memory is written and unmapped, and stays allocated",
             "Landlock: `/dev/zero` cannot be opened for writing; seccomp",
             |_| dropped_shared_memory(),
         )
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .unjailed(),
-        row(
-            "growing_memory",
-            "memory that grows like a stack, which the limit of a process does not count",
-            "seccomp",
-            |_| growing_memory(),
-        )
+        row("growing_memory", "memory that grows like a stack escapes the process limit", "seccomp", |_| {
+            growing_memory()
+        })
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .unjailed(),
         row(
             "moved_memory",
-            "a page of the stack is moved, and grows on where the limit of a process does not count it",
-            "seccomp: nothing is moved",
+            "a moved stack page grows outside the process limit",
+            "seccomp: no `mremap`",
             |_| moved_memory(),
         )
         .unjailed(),
-        row(
-            "many_locks",
-            "memory of the kernel is taken by locks of files",
-            "seccomp: the supervisor counts them",
-            |inside| many_locks(&inside.work().join("free")),
-        )
+        row("many_locks", "file locks take kernel memory", "seccomp: the supervisor counts them", |inside| {
+            many_locks(&inside.work().join("free"))
+        })
         .changed(|order, _| order.limits.memory_bytes = LITTLE)
         .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30)),
     ]
 }
 
-/// With all that it started, where it holds more than it may.
+/// Killed with all its descendants when it exceeds the limit.
 fn is_ended(attack: Attack) -> Attack {
     attack
         .anyhow()
@@ -74,7 +68,7 @@ fn is_ended(attack: Attack) -> Attack {
         .hole(Hole::Cut(|order, _| order.limits.memory_bytes = 4 << 30))
 }
 
-/// One byte of every two megabytes is read: each costs a table of 4 KiB, and all of them are the same page of zeroes.
+/// Reads one byte of every two megabytes: each costs a page table of 4 KiB, and all map the same zero page.
 fn page_tables() -> Verdict {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let bytes = MUCH / 4096 * ONE_TABLE;
@@ -89,7 +83,7 @@ fn page_tables() -> Verdict {
     Verdict::Broke(format!("{MUCH} bytes of page tables"))
 }
 
-/// Each keeps to its limit; together they do not, and none has a first thread that could be asked.
+/// Each process stays below its limit; together they exceed it, and none has a first thread to inspect.
 fn without_a_leader() -> Verdict {
     for _ in 0..6 {
         if let Ok(Fork::Child) = fork() {
@@ -108,7 +102,7 @@ fn without_a_leader() -> Verdict {
     Verdict::Broke("144 MiB are held".into())
 }
 
-/// The name stands in the same file as the memory.
+/// The process name is in the same file as the memory usage.
 fn under_no_text() -> Verdict {
     for _ in 0..6 {
         if let Ok(Fork::Child) = fork() {
@@ -124,7 +118,7 @@ fn under_no_text() -> Verdict {
     Verdict::Broke("144 MiB are held".into())
 }
 
-/// What is dropped no longer belongs to the process, nor does what is unmapped but for a page.
+/// Dropped shared memory no longer belongs to the process, nor does unmapped memory except one page.
 fn dropped_shared_memory() -> Verdict {
     let take = || -> io::Result<()> {
         let zero = File::options().read(true).write(true).open("/dev/zero")?;
@@ -149,17 +143,18 @@ fn growing_memory() -> Verdict {
     super::must_fail(call(libc::SYS_mmap, &[0, MUCH, signed(protection), signed(flags), NONE, 0]))
 }
 
-/// Of whichever page: no filter knows the stack's from others.
+/// Any page: a filter cannot distinguish stack pages.
 fn moved_memory() -> Verdict {
     let mut page = vec![0_u8; 8192];
     let start = of(page.as_mut_slice()).next_multiple_of(4096);
     let moved = call(libc::SYS_mremap, &[start, 4096, 8192, signed(libc::MREMAP_MAYMOVE)]);
-    // What was moved is missing where it was, and nobody may touch it any more.
+    // The moved page is missing at its old address, which must not be touched any more.
     std::mem::forget(page);
     super::must_fail(moved)
 }
 
-/// Of one byte each, with a gap to the next, so that no two are joined; in many files, since each file's are searched.
+/// Locks of one byte with gaps, so none are merged; in many files, because the kernel searches the locks of each
+/// file.
 fn many_locks(folder: &Path) -> Verdict {
     super::none_works([
         ("of a process", lock_often(folder, libc::F_SETLK)),
@@ -186,7 +181,7 @@ fn until_somebody_looks() {
 
 const LITTLE: u64 = 32 << 20;
 const MUCH: usize = 128 << 20;
-/// What one page of a page table covers.
+/// Memory covered by one page of a page table.
 const ONE_TABLE: usize = 2 << 20;
 const FILES: usize = 100;
 const LOCKS_OF_A_FILE: i64 = 500;

@@ -1,5 +1,5 @@
-//! What listens outside while somebody attacks: sockets, a terminal, memory and queues of the host; and how attackers
-//! try to reach what is shared with the host without any file.
+//! Observers outside during an attack: sockets, a terminal, shared memory and queues of the host. Also attacks on
+//! IPC that the host shares without files.
 
 use std::{
     fs::{self, File},
@@ -24,13 +24,13 @@ pub fn table() -> Vec<Attack> {
             .unjailed(),
         row("system_v_messages", "messages between host processes are taken", SECCOMP, system_v_messages)
             .unjailed(),
-        row("system_v_semaphores", "semaphores of the host are made or taken", SECCOMP, semaphores)
+        row("system_v_semaphores", "semaphores of the host are created or taken", SECCOMP, semaphores)
             .unjailed(),
         row("posix_queue", "a message queue of the host is read", SECCOMP, posix_queue).unjailed(),
         row("posix_memory", "memory in `/dev/shm` is read", "view; Landlock", posix_memory).unjailed(),
         row(
             "terminal_injection",
-            "words are put into an operator's terminal (`TIOCSTI`)",
+            "input is injected into an operator's terminal (`TIOCSTI`)",
             TERMINAL,
             terminal,
         )
@@ -44,16 +44,16 @@ pub fn table() -> Vec<Attack> {
     ]
 }
 
-/// Everybody who could hear something.
+/// Everything that could receive something from the attacker.
 pub struct Listeners {
     tcp: TcpListener,
     udp: UdpSocket,
     doors: Vec<UnixListener>,
     datagrams: UnixDatagram,
     pub abstract_name: String,
-    /// The side that an operator would sit at.
+    /// The operator's side of the terminal.
     operator: Option<File>,
-    /// Where programs on this terminal read and write.
+    /// The side that programs on this terminal use.
     pub terminal: PathBuf,
 }
 
@@ -111,7 +111,7 @@ fn open_terminal() -> Option<(File, PathBuf)> {
     Some((operator, format!("/dev/pts/{number}").into()))
 }
 
-/// What processes of the host share without files; removed in the end.
+/// IPC objects of the host; removed on drop.
 pub struct Shared {
     pub key: usize,
     memory: usize,
@@ -140,7 +140,7 @@ impl Shared {
         let name = queue_name(key);
         let flags =
             usize::try_from(libc::O_CREAT | libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
-        // A host may be short of them.
+        // A host may have run out of them.
         let queue = call(libc::SYS_mq_open, &[at(&name), flags, 0o600, 0]).ok();
         if let Some(queue) = queue {
             let mut text = secret.as_bytes().to_vec();
@@ -150,7 +150,7 @@ impl Shared {
         Self { key, memory, messages, queue }
     }
 
-    /// A handle by which the kernel finds a file without its name.
+    /// A file handle, with which the kernel finds a file without its path.
     pub fn handle_of(file: &Path) -> Vec<u8> {
         let mut handle = [0_u32; 34];
         handle[0] = 128;
@@ -178,7 +178,7 @@ impl Drop for Shared {
     }
 }
 
-/// How a process is: what others could have done to it.
+/// State of a process that others could have changed.
 pub fn life_of(process: i32) -> String {
     let text = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
     let stat = text("stat");
@@ -188,7 +188,7 @@ pub fn life_of(process: i32) -> String {
         Some(&("T" | "t")) => "stopped",
         Some(_) => "alive",
     };
-    // Niceness, priority in real time, policy.
+    // Niceness, real-time priority, scheduling policy.
     let schedule: Vec<&str> = [16, 37, 38].iter().filter_map(|at| after_name.get(*at).copied()).collect();
     let status = text("status");
     let kept = ["TracerPid:", "Cpus_allowed_list:"];
@@ -202,7 +202,7 @@ pub fn life_of(process: i32) -> String {
 fn system_v_memory(inside: &Inside) -> Verdict {
     let found = call(libc::SYS_shmget, &[inside.key, 4096, 0]);
     must_fail(found.and_then(|memory| call(libc::SYS_shmat, &[memory, 0, 0])).and_then(|place| {
-        // Told by the kernel itself: what lies there is written to standard output.
+        // The kernel itself copies the memory to standard output.
         call(libc::SYS_write, &[1, place, 64])
     }))
 }

@@ -1,4 +1,4 @@
-//! Does everything end with the command, its holder, or the gateway?
+//! Tests that everything ends with the command, its owner or the gateway.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::driver::{
     CAPS, GATEWAY, PATIENCE, PLACED, Tier, finish, jail, jailer, on_runtime, program, spawn,
 };
 
-/// Whoever lives on holds standard output open, and then the command would not be heard out before the deadline.
+/// A surviving process would hold standard output open, and the command would run into its deadline.
 pub fn survivors(tier: Tier) {
     for script in [
         "sleep 600 & exit 3",
@@ -38,7 +38,7 @@ pub fn dropped(tier: Tier) {
     });
 }
 
-/// The gateway reaches everybody by itself.
+/// The gateway can kill everything by itself.
 pub fn stopped_supervisor(tier: Tier) {
     let mark = mark();
     on_runtime(async {
@@ -66,7 +66,7 @@ pub fn gateway_death(tier: Tier) {
         .stdout(Stdio::null())
         .stdin(Stdio::null());
     let mut gateway = gateway.spawn().unwrap();
-    // Where nobody may leave the group, one of them fails to start.
+    // If processes cannot leave the group, one of them fails to start.
     let count = if tier == Tier::Landlock { 2 } else { 3 };
     until("they run", || processes_with(&mark) >= count);
     gateway.kill().unwrap();
@@ -107,7 +107,7 @@ pub fn dead_jailer() {
     }
 }
 
-/// Those that this process keeps.
+/// The jailers of this process.
 pub fn jailers() -> Vec<Pid> {
     let is_jailer = |process: &Pid| {
         fs::read_to_string(format!("/proc/{}/cmdline", process.as_raw_nonzero()))

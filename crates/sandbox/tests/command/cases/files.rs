@@ -1,4 +1,4 @@
-//! Which files does a command see, and what may it do with them?
+//! Tests which files a command sees and what it may do with them.
 
 use std::{
     collections::BTreeMap,
@@ -83,14 +83,14 @@ pub fn hidden(tier: Tier) {
     order.view.binds.push(bind(&folder, Access::Write));
     order.view.hidden = vec![folder.join("deep/secrets"), folder.join(".env")];
     let report = finish(order);
-    // `mv` across mounts makes a folder first, as closed as the cover, which an ordinary user could not clear away.
+    // `mv` across mounts first creates a directory with the mask's mode, which an ordinary user could not remove.
     let _ = fs::set_permissions(folder.join("x"), fs::Permissions::from_mode(0o755));
     assert_eq!(text(&report), "", "{report:?}");
     assert_eq!(fs::read_to_string(folder.join("deep/secrets/key")).unwrap(), "content");
     assert_eq!(fs::read_to_string(folder.join(".env")).unwrap(), "content");
 }
 
-/// Also in the folders that every command sees; what lies beside it goes on to run.
+/// Also in system directories; programs next to it still run.
 pub fn hidden_in_system(tier: Tier) {
     let script = "cat /dev/null || echo hidden; head -c 2 /usr/bin/head > /dev/null && echo runs";
     for (hidden, said) in [(&[][..], "runs\n"), (&["/usr/bin/cat"][..], "hidden\nruns\n")] {
@@ -101,7 +101,7 @@ pub fn hidden_in_system(tier: Tier) {
     }
 }
 
-/// What is not there need not be hidden, and takes nothing apart.
+/// A missing path need not be hidden, and must not split grants.
 pub fn absent_in_system(tier: Tier) {
     let mut order = shell(tier, "ls /usr > /dev/null && ls /usr/bin > /dev/null && echo listed");
     order.view.hidden = vec!["/usr/bin/no-such-program".into(), "/usr/no/such/folder".into()];
@@ -109,7 +109,7 @@ pub fn absent_in_system(tier: Tier) {
     assert_eq!(text(&report), "listed\n", "{report:?}");
 }
 
-/// A file of the system with two names, hidden by one of them: the other must not open it.
+/// A system file with two hard links, one of them hidden: the other must not open it.
 pub fn hard_links_in_system(tier: Tier) {
     let Some((hidden, other)) = two_names_in_system() else {
         println!("no program here has two names: not tried");
@@ -122,13 +122,13 @@ pub fn hard_links_in_system(tier: Tier) {
     };
     assert_eq!(first_byte(&hidden, &[]), 1, "{}", hidden.display());
     assert_eq!(first_byte(&hidden, &[&hidden]), 0, "{}", hidden.display());
-    // In a view names are covered, and the other one is root's to take away.
+    // In a view paths are masked, and the other hard link is root's to remove.
     if tier == Tier::Landlock {
         assert_eq!(first_byte(&other, &[&hidden]), 0, "{}", other.display());
     }
 }
 
-/// Found, not made: nobody writes to `/usr` for a test. Never what the case itself runs.
+/// Found, not created: tests do not write to `/usr`. Never a program that the case itself runs.
 fn two_names_in_system() -> Option<(PathBuf, PathBuf)> {
     let runs = [fs::metadata("/usr/bin/head").unwrap().ino(), fs::metadata("/bin/sh").unwrap().ino()];
     let mut known = BTreeMap::new();
@@ -226,7 +226,7 @@ pub fn opened_source() {
         order
     };
     assert_eq!(text(&finish(cat(open(&real)))), "content");
-    // Checked, then replaced by a link to somewhere else.
+    // Checked, then replaced by a symlink to another directory.
     let opened = open(&real);
     fs::rename(&real, folder.join("moved")).unwrap();
     symlink("/etc", &real).unwrap();
@@ -246,7 +246,7 @@ pub fn link_in_target() {
     order.view.binds.push(bind(&folder.join("write"), Access::Write));
     let at = folder.join("write/link/inner");
     order.view.binds.push(Bind { source: Source::Path(folder.clone()), at, access: Access::Read });
-    assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("is a link")));
+    assert!(matches!(refusal(order), SpawnError::Failed(why) if why.contains("is a symlink")));
     let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
     order.view.binds.push(bind(Path::new("/proc"), Access::Read));
     assert!(matches!(refusal(order), SpawnError::Invalid(_)));
@@ -262,7 +262,7 @@ pub fn hidden_twice() {
     fs::create_dir_all(folder.join("work/secret")).unwrap();
     fs::write(folder.join("work/secret/key"), "content").unwrap();
     symlink(folder.join("work/secret"), folder.join("work/link")).unwrap();
-    // Named through the link, and by both names.
+    // Named through the symlink, and by both paths.
     for hidden in [&["link"][..], &["link", "secret"]] {
         let mut order =
             shell(Tier::Namespaces, "cat /one/secret/key /two/key /three /one/link/key; ls -A /one");

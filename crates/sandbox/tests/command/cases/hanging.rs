@@ -1,4 +1,4 @@
-//! What becomes of a command that names a path on a file system whose server never answers?
+//! Tests commands that access a file system whose server never responds.
 
 use std::{
     fs::{self, File},
@@ -28,7 +28,7 @@ pub fn limits(tier: Tier) {
     }
     let folder = folder();
     fs::create_dir(folder.join("hanging")).unwrap();
-    // A namespace of its own, so that nobody else comes upon it.
+    // In its own mount namespace, so no other process meets it.
     let mut hanger = Command::new("unshare");
     hanger.args(["--mount", "--propagation", "private"]).env(PLACED, "1");
     hanger.arg(program()).args([HANGER, &format!("{tier:?}")]).arg(folder.join("hanging"));
@@ -37,7 +37,7 @@ pub fn limits(tier: Tier) {
     assert_eq!(said, "OutOfMemory; TimedOut, 0 left", "{wrong}");
 }
 
-/// Mounts what hangs, and runs two commands that name a path in it.
+/// Mounts a hanging file system and runs two commands that access it.
 pub fn be_a_hanger(tier: &str, folder: &Path) -> ExitCode {
     let tier = if tier == "Landlock" { Tier::Landlock } else { Tier::Namespaces };
     let server = hang(folder).unwrap();
@@ -58,12 +58,12 @@ pub fn be_a_hanger(tier: &str, folder: &Path) -> ExitCode {
         std::thread::sleep(Duration::from_millis(5));
     }
     print!("{:?}, {} left", report.ending, processes_with(&mark));
-    // Whoever still waits for it is answered now.
+    // Unblocks processes that still wait for it.
     drop(server);
     ExitCode::SUCCESS
 }
 
-/// Whoever asks for anything in it waits until the descriptor is closed.
+/// Every access blocks until the descriptor is closed.
 fn hang(folder: &Path) -> io::Result<File> {
     let server = File::options().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0,allow_other", server.as_raw_fd());
@@ -72,7 +72,7 @@ fn hang(folder: &Path) -> io::Result<File> {
     Ok(server)
 }
 
-/// The jailed side: one waits for the path, and the others take memory without asking for anything.
+/// The jailed side: one process waits for the path, the others allocate memory without any notification.
 pub fn take(path: &Path) {
     if let Ok(Fork::Child) = fork() {
         let _ = File::open(path);
@@ -88,5 +88,5 @@ pub fn take(path: &Path) {
 }
 
 const DEADLINE: Duration = Duration::from_secs(4);
-/// Less than a gateway waits for a supervisor that does not report.
+/// Shorter than a gateway waits for a supervisor that does not report.
 const A_MOMENT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Are the limits kept, and the host's own left alone?
+//! Tests that limits are enforced and the host's own stay unchanged.
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -19,7 +19,7 @@ pub fn memory(tier: Tier) {
     let mut order = inside(tier, "take-memory");
     order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
     let report = finish(order);
-    // A group counts what the kernel holds for the jail, too, and may be full before the process is told.
+    // A control group also counts kernel memory of the jail, and may be full before the process sees an error.
     if report.ending != Ending::OutOfMemory || !report.strength.has(Wall::ControlGroup) {
         ended(&report, 0);
         let megabytes: u64 = text(&report).trim().parse().unwrap();
@@ -34,7 +34,7 @@ pub fn memory(tier: Tier) {
     }
 }
 
-/// Locks are counted, and far more than a program takes are there.
+/// Locks are counted; the limit is far above what programs need.
 pub fn locks(tier: Tier) {
     let folder = folder();
     let file = folder.join("file");
@@ -50,11 +50,11 @@ pub fn locks(tier: Tier) {
     assert_eq!(text(&few(64 << 20)).trim(), "2000");
     let report = few(1 << 20);
     assert_eq!(text(&report).trim(), "1024", "{report:?}");
-    let detail = "more than 1024 locks of files".to_owned();
+    let detail = "more than 1024 file locks".to_owned();
     assert_eq!(report.refused, [Refused::Syscall { name: "fcntl".into(), detail }]);
 }
 
-/// What a program waits for is counted; a file, for which nobody waits, gets the kernel's answer and is no refusal.
+/// Epoll entries are counted. A regular file gets the kernel's error, which is not a denial.
 pub fn waiting(tier: Tier) {
     let report = finish(inside(tier, "wait"));
     ended(&report, 0);
@@ -75,7 +75,7 @@ pub fn fork_bomb() {
     order.limits = CommandLimits { processes: 32, ..LIMITS };
     let report = finish(order);
     let count: u64 = text(&report).trim().parse().unwrap();
-    // Root's processes are counted by their numbers, of which the kernel keeps 300 for itself.
+    // Root's processes are limited by their ids, of which the kernel reserves 300.
     let most = if is_root() { 301 } else { 32 };
     assert!((1..=most).contains(&count), "{count}");
 }

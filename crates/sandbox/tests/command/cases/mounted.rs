@@ -1,4 +1,4 @@
-//! Is what is hidden hidden as well where the host has mounted it a second time?
+//! Tests that hidden paths are hidden at every mount of the same files.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ pub fn hidden(tier: Tier) {
         fs::write(&path, if file.starts_with("secret") { "secret" } else { "plain " }).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     }
-    // A namespace of its own, so that the host's mounts stay as they are.
+    // In its own mount namespace, so the host's mounts stay unchanged.
     let mut mounter = Command::new("unshare");
     mounter.args(["--mount", "--propagation", "private"]).env(PLACED, "1");
     if !is_root() {
@@ -33,7 +33,7 @@ pub fn hidden(tier: Tier) {
     assert!(!folder.join("secret/new").exists());
 }
 
-/// Mounts what is hidden in what is granted, as a whole and one file of it, and runs a command there.
+/// Mounts a hidden directory, and one of its files, in a granted directory, and runs a command there.
 pub fn be_a_mounter(tier: &str, folder: &Path) -> ExitCode {
     let work = folder.join("work");
     rustix::mount::mount_bind(folder.join("secret"), work.join("whole")).unwrap();

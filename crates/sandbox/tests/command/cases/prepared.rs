@@ -1,4 +1,4 @@
-//! Is a prepared jail as good as a new one, used once, and dropped when the host changes?
+//! Tests that prepared jails are as strong as new ones, used once, and dropped when the host changes.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ use crate::driver::{
     CAPS, CHANGER, GATEWAY, PATIENCE, PLACED, Tier, bind, folder, is_root, on_runtime, program,
 };
 
-/// Numbers of namespaces are used again, so all of these are alive at the same time.
+/// Namespace numbers are reused, so all of these are alive at the same time.
 pub fn new_namespaces() {
     let jailer = OwnJailer::start(4);
     let script = format!("for n in {KINDS}; do readlink /proc/self/ns/$n; done; sleep 1");
@@ -44,7 +44,7 @@ pub fn new_namespaces() {
         let ids: Vec<&str> = text(report).lines().collect();
         assert_eq!(ids.len(), KINDS.split(' ').count(), "{ids:?}");
         for id in ids {
-            // Root has no user namespace of its own.
+            // Root gets no user namespace.
             let is_new = seen.insert(id.to_owned());
             assert_eq!(is_new, !(id.starts_with("user:") && is_root()), "{id} of {seen:?}");
         }
@@ -53,7 +53,7 @@ pub fn new_namespaces() {
     assert!(layers.iter().all(|names| *names == layers[2]), "{layers:?}");
 }
 
-/// The supervisor of a prepared jail ends with its command, and what the command left behind is gone.
+/// The supervisor of a prepared jail ends with its command, and everything the command left behind is gone.
 pub fn used_once() {
     let jailer = OwnJailer::start(4);
     let order = || shell(Tier::Namespaces, "cat /tmp/left; echo x > /tmp/left; sleep 600 & exit 3");
@@ -68,7 +68,8 @@ pub fn used_once() {
     until("the first has ended", || !jailer.supervisors().contains(&prepared[0]));
 }
 
-/// After a command some wait for the next ones like it, no more than asked for, and none where preparing is off.
+/// After a command some jails wait for similar commands: at most as many as configured, and none if preparation is
+/// off.
 pub fn refilled_within_bounds() {
     let jailer = OwnJailer::start(1);
     assert_eq!(jailer.jailer.prepared(), 0, "none before the first command");
@@ -88,7 +89,7 @@ pub fn refilled_within_bounds() {
     until("nobody is left", || off.supervisors().is_empty());
 }
 
-pub fn gone_with_the_jailer() {
+pub fn ends_with_the_jailer() {
     let jailer = OwnJailer::start(4);
     jailer.prepare(&shell(Tier::Namespaces, "exit 0"));
     jailer.prepare(&shell(Tier::Namespaces, "exit 0"));
@@ -98,12 +99,12 @@ pub fn gone_with_the_jailer() {
     until("all are gone", || all.iter().all(|process| !lives(*process)));
 }
 
-pub fn gone_with_the_gateway() {
+pub fn ends_with_the_gateway() {
     let mut gateway = Command::new(program());
     gateway.env(PLACED, "1").args([GATEWAY, "Prepared -"]).stdout(Stdio::null()).stdin(Stdio::null());
     let mut gateway = gateway.spawn().unwrap();
     let below = || all_below(Pid::from_child(&gateway));
-    // The jailer, and of each jail a supervisor, the first process and the one that becomes the command.
+    // The jailer, and for each jail a supervisor, the first process and the one that becomes the command.
     until("they wait", || below().len() == 7);
     let all = below();
     gateway.kill().unwrap();
@@ -111,7 +112,7 @@ pub fn gone_with_the_gateway() {
     until("all are gone", || all.iter().all(|process| !lives(*process)));
 }
 
-/// The other side of `gone_with_the_gateway`.
+/// The other side of `ends_with_the_gateway`.
 pub fn be_a_waiting_gateway() -> ExitCode {
     let jailer = OwnJailer::start(4);
     jailer.prepare(&shell(Tier::Namespaces, "exit 0"));
@@ -120,8 +121,8 @@ pub fn be_a_waiting_gateway() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// In a mount namespace of its own, where the host may change.
-pub fn stale_ones_are_not_used() {
+/// In its own mount namespace, where mounts may change.
+pub fn stale_jails_are_not_used() {
     let folder = folder();
     for file in ["etc/localtime", "other/file", "work/file"] {
         fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
@@ -138,7 +139,7 @@ pub fn stale_ones_are_not_used() {
     assert_eq!(said, "mounted: dropped, after\nunmounted: dropped, before\nreplaced: after\n", "{wrong}");
 }
 
-/// The other side of `stale_ones_are_not_used`.
+/// The other side of `stale_jails_are_not_used`.
 pub fn be_a_changer(folder: &Path) -> ExitCode {
     let (work, etc) = (folder.join("work"), folder.join("etc"));
     rustix::mount::mount_bind(&etc, "/etc").unwrap();
@@ -166,7 +167,7 @@ pub fn be_a_changer(folder: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A jailer beside the one of all other cases, whose prepared jails come and go.
+/// A separate jailer, so prepared jails do not affect other cases.
 struct OwnJailer {
     jailer: Jailer,
     process: Pid,
@@ -184,7 +185,7 @@ impl OwnJailer {
         children_of(self.process)
     }
 
-    /// Those that have made everything but what depends on the command.
+    /// Jails that are complete except for what depends on the command.
     fn waiting(&self) -> usize {
         self.supervisors().into_iter().filter(|one| all_below(*one).len() == 2).count()
     }
@@ -194,7 +195,7 @@ impl OwnJailer {
         let before = self.waiting();
         self.jailer.prepare(order).unwrap();
         until("it is prepared", || self.waiting() > before);
-        // The last process exists, and may still be on its way to wait.
+        // The last process exists, but may not wait yet.
         thread::sleep(Duration::from_millis(50));
     }
 
@@ -207,7 +208,7 @@ impl OwnJailer {
     }
 }
 
-/// Everybody that a process started, and those that they started.
+/// All descendants of a process.
 fn all_below(process: Pid) -> Vec<Pid> {
     let mut all = children_of(process);
     let mut next = 0;
@@ -218,7 +219,7 @@ fn all_below(process: Pid) -> Vec<Pid> {
     all
 }
 
-/// A dead process that nobody has waited for is no longer alive.
+/// A zombie does not count as alive.
 fn lives(process: Pid) -> bool {
     let state = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
     !state.is_empty() && !state.contains(") Z ")

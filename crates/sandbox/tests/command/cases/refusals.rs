@@ -1,4 +1,4 @@
-//! Is it told what was refused, and is a jail refused that is too weak or makes no sense?
+//! Tests that denials are reported, and that weak or invalid jails are rejected.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -41,7 +41,7 @@ pub fn refused_paths(tier: Tier) {
     assert_eq!(finish(quiet).refused, []);
 }
 
-/// What a link leads to, what would be changed without being opened, and a socket that may be a daemon's.
+/// Symlink targets, changes without opening, and a socket that may be a daemon's.
 pub fn refused_by_other_ways(tier: Tier) {
     let (outside, open) = (folder(), folder());
     fs::create_dir(outside.join("deep")).unwrap();
@@ -67,7 +67,7 @@ pub fn refused_by_other_ways(tier: Tier) {
         path(&open.join("mine"), Attempt::Write),
     ] {
         let is_told = report.refused.contains(&expected);
-        // Without a view nobody may change modes and times at all, and the call itself is what is told.
+        // Without a view modes and times cannot be changed at all, and the system call itself is reported.
         let is_call = tier == Tier::Landlock && expected == path(&open.join("mine"), Attempt::Write);
         assert!(is_told || is_call, "{expected:?} is not in {:?}", report.refused);
     }
@@ -75,7 +75,7 @@ pub fn refused_by_other_ways(tier: Tier) {
     assert!(report.refused.contains(&Refused::LookUp), "{:?}", report.refused);
 }
 
-/// Whoever hangs up before the end still knows what was refused until then.
+/// A caller that leaves before the end still has the denials so far.
 pub fn refusals_of_a_dropped_command(tier: Tier) {
     let folder = folder();
     fs::write(folder.join("there"), "x").unwrap();
@@ -97,7 +97,7 @@ pub fn refusals_of_a_dropped_command(tier: Tier) {
     });
 }
 
-/// Questions about a path that is not opened. Without a view they are answered, and nothing is refused.
+/// Queries about a path without opening it. Without a view they are answered, and nothing is denied.
 pub fn refused_questions(tier: Tier) {
     let (folder, open) = (folder(), folder());
     fs::create_dir_all(open.join("hidden")).unwrap();
@@ -130,7 +130,7 @@ pub fn refused_questions(tier: Tier) {
     assert!(!told.contains(&folder.join("absent").as_path()), "{:?}", report.refused);
 }
 
-/// Who would make what is there hears so, and whoever may read it reads it.
+/// Creating an existing file reports that it exists, and a readable one can be read.
 pub fn made_where_something_is(tier: Tier) {
     let open = folder();
     let name = open.to_str().unwrap().to_owned();

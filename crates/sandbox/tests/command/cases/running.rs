@@ -1,4 +1,4 @@
-//! Is a command started, fed and heard as it should be, and its end told?
+//! Tests start, input, output and end of a command.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -99,7 +99,7 @@ pub fn missing_program(tier: Tier) {
     );
 }
 
-/// Without attributes, which nobody can set, copies keep the rest.
+/// Copies keep everything except attributes, which cannot be set.
 pub fn copies() {
     let script = "cp -p /usr/bin/env /tmp/one && cp -a /tmp/one /tmp/two && mkdir /tmp/three \
         && tar -C /tmp -cpf - two | tar -C /tmp/three -xpf - && cmp /tmp/one /tmp/three/two && stat -c %a /tmp/three/two";

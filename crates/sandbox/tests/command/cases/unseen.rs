@@ -1,4 +1,4 @@
-//! Is memory counted where the host hides processes from those who are not root (`hidepid`, `ProtectProc=` of systemd)?
+//! Tests memory limits where the host hides processes from ordinary users (`hidepid`, `ProtectProc=` of systemd).
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ pub fn memory(tier: Tier) {
     fs::copy(program(), folder.join("closed")).unwrap();
     fs::set_permissions(folder.join("closed"), fs::Permissions::from_mode(0o711)).unwrap();
     let hidden = "mount -t proc -o hidepid=invisible proc /proc";
-    // As in a container: then the kernel gives an ordinary user no other one.
+    // As in a container: the kernel then denies ordinary users a new `/proc`.
     let masked = "mount -t proc proc /proc && mount -t tmpfs none /proc/irq";
     let both = "mount -t proc -o hidepid=invisible proc /proc && mount -t tmpfs none /proc/irq";
     let rows = match tier {
@@ -37,7 +37,7 @@ pub fn memory(tier: Tier) {
             (masked, "Enforced OutOfMemory OutOfMemory OutOfMemory"),
             (both, "Missing memory-limit memory-limit memory-limit"),
         ],
-        // A program that this user may run and not read is hidden from its supervisor.
+        // A program that this user may execute but not read is hidden from its supervisor.
         Tier::Landlock => [
             (hidden, "Enforced OutOfMemory OutOfMemory JailFailed"),
             (masked, "Enforced OutOfMemory OutOfMemory OutOfMemory"),
@@ -56,7 +56,7 @@ pub fn memory(tier: Tier) {
     }
 }
 
-/// The ordinary user from whom others are hidden.
+/// The ordinary user from whom other processes are hidden.
 pub fn be_a_hider(tier: &str, folder: &Path) -> ExitCode {
     let host = toolgate_sandbox::probe();
     let row = host.rows.iter().find(|row| row.name == "memory limit").unwrap();
@@ -82,7 +82,7 @@ fn end_of(mut order: CommandJail) -> String {
     }
 }
 
-/// Each keeps to its limit; together they do not.
+/// Each process stays below its limit; together they exceed it.
 pub fn take(dumpable: DumpableBehavior) {
     for _ in 0..6 {
         if let Ok(Fork::Child) = fork() {

@@ -1,35 +1,35 @@
-//! Which number stands behind a word of the list?
+//! Values of the constants that a seccomp list names.
 
 use crate::profile::ProfileError;
 
-pub(crate) fn values(words: &[String]) -> Result<Vec<u32>, ProfileError> {
-    if words.is_empty() || words.len() > MOST {
-        return Err(ProfileError::new(format!("`any` takes from 1 to {MOST} words")));
+pub(crate) fn values(names: &[String]) -> Result<Vec<u32>, ProfileError> {
+    if names.is_empty() || names.len() > MAX_VALUES {
+        return Err(ProfileError::new(format!("`any` takes 1 to {MAX_VALUES} constants")));
     }
-    words.iter().map(|word| value(word)).collect()
+    names.iter().map(|name| value(name)).collect()
 }
 
-pub(crate) fn union(words: &[String]) -> Result<u32, ProfileError> {
-    words.iter().try_fold(0, |all, word| Ok(all | value(word)?))
+pub(crate) fn union(names: &[String]) -> Result<u32, ProfileError> {
+    names.iter().try_fold(0, |all, name| Ok(all | value(name)?))
 }
 
-fn value(word: &str) -> Result<u32, ProfileError> {
-    let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == word);
+fn value(name: &str) -> Result<u32, ProfileError> {
+    let found = FROM_LIBC.iter().chain(OURS).find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        ProfileError::new(format!("the word `{word}` is unknown; add it to the table of words"))
+        ProfileError::new(format!("unknown constant `{name}`; add it to the table of constants"))
     })
 }
 
-/// What one conditional jump can skip, with room to spare.
-const MOST: usize = 200;
+/// Below the range of a conditional jump.
+const MAX_VALUES: usize = 200;
 
-macro_rules! words {
-    ($($word:ident),* $(,)?) => {
-        &[$((stringify!($word), (libc::$word as u64 & 0xffff_ffff) as u32)),*]
+macro_rules! names {
+    ($($name:ident),* $(,)?) => {
+        &[$((stringify!($name), (libc::$name as u64 & 0xffff_ffff) as u32)),*]
     };
 }
 
-const FROM_LIBC: &[(&str, u32)] = words![
+const FROM_LIBC: &[(&str, u32)] = names![
     AF_INET,
     AF_INET6,
     AF_UNIX,
@@ -119,7 +119,7 @@ const FROM_LIBC: &[(&str, u32)] = words![
     TIOCOUTQ,
 ];
 
-/// The kernel's own where libc has none, and words for numbers without a name.
+/// Kernel constants that libc lacks, and our names for unnamed values.
 const OURS: &[(&str, u32)] = &[
     ("FICLONE", 0x4004_9409),
     ("FICLONERANGE", 0x4020_940d),

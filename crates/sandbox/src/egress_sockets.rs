@@ -1,4 +1,4 @@
-//! Where does a command find its way out? At two sockets of its own network, in the gateway's hands.
+//! Sockets of the egress proxy inside a command's network namespace. The gateway holds them.
 
 use std::{
     io,
@@ -8,7 +8,8 @@ use std::{
 
 use crate::sys::mounts;
 
-/// Made inside the command's network, held by the gateway: whoever connects in there talks to the gateway.
+/// Created inside the command's network namespace and held by the gateway: a program that connects there talks to
+/// the gateway.
 #[derive(Debug)]
 pub struct ProxySockets {
     pub http: TcpListener,
@@ -16,8 +17,8 @@ pub struct ProxySockets {
 }
 
 impl ProxySockets {
-    /// Makes them in the network that the calling thread is in, and switches its loopback on.
-    pub(crate) fn make_here(http_port: u16) -> io::Result<Self> {
+    /// Creates them in the network namespace of the calling thread, and brings its loopback interface up.
+    pub(crate) fn create_here(http_port: u16) -> io::Result<Self> {
         let any = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         mounts::raise_loopback(any.as_fd())?;
         let dns = UdpSocket::bind((Ipv4Addr::LOCALHOST, DNS_PORT))?;
@@ -30,7 +31,7 @@ impl ProxySockets {
     }
 }
 
-/// What `/etc/resolv.conf` says where there is a way out.
+/// Content of `/etc/resolv.conf` where the egress proxy is available.
 pub(crate) const RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n";
 
 const DNS_PORT: u16 = 53;

@@ -1,4 +1,4 @@
-//! What does the kernel say of a container that is made and not yet started?
+//! Inspects a created container through the kernel, before its command starts.
 
 use std::{
     collections::BTreeSet,
@@ -14,58 +14,63 @@ use rustix::{
 
 use super::{
     ContainerWall, Shortage,
-    masks::Id,
-    plan::{Mount, Plan},
+    masks::FileId,
+    plan::{ContainerMount, Plan},
 };
 
-/// What was seen. A runtime that does not show the first process of a container lets us see nothing.
+/// The observations. All defaults if the runtime does not reveal the first process of a container.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) files: Files,
-    /// Walls that do not stand, whatever the runtime says.
+pub(super) struct Observation {
+    pub(super) files: FileComparison,
+    /// Isolation layers that are missing, whatever the runtime reports.
     pub(super) absent: BTreeSet<ContainerWall>,
     pub(super) handle: Option<OwnedFd>,
-    pub(super) events: Events,
+    pub(super) events: CgroupEvents,
 }
 
-/// What is at the places of the binds and covers.
+/// Comparison of the files at the bind targets and masks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Files {
-    /// Each is what was meant.
+pub(super) enum FileComparison {
+    /// Each is the planned file.
     Same,
-    /// Something was exchanged since it was checked.
+    /// A file was replaced since it was checked.
     Other,
     #[default]
     NotSeen,
 }
 
-impl Seen {
-    /// Looks at the first process of a container.
-    pub(super) fn look(pid: i32, id: &str, plan: &Plan) -> Self {
+impl Observation {
+    /// Inspects the first process of a container.
+    pub(super) fn take(pid: i32, id: &str, plan: &Plan) -> Self {
         let Some(process) = Pid::from_raw(pid) else { return Self::default() };
         let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else {
             return Self::default();
         };
-        // It cannot have ended since, for it waits to be let go; but it must be the right one, for it will be killed.
+        // It cannot have ended since, because it waits for the go-ahead. But it must be the right one, because we
+        // will kill it.
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         let is_it = groups.contains(id);
         Self {
-            files: if is_it || !plan.has_latch() { compare_files(pid, plan) } else { Files::NotSeen },
+            files: if is_it || !plan.has_latch() {
+                compare_files(pid, plan)
+            } else {
+                FileComparison::NotSeen
+            },
             absent: absent_walls(pid, is_it && plan.has_latch()),
             handle: is_it.then_some(handle),
-            events: if is_it { Events::open(&groups) } else { Events::default() },
+            events: if is_it { CgroupEvents::open(&groups) } else { CgroupEvents::default() },
         }
     }
 }
 
-/// Where the kernel counts what a group wanted and did not get.
+/// The kernel's counters of denied memory and processes of a control group.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct CgroupEvents {
     memory: Option<File>,
     processes: Option<File>,
 }
 
-impl Events {
+impl CgroupEvents {
     fn open(groups: &str) -> Self {
         Self {
             memory: counter(groups, "memory", ["memory.events", "memory.oom_control"]),
@@ -73,7 +78,7 @@ impl Events {
         }
     }
 
-    /// What there was too little of. Must be asked before the runtime clears the group away.
+    /// The limits that were hit. Call it before the runtime removes the control group.
     pub(super) fn shortages(&self) -> Vec<Shortage> {
         let counters =
             [(Shortage::Memory, &self.memory, "oom_kill "), (Shortage::Processes, &self.processes, "max ")];
@@ -85,7 +90,7 @@ impl Events {
     }
 }
 
-/// The file of this name in the group's folder; another one where each controller has a tree of its own.
+/// The counter file of the group in cgroup version 2, or its counterpart in the controller's own tree in version 1.
 fn counter(groups: &str, controller: &str, names: [&str; 2]) -> Option<File> {
     let [together, alone] = names;
     groups.lines().find_map(|line| {
@@ -110,8 +115,8 @@ fn count(file: &File, word: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(word)).map(|count| count.trim().to_owned())
 }
 
-/// What the kernel says does not stand. A process that is held by a latch has everything on that its command will have; before, a
-/// low-level runtime is still in the middle of it.
+/// Isolation layers that are missing according to the kernel. A process held by the latch already has every
+/// restriction of its command; without a latch the low-level runtime is still applying them.
 fn absent_walls(pid: i32, is_latched: bool) -> BTreeSet<ContainerWall> {
     let shared = NAMESPACES.iter().filter(|(name, _)| is_shared(pid, name)).map(|(_, wall)| *wall);
     let mut absent: BTreeSet<ContainerWall> = shared.collect();
@@ -147,21 +152,22 @@ fn is_shared(pid: i32, name: &str) -> bool {
     theirs.is_ok_and(|theirs| fs::read_link(format!("/proc/self/ns/{name}")).is_ok_and(|ours| ours == theirs))
 }
 
-fn compare_files(pid: i32, plan: &Plan) -> Files {
+fn compare_files(pid: i32, plan: &Plan) -> FileComparison {
     if plan.mounts.is_empty() {
-        return Files::Same;
+        return FileComparison::Same;
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(root) = rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty()) else {
-        return Files::NotSeen;
+        return FileComparison::NotSeen;
     };
-    let is_same = |mount: &Mount| seen_at(&root, &mount.target, links_of(mount, plan)) == Some(mount.id);
-    if plan.mounts.iter().all(is_same) { Files::Same } else { Files::Other }
+    let is_same =
+        |mount: &ContainerMount| seen_at(&root, &mount.target, links_of(mount, plan)) == Some(mount.id);
+    if plan.mounts.iter().all(is_same) { FileComparison::Same } else { FileComparison::Other }
 }
 
-/// Links of the image lead to places of the image. In a bind somebody else may have put them, to have a bind or a cover elsewhere
-/// than where it belongs.
-fn links_of(mount: &Mount, plan: &Plan) -> ResolveFlags {
+/// Symlinks of the image lead to paths of the image. Inside a bind, someone else may have created a symlink to
+/// redirect a bind or mask.
+fn links_of(mount: &ContainerMount, plan: &Plan) -> ResolveFlags {
     if mount.is_in_one_of(&plan.mounts) {
         ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS
     } else {
@@ -169,14 +175,14 @@ fn links_of(mount: &Mount, plan: &Plan) -> ResolveFlags {
     }
 }
 
-fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<Id> {
+fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<FileId> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let open = rustix::fs::openat2(root, target, flags, Mode::empty(), links).ok()?;
     let about = rustix::fs::fstat(&open).ok()?;
     Some((about.st_dev, about.st_ino))
 }
 
-/// As `/proc` names them.
+/// Named as in `/proc`.
 const NAMESPACES: [(&str, ContainerWall); 4] = [
     ("ipc", ContainerWall::IpcNamespace),
     ("net", ContainerWall::NetworkNone),
@@ -189,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_without_walls_is_seen_as_such() {
+    fn missing_isolation_layers_are_detected() {
         let walled = "Uid:\t1000\t1000\t1000\t1000\nGid:\t7\t7\t7\t7\nCapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\n\
                       CapBnd:\t0000\nCapAmb:\t0000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
         let absent = |status: &str| absent_by_status(status).collect::<Vec<_>>();
@@ -209,21 +215,21 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_counts_is_read() {
-        let folder = tempfile::tempdir().unwrap();
+    fn kernel_counters_are_read() {
+        let dir = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
-            fs::write(folder.path().join(name), text).unwrap();
-            File::open(folder.path().join(name)).ok()
+            fs::write(dir.path().join(name), text).unwrap();
+            File::open(dir.path().join(name)).ok()
         };
         let check = |memory: &str, processes: &str, expect: &[Shortage]| {
-            let events = Events { memory: file("memory", memory), processes: file("pids", processes) };
+            let events = CgroupEvents { memory: file("memory", memory), processes: file("pids", processes) };
             assert_eq!(events.shortages(), expect, "{memory} {processes}");
         };
         check("low 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n", "max 0\n", &[]);
         check("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", "", &[Shortage::Memory]);
         check("", "max 12\n", &[Shortage::Processes]);
         check("oom_kill 1\n", "max 1\n", &[Shortage::Memory, Shortage::Processes]);
-        assert_eq!(Events::default().shortages(), []);
-        assert_eq!(Events::open("12:memory:/no/such/group\n0::/no/such/group\n").shortages(), []);
+        assert_eq!(CgroupEvents::default().shortages(), []);
+        assert_eq!(CgroupEvents::open("12:memory:/no/such/group\n0::/no/such/group\n").shortages(), []);
     }
 }
