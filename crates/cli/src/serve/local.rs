@@ -1,4 +1,4 @@
-//! The socket by which `toolgate call` reaches the running gateway. See `crate::local`.
+//! The Unix socket through which `toolgate call` reaches the running gateway. See `crate::local`.
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,15 +17,15 @@ use crate::{
     local::{self, LocalAnswer, LocalCall},
 };
 
-/// Listens until it is stopped, then removes the socket.
+/// Listens until stopped, then removes the socket.
 #[derive(Debug)]
-pub struct LocalDoor {
+pub struct LocalSocket {
     task: Option<tokio::task::JoinHandle<()>>,
     path: PathBuf,
 }
 
-impl LocalDoor {
-    /// Without a socket the command makes its calls itself. A gateway that runs beside this one keeps its socket.
+impl LocalSocket {
+    /// Opens the socket. If that fails, `toolgate call` makes its calls itself. Another running gateway keeps its socket.
     pub async fn open(toolgate: &Arc<Toolgate>, log: Log, stop: CancellationToken) -> Self {
         let path = local::socket(&toolgate.config());
         let opened = match local::key(&toolgate.config()) {
@@ -34,19 +34,19 @@ impl LocalDoor {
         };
         let task = match opened {
             Ok(Some((listener, key))) => {
-                let door = Arc::new(Door { toolgate: Arc::clone(toolgate), key });
-                Some(tokio::spawn(accept(listener, door, stop)))
+                let server = Arc::new(LocalServer { toolgate: Arc::clone(toolgate), key });
+                Some(tokio::spawn(accept(listener, server, stop)))
             }
             Ok(None) => None,
             Err(error) => {
-                log.warn(&format!("`toolgate call` cannot use this gateway: {}: {error}", path.display()));
+                log.warn(&format!("`toolgate call` cannot reach this gateway: {}: {error}", path.display()));
                 None
             }
         };
         Self { task, path }
     }
 
-    /// To be called when the calls have ended: the last answers are sent.
+    /// Sends the last answers. Call this after all calls have ended.
     pub async fn close(self) {
         if let Some(task) = self.task {
             let _ = timeout(LAST_ANSWERS, task).await;
@@ -55,14 +55,14 @@ impl LocalDoor {
     }
 }
 
-/// `None`: another gateway answers there.
+/// `None` if another gateway answers there.
 async fn bind(path: &PathBuf) -> io::Result<Option<UnixListener>> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             if UnixStream::connect(path).await.is_ok() {
                 return Ok(None);
             }
-            // A gateway that was killed left it.
+            // The socket is left over from a killed gateway.
             fs::remove_file(path)?;
             UnixListener::bind(path)?
         }
@@ -72,12 +72,12 @@ async fn bind(path: &PathBuf) -> io::Result<Option<UnixListener>> {
     Ok(Some(listener))
 }
 
-struct Door {
+struct LocalServer {
     toolgate: Arc<Toolgate>,
     key: String,
 }
 
-async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken) {
+async fn accept(listener: UnixListener, server: Arc<LocalServer>, stop: CancellationToken) {
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
@@ -85,8 +85,8 @@ async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
             accepted = listener.accept(), if calls.len() < MOST_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
-                    let door = Arc::clone(&door);
-                    calls.spawn(async move { door.serve(stream).await });
+                    let server = Arc::clone(&server);
+                    calls.spawn(async move { server.serve(stream).await });
                 }
                 // Out of descriptors: wait for some to be closed.
                 Err(_) => tokio::time::sleep(PAUSE).await,
@@ -97,7 +97,7 @@ async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken
     while calls.join_next().await.is_some() {}
 }
 
-impl Door {
+impl LocalServer {
     async fn serve(&self, mut stream: UnixStream) {
         if !local::is_own_user(&stream) {
             return;
@@ -125,7 +125,9 @@ impl Door {
         }
         let answer = request.answer.as_ref().map(local::answer_from);
         if matches!(answer, Some(None)) {
-            return LocalAnswer::Unusable("the answer is not one that this gateway knows".to_owned());
+            return LocalAnswer::Unusable(
+                "unknown answer to an approval question; is the command another version?".to_owned(),
+            );
         }
         let answer = answer.flatten();
         match call::make(&self.toolgate, &request.tool, &request.arguments, answer).await {
@@ -135,12 +137,12 @@ impl Door {
     }
 }
 
-/// In constant time.
+/// Compares in constant time.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 const MOST_CONNECTIONS: usize = 256;
 const PAUSE: Duration = Duration::from_millis(100);
-/// For answers to commands whose calls have ended.
+/// How long `close` waits for answers to be sent.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);

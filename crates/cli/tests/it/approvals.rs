@@ -15,7 +15,7 @@ use crate::place::Place;
 
 /// The queue of a place, as a gateway with room for many questions has it.
 fn queue(place: &Place) -> StateDb {
-    assert!(place.ok(&["approvals", "list"]).contains("nothing waits"));
+    assert!(place.ok(&["approvals", "list"]).contains("no pending questions"));
     let limits = ApprovalLimits { max_pending: 1_000, max_pending_per_caller: 1_000 };
     StateDb::open(&place.path().join(".toolgate/state.db"), limits).unwrap()
 }
@@ -90,7 +90,7 @@ fn what_is_left_out_is_counted_and_the_next_to_expire_is_not() {
     }
     let said = place.ok(&["approvals", "list", "--limit", "2"]);
     assert!(said.contains("question 0.") && said.contains("question 1."), "{said}");
-    assert!(!said.contains("question 2.") && said.ends_with("1 more, see --limit\n"), "{said}");
+    assert!(!said.contains("question 2.") && said.ends_with("1 more; raise --limit to see them\n"), "{said}");
     let said = place.ok(&["approvals", "list"]);
     assert!(said.contains("question 2.") && !said.contains("--limit"), "{said}");
     let output = place.toolgate(&["approvals", "list", "--limit", "1", "--format", "json"]);

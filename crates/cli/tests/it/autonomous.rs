@@ -15,7 +15,7 @@ fn who_comes_without_a_token_is_the_local_caller() {
     place.ok(&["publish"]);
     let own = token(&place, &[]);
     let serving = Serving::start_with(&place, &HERE);
-    serving.wait_for("--autonomous is on: whoever reaches the port");
+    serving.wait_for("--autonomous is on: anyone who reaches the port");
     let call = |token, tool: &str| {
         serving.ask(token, "tools/call", json!({ "name": tool, "arguments": { "text": "hi" } }))
     };

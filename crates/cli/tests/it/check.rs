@@ -112,7 +112,7 @@ fn a_path_that_cannot_be_read_wins() {
 fn a_folder_without_tools_is_no_pass() {
     let bench = Bench::with("tools/package.json", r#"{"name": "x", "version": "1.0.0"}"#);
     let run = bench.run(&["check", "tools"]).expect(2);
-    assert!(run.err.contains("no tool document was found"), "{}", run.err);
+    assert!(run.err.contains("no tool document found"), "{}", run.err);
 }
 
 #[test]

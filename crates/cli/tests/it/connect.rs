@@ -151,7 +151,7 @@ fn a_refusal_costs_no_client_its_token() {
     let tokens = tokens_of(&place);
     assert_eq!(tokens.len(), 2, "{tokens:?}");
     for (before, said) in [
-        ("{ broken", "this is not JSON"),
+        ("{ broken", "this is not valid JSON"),
         ("[]", "the top level is not an object"),
         (r#"{"mcpServers": []}"#, "`mcpServers` is not an object"),
     ] {
@@ -162,9 +162,9 @@ fn a_refusal_costs_no_client_its_token() {
         assert!(place.ok(&["connect", "cursor", "--print"]).contains("toolgate"), "as the refusal says");
     }
     for (before, said) in [
-        ("mcp_servers = { other = { url = \"x\" } }\n", "not TOML that can be extended"),
+        ("mcp_servers = { other = { url = \"x\" } }\n", "without changing other parts"),
         ("mcp_servers = 5\n", "`mcp_servers` is not an object"),
-        ("not toml", "not TOML that can be extended"),
+        ("not toml", "this is not valid TOML"),
     ] {
         fs::write(&codex, before).unwrap();
         let output = connect_codex(&place, &["--transport", "http"]);
@@ -178,7 +178,7 @@ fn a_refusal_costs_no_client_its_token() {
         fs::remove_file(file).unwrap();
         std::os::unix::fs::symlink(&elsewhere, file).unwrap();
     }
-    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a link"));
+    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a symlink"));
     assert!(!connect_codex(&place, &["--transport", "http"]).status.success());
     assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
     let listed = place.ok(&["token", "list"]);
@@ -237,7 +237,7 @@ fn a_folder_that_is_a_link_is_not_written_through() {
         std::os::unix::fs::symlink(elsewhere.path(), place.path().join(folder)).unwrap();
         for transport in ["stdio", "http"] {
             let said = place.fails(&["connect", client, "--transport", transport], 2);
-            assert!(said.contains(&format!("`{folder}`: this is a link")), "{said}");
+            assert!(said.contains(&format!("`{folder}`: this is a symlink")), "{said}");
         }
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
@@ -249,7 +249,7 @@ fn a_token_is_made_only_where_it_counts_and_whoever_gets_it_is_warned() {
     let place = Place::new();
     let output = place.toolgate(&["connect", "claude", "--transport", "http"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("people commit"), "{said}");
+    assert!(output.status.success() && said.contains(".gitignore"), "{said}");
     assert!(said.contains("toolgate token revoke client-claude"), "{said}");
     place.configure("auth: {tokens: false}\n");
     let said = place.fails(&["connect", "cursor", "--transport", "http"], 2);

@@ -423,7 +423,7 @@ fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
     );
     assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
     place.write_tool("never", &json!({ "params": 5 }));
-    assert!(place.fails(&["unpublish", "never"], 1).contains("say its `toolId`"));
+    assert!(place.fails(&["unpublish", "never"], 1).contains("use its `toolId`"));
     serving.stop();
 }
 
@@ -454,7 +454,7 @@ fn the_doctor_and_the_configuration_speak() {
     let elsewhere = Place::new();
     fs::remove_file(elsewhere.path().join("toolgate.yaml")).unwrap();
     let said = elsewhere.ok(&["doctor"]);
-    assert!(said.contains("note ") && said.contains("`toolgate init` writes one"), "{said}");
+    assert!(said.contains("note ") && said.contains("run `toolgate init`"), "{said}");
     elsewhere.fails(&["doctor", "--config", "toolgate.yaml"], 1);
     let shown = place.ok(&["config", "show", "--origin"]);
     assert!(shown.contains("server.listen"), "{shown}");

@@ -17,7 +17,7 @@ fn full_disk_is_named_with_a_remedy() {
     let said = run_in_new_mounts(script);
     for part in ["new: ", "first: ", "later: "] {
         let line = said.lines().find(|line| line.starts_with(part)).unwrap();
-        assert!(line.contains("the disk is full; make room"), "{line}");
+        assert!(line.contains("the disk is full; free some space"), "{line}");
     }
 }
 
@@ -34,7 +34,7 @@ fn tools_on_a_read_only_mount_are_published() {
         "$0" unpublish letters >/dev/null && "$0" publish letters --yes 2>&1
     "#;
     let said = run_in_new_mounts(script);
-    assert!(said.contains("still says `draft: true`") && said.contains("published  letters"), "{said}");
+    assert!(said.contains("still has `draft: true`") && said.contains("published  letters"), "{said}");
     assert!(said.lines().any(|line| line.starts_with("letters") && line.contains("ACTIVE")), "{said}");
     assert!(said.contains("edited     ") && said.contains("`draft` is now false"), "{said}");
 }

@@ -214,7 +214,7 @@ fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
     let place = Place::new();
     put_journal_of_an_older_version(&place, "journal-commands");
     place.ok(&["publish"]);
-    assert!(place.ok(&["audit", "verify"]).contains("1 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("1 journal listed"));
     put_journal_of_an_older_version(&place, "journal");
     let state = place.path().join(".toolgate");
     let before = fs::read(state.join("journal/head.json")).unwrap();
@@ -227,7 +227,7 @@ fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
         assert!(place.fails(&["audit", "verify"], 1).contains("journal_unlisted"));
     }
     fs::rename(state.join("journal"), place.path().join("kept")).unwrap();
-    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals listed"));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_journal_that_is_gone_as_a_whole_is_found() {
     let place = Place::new();
     place.ok(&["publish"]);
     Serving::start(&place).stop();
-    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals listed"));
     let state = place.path().join(".toolgate");
     fs::rename(state.join("journal"), state.join("journal-9")).unwrap();
     let said = place.fails(&["audit", "verify"], 1);
@@ -247,14 +247,14 @@ fn a_journal_that_is_gone_as_a_whole_is_found() {
     fs::remove_dir_all(state.join("journal-commands")).unwrap();
     assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
     fs::remove_file(state.join("journals.jsonl")).unwrap();
-    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+    assert!(place.fails(&["audit", "verify"], 1).contains("restore it from a backup"));
     fs::create_dir(state.join("journal")).unwrap();
     assert!(
-        place.fails(&["audit", "verify"], 1).contains("all of it is gone"),
+        place.fails(&["audit", "verify"], 1).contains("restore it from a backup"),
         "an empty folder is no journal"
     );
     fs::write(state.join("journal/lock"), "").unwrap();
-    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"), "nor is its lock");
+    assert!(place.fails(&["audit", "verify"], 1).contains("restore it from a backup"), "nor is its lock");
 }
 
 /// There are two journals, and the call is in the first of them.
@@ -272,7 +272,7 @@ fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
     let said = place.fails(&["audit", "receipt", "call-1"], 1);
     assert!(said.contains("no checkpoint covers the record yet"), "{said}");
     let said = place.fails(&["audit", "receipt", "call-2"], 1);
-    assert!(said.contains("no call `call-2` is in the journal"), "{said}");
+    assert!(said.contains("the journal has no call `call-2`"), "{said}");
     journal.close().unwrap();
     assert!(place.ok(&["audit", "receipt", "call-1"]).contains("call-1"));
 }

@@ -467,7 +467,7 @@ fn run_shows_result_console_and_limits() {
     assert!(shown.contains("result") && shown.contains("statements") && shown.contains("seccomp"), "{shown}");
     let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "txt=a"]);
     assert_eq!(code, 2, "{shown}");
-    assert!(shown.contains("no parameter is called `txt`"), "{shown}");
+    assert!(shown.contains("unknown argument `txt`"), "{shown}");
     let long = format!("file={}", "a".repeat(501));
     let (code, shown) = toolgate(&["run", "examples/tools/count_lines/tool.yaml", &long]);
     assert_eq!(code, 2, "{shown}");

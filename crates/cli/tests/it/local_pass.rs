@@ -86,11 +86,11 @@ fn a_failed_run_says_what_would_have_to_be_granted() {
     for (code, grant) in [
         (
             "return fetch('https://a.example/').text()",
-            "the code calls `fetch`, which is not there without a grant; it would need `networkMode: allowlist`, with its hosts in `hostsAllow` in `sandboxOverrides`",
+            "the code calls `fetch`, which needs a grant: `networkMode: allowlist`, with its hosts in `hostsAllow` in `sandboxOverrides`",
         ),
         (
             "return safety.fs.readText('data/notes/a.txt')",
-            "the code calls `safety.fs`, which is not there without a grant; it would need `fileRead: true` in `sandboxOverrides`",
+            "the code calls `safety.fs`, which needs a grant: `fileRead: true` in `sandboxOverrides`",
         ),
     ] {
         let place = place_with_a_note();
@@ -249,7 +249,7 @@ fn what_was_taken_back_is_published_by_its_name_alone() {
             "suggests   {name}: `humanInTheLoop: {{mode: DISABLED}}`; the document says nothing, and the tool is rated L0\n"
         )
     };
-    let left_out = "left out   gone: somebody took it back; publish it by its name\n";
+    let left_out = "left out   gone: it was unpublished; to publish it again, name it\n";
     assert_eq!(place.ok(&["publish"]), left_out);
     assert!(place.ok(&["list"]).contains("somebody took it back; publish it by its name"));
     for name in ["kept", "gone"] {
@@ -276,10 +276,10 @@ fn a_flag_that_would_change_nothing_is_refused() {
         ("--overrides", "policy.overrides"),
     ] {
         let said = place.fails(&["test", flag, "."], 2);
-        assert!(said.contains(&format!("`{flag}` goes with paths")) && said.contains(key), "{said}");
+        assert!(said.contains(&format!("`{flag}` needs paths")) && said.contains(key), "{said}");
     }
     let said = place.fails(&["test", "tools/say.json", "--config", "toolgate.yaml"], 2);
-    assert!(said.contains("`--config` goes without paths"), "{said}");
+    assert!(said.contains("use either `--config` or paths"), "{said}");
     place.ok(&["test", "--config", "toolgate.yaml"]);
 }
 

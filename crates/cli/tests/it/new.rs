@@ -76,7 +76,7 @@ fn a_bad_name_is_refused() {
     let bench = Bench::new();
     for name in ["", "A", "../x", "a/b", "1a", "a-", "-a", "a b", "ä", "a\u{1b}[2J", &"a".repeat(65)] {
         let run = bench.run(&["new", "--", name]).expect(2);
-        assert!(run.err.contains("is no name for a tool"), "{name}: {}", run.err);
+        assert!(run.err.contains("invalid tool name"), "{name}: {}", run.err);
         assert!(!run.err.contains('\u{1b}'));
     }
     assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);

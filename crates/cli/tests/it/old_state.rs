@@ -62,7 +62,7 @@ fn restored_older_state_revives_neither_tools_nor_tokens() {
     };
     restore();
     let said = place.fails(&["audit", "verify"], 1);
-    let older = "the state is older than the journal";
+    let older = "state.db is older than the journal";
     assert!(said.contains(older) && said.contains("say") && said.contains("tests"), "{said}");
     let said = place.fails(&["doctor"], 1);
     assert!(said.contains(older), "{said}");

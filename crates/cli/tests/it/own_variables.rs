@@ -97,7 +97,7 @@ fn nothing_is_served_by_whoever_has_no_home() {
         place.set("HOME", home);
         for arguments in [["publish", "word_count"], ["run", "tools/word_count.json"]] {
             let said = place.fails(&arguments, 2);
-            assert!(said.contains("home folder") && said.contains("set `HOME`"), "{said}");
+            assert!(said.contains("home ") && said.contains("set `HOME`"), "{said}");
         }
     }
 }

@@ -148,9 +148,9 @@ fn an_override_for_nobody_is_told() {
     let bench = Bench::with("add.json", tool("add"));
     bench.write("mine.yaml", "tools: {addd: {capability: {approval: {level: always}}}}\n");
     let run = bench.run(&["resolve", "add.json", "--overrides", "mine.yaml"]).expect(0);
-    assert!(run.err.contains("the overrides speak of `addd`, and not of `add`"), "{}", run.err);
+    assert!(run.err.contains("the overrides name `addd` but not `add`"), "{}", run.err);
     let run = bench.run(&["check", "add.json", "--overrides", "mine.yaml"]).expect(0);
-    assert!(run.err.contains("the override of `addd` has no effect"), "{}", run.err);
+    assert!(run.err.contains("the override for `addd` has no effect"), "{}", run.err);
     bench.write("mine.yaml", "tools: {add: {capability: {approval: {level: always}}}}\n");
     for command in ["resolve", "check"] {
         assert_eq!(bench.run(&[command, "add.json", "--overrides", "mine.yaml"]).expect(0).err, "");

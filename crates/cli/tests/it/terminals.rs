@@ -135,7 +135,7 @@ fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
     let arguments = ["serve", "--listen", "127.0.0.1:0"];
     let child = toolgate(&place, &arguments, theirs).stdout(Stdio::null()).spawn().unwrap();
     let serving = Serving::heard(child, ours);
-    serving.wait_for("good until this process ends");
+    serving.wait_for("valid until this process ends");
     let server = shown_json(&serving)["mcpServers"]["toolgate"].take();
     assert_eq!(server["type"], "http");
     assert_eq!(server["url"], format!("http://{}/mcp", serving.address));
@@ -182,7 +182,7 @@ fn closing_the_terminal_stops_the_gateway() {
     let place = Place::new();
     let (mut ours, theirs) = terminal();
     let mut child = serve_in_own_session(&place, &["--ctty"], theirs);
-    wait_for(&mut ours, "good until this process ends");
+    wait_for(&mut ours, "valid until this process ends");
     drop(ours);
     let mut status = None;
     until("the gateway stops with its terminal", || {
@@ -200,7 +200,7 @@ fn hangup_reloads_a_gateway_without_a_controlling_terminal() {
     let place = Place::new();
     let (ours, theirs) = terminal();
     let serving = Serving::heard(serve_in_own_session(&place, &[], theirs), ours);
-    serving.wait_for("good until this process ends");
+    serving.wait_for("valid until this process ends");
     let pid = serving.child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
     serving.wait_for("reloaded:");
@@ -250,7 +250,7 @@ fn watch_asks_one_question_at_a_time() {
         ours.write_all(answer.as_bytes()).unwrap();
     }
     shown.clear();
-    shown_until(&mut ours, "no question waits", &mut shown);
+    shown_until(&mut ours, "no pending questions", &mut shown);
     // The end of the input.
     ours.write_all(&[4]).unwrap();
     let printed = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();

@@ -25,7 +25,7 @@ fn a_poisoned_document_needs_an_accepted_code() {
     let said = place.fails(&["publish", "--yes", "spy", "--accept", "LINT_POISN_ROLE"], 2);
     assert!(said.contains("did you mean `LINT_POISON_ROLE`?"), "{said}");
     let said = place.fails(&["publish", "--yes", "spy", "--accept", "LINT_LOCALE"], 2);
-    assert!(said.contains("`LINT_LOCALE` does not keep a tool from being published"), "{said}");
+    assert!(said.contains("`LINT_LOCALE` does not block publishing"), "{said}");
 
     let said = place.ok(&["publish", "--yes", "spy", "--accept", "lint_poison_instruction"]);
     assert!(said.contains("published  spy (L0)"), "{said}");
