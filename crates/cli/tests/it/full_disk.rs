@@ -21,7 +21,7 @@ fn full_disk_is_named_with_a_remedy() {
     }
 }
 
-/// The state of a publication is in the gateway, so the tools may be mounted read-only.
+/// The gateway's state stores publications, so the tools may be mounted read-only.
 #[test]
 fn tools_on_a_read_only_mount_are_published() {
     let script = r#"

@@ -1,4 +1,4 @@
-//! Starting documents pass every check, and nothing is ever overwritten.
+//! `new` writes documents that pass every check, and overwrites nothing.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn a_bad_name_is_refused() {
+fn invalid_name_is_refused() {
     let bench = Bench::new();
     for name in ["", "A", "../x", "a/b", "1a", "a-", "-a", "a b", "ä", "a\u{1b}[2J", &"a".repeat(65)] {
         let run = bench.run(&["new", "--", name]).expect(2);
@@ -83,7 +83,7 @@ fn a_bad_name_is_refused() {
 }
 
 #[test]
-fn the_schema_is_found_upwards_or_written_beside() {
+fn schema_is_found_upwards_or_written_next_to_the_document() {
     let bench = Bench::new();
     bench.run(&["new", "far", "--kind", "cli"]).expect(0);
     assert!(

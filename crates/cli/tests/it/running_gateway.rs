@@ -1,4 +1,4 @@
-//! `toolgate call` uses the gateway that runs for the same configuration.
+//! `toolgate call` uses a running gateway with the same configuration.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ fn socket(place: &Place) -> PathBuf {
     place.path().join(".toolgate/call.sock")
 }
 
-/// The closing records of calls by the command line.
+/// The closing records of calls from the command line.
 fn calls(place: &Place, folder: &str) -> Vec<Value> {
     let entries = place.journal_so_far(folder).into_iter();
     let is_call = |entry: &Value| {
@@ -72,7 +72,7 @@ fn socket_of_a_killed_gateway_is_replaced() {
     serving.stop();
 }
 
-/// A jailed command runs as the same user. It cannot read the key.
+/// A sandboxed command runs as the same user but cannot read the key.
 #[test]
 fn peer_without_the_key_gets_no_answer() {
     let place = place();

@@ -1,11 +1,11 @@
-//! Tokens by the command line: nobody gets one without a record, and nobody keeps one for want of a record.
+//! Tokens on the command line: creation needs a record, revocation does not.
 
 use std::fs;
 
 use crate::place::{Place, Serving, token};
 
 #[test]
-fn a_token_is_taken_back_also_where_the_journal_cannot_be_written() {
+fn token_is_revoked_even_if_the_journal_cannot_be_written() {
     let place = Place::new();
     let own = token(&place, &[]);
     let serving = Serving::start(&place);
@@ -25,7 +25,7 @@ fn a_token_is_taken_back_also_where_the_journal_cannot_be_written() {
 }
 
 #[test]
-fn what_is_not_made_is_not_recorded() {
+fn failed_token_creation_is_not_recorded() {
     let place = Place::new();
     token(&place, &[]);
     place.fails(&["token", "create", "tests"], 2);
