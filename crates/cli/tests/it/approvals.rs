@@ -61,10 +61,7 @@ fn hidden_arguments_must_be_revealed_before_approval() {
     };
     let id = state.open(asked, SystemTime::now()).unwrap().id.to_string();
     let listed = place.ok(&["approvals", "list"]);
-    assert!(
-        listed.contains("    not shown 9 bytes of the arguments (secrets, or too long); see"),
-        "{listed}"
-    );
+    assert!(listed.contains("    hidden 9 bytes of the arguments (secrets, or too long); see"), "{listed}");
     assert!(listed.contains(&format!("    if approved, {remembers}\n")), "{listed}");
     let refused = place.fails(&["approvals", "approve", &id], 1);
     assert!(refused.contains(&format!("`toolgate approvals show {id} --reveal`")), "{refused}");

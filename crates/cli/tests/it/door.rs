@@ -421,7 +421,7 @@ fn live_tool_with_a_broken_document_can_be_unpublished() {
         ["cut", "wrong", "moved", "moved", "sound"],
         "`moved` by its old id and its new one"
     );
-    assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
+    assert!(place.fails(&["unpublish", "nothing"], 2).contains("unknown tool `nothing`"));
     place.write_tool("never", &json!({ "params": 5 }));
     assert!(place.fails(&["unpublish", "never"], 1).contains("use its `toolId`"));
     serving.stop();

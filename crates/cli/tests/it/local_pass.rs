@@ -133,7 +133,7 @@ fn call_refused_before_the_run_has_a_suggestion() {
     let said = place.fails(&["test", TOOL], 1);
     assert!(said.contains("check.host_not_allowed"), "{said}");
     assert!(said.contains("  remedy   name a host that this tool may reach\n"), "{said}");
-    assert!(said.contains("  grant    a test value leads to a host that is not granted"), "{said}");
+    assert!(said.contains("  grant    a test value names a host that is not granted"), "{said}");
     let told = test_report(&place);
     assert_eq!(told["outcome"]["remedy"], "name a host that this tool may reach", "{told}");
     assert_eq!(told["grant"].as_array().unwrap().len(), 1, "{told}");

@@ -54,7 +54,11 @@ fn kinds_that_do_not_run_are_refused() {
     let bench = Bench::new();
     for kind in ["http", "grpc", "mcp"] {
         let run = bench.run(&["new", "a", "--kind", kind]).expect(2);
-        assert!(run.err.contains("does not run") && run.err.contains("are `js` and `cli`"), "{}", run.err);
+        assert!(
+            run.err.contains("does not run") && run.err.contains("use --kind js or --kind cli"),
+            "{}",
+            run.err
+        );
     }
     bench.run(&["new", "a", "--kind", "cli", "--format", "json"]).expect(2);
     assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);
