@@ -199,7 +199,7 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) {
     terminal.data(report);
 }
 
-/// Parts without reach of their own. Settings determine what they may reach; a text diff shows the rest.
+/// Parts that have no reach themselves. Settings determine what they may reach; a text diff shows the rest.
 const WITHOUT_REACH: [&str; 7] =
     ["name", "toolId", "description", "params", "code", "humanInTheLoop", DERIVED];
 
