@@ -1,5 +1,5 @@
-//! What deciding costs, as ratios against parsing the same bytes with `serde_json`. Both sides of a ratio run
-//! interleaved in one loop, and the median of many rounds counts, so that a noisy machine disturbs both alike.
+//! The cost of checking documents, relative to parsing the same bytes with `serde_json`. Both sides run interleaved in one
+//! loop, and the median counts, so noise affects both equally.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark that cannot run shall say so")]
 
@@ -51,7 +51,7 @@ fn check_all(corpus: &[String]) {
     report("check of 10,000 specs / parse of the same bytes, one core each", check, parse, corpus.len(), 4.0);
 }
 
-/// The same number of specs on both sides: ten thousand different ones, and a hundred a hundred times over.
+/// Compares 10,000 different documents with 100 documents repeated 100 times.
 fn flat_cost(corpus: &[String]) {
     let set = &PolicySet::shipped().expect("what is shipped is sound");
     let few: Vec<String> = corpus.iter().take(100).cloned().collect();
@@ -61,7 +61,7 @@ fn flat_cost(corpus: &[String]) {
     println!("{:<66} {ratio:>6.2}   (goal: flat)", "cost a spec among 10,000 / cost a spec among 100");
 }
 
-/// As a user meets it: the whole command on a folder of files, against reading and parsing the same files in a loop.
+/// The complete command on a directory, compared with reading and parsing the same files.
 fn the_command(corpus: &[String]) {
     let folder = tempfile::tempdir().expect("a folder");
     let files: Vec<PathBuf> =
@@ -84,7 +84,7 @@ fn the_command(corpus: &[String]) {
     report("`toolgate check` of 10,000 files / reading and parsing them", check, parse, corpus.len(), 4.0);
 }
 
-/// What the command does with each file, without the disk and the terminal.
+/// The work of the command per file, without disk and terminal.
 fn check_documents(corpus: &[String], set: &PolicySet) {
     for text in corpus {
         let file = check_text(text, Format::Json);
@@ -115,7 +115,7 @@ fn sound(text: &str) -> ToolSpec {
     check_text(text, Format::Json).tools.remove(0).spec.expect("the corpus is sound")
 }
 
-/// The medians of two pieces of work that take turns.
+/// The medians of two alternating workloads.
 fn interleaved(rounds: usize, one: impl Fn(), other: impl Fn()) -> (Duration, Duration) {
     let time = |work: &dyn Fn()| {
         let start = Instant::now();
@@ -133,7 +133,7 @@ fn report(what: &str, ours: Duration, theirs: Duration, count: usize, goal: f64)
     println!("{what:<66} {ratio:>6.2}   (goal ≤ {goal}; {:.2} µs / {:.2} µs)", micros(ours), micros(theirs));
 }
 
-/// Documents of the size and make of a real catalog: about two kilobytes, most of it code; no two alike.
+/// Documents like those of a real catalog: about two kilobytes, mostly code, all different.
 fn corpus(count: usize) -> Vec<String> {
     (0..count)
         .map(|number| serde_json::to_string_pretty(&document(number)).expect("a value is text"))

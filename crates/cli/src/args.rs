@@ -1,4 +1,4 @@
-//! What can be asked for? The help texts are part of the product.
+//! The command line: commands, flags and their help texts.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ pub use self::gateway::{
     PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
 };
 
-/// The guarded door between AI agents and tools
+/// A governed tool gateway and sandbox for AI agents
 ///
-/// Toolgate checks tool documents, works out what they may touch, rates their risk, tests them in a sandbox, serves those
-/// that passed over the Model Context Protocol, and writes down what was enforced.
+/// Toolgate checks tool documents, resolves what they may touch, rates their risk and tests them in a sandbox. It serves
+/// the tools that passed over the Model Context Protocol and records every call in a tamper-evident journal.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, propagate_version = false, after_help = help::TOOLGATE)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Colour the output; `auto` heeds NO_COLOR and pipes
+    /// Colour the output; `auto` respects NO_COLOR and turns colour off in pipes
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
 }
@@ -54,11 +54,11 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// Check documents and report every finding with its place
+/// Check documents and report every finding with its location
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::CHECK)]
 pub struct CheckArgs {
-    /// Files, folders or bundles; `-` reads standard input
+    /// Files, directories or bundles; `-` reads standard input
     #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 
@@ -66,7 +66,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ReportFormat,
 
-    /// Let warnings decide the exit code as errors do
+    /// Exit with 1 on warnings, as on errors
     #[arg(long)]
     pub deny_warnings: bool,
 
@@ -74,7 +74,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "CODE")]
     pub allow: Vec<String>,
 
-    /// Of the warnings, report only this one; may be repeated
+    /// Report only this warning, besides errors; may be repeated
     #[arg(long, value_name = "CODE", conflicts_with = "allow")]
     pub only: Vec<String>,
 
@@ -82,7 +82,7 @@ pub struct CheckArgs {
     #[arg(long, short)]
     pub quiet: bool,
 
-    /// What `-` is written in
+    /// The format of standard input
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     pub stdin_format: DocumentFormat,
 
@@ -90,7 +90,7 @@ pub struct CheckArgs {
     pub policy: PolicyArgs,
 }
 
-/// Show the effective policy of a tool, who set what, and how risky it is
+/// Show the effective policy of a tool, where each setting comes from, and the risk level
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::RESOLVE)]
 pub struct ResolveArgs {
@@ -106,7 +106,7 @@ pub struct ResolveArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,
 
-    /// Write what was resolved into the document's `toolSafety`
+    /// Write the resolved policy into the document's `toolSafety`
     #[arg(long)]
     pub write_safety: bool,
 
@@ -117,15 +117,15 @@ pub struct ResolveArgs {
     pub config: ConfigArgs,
 }
 
-/// Compare what two versions of a tool may reach, and how risky they are
+/// Compare the reach and risk of two versions of a tool
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::DIFF)]
 pub struct DiffArgs {
-    /// The version before: a file, a bundle, or FILE#NAME
+    /// The old version: a file, a bundle, or FILE#NAME
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     pub before: PathBuf,
 
-    /// The version after
+    /// The new version
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub after: PathBuf,
 
@@ -133,15 +133,15 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,
 
-    /// Profiles of the version before, if they differ from `--profiles`
+    /// Profiles of the old version, if they differ from `--profiles`
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub before_profiles: Option<PathBuf>,
 
-    /// The baseline of the version before, if it differs from `--baseline`
+    /// The baseline of the old version, if it differs from `--baseline`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub before_baseline: Option<PathBuf>,
 
-    /// The overrides of the version before, if they differ from `--overrides`
+    /// The overrides of the old version, if they differ from `--overrides`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub before_overrides: Option<PathBuf>,
 
@@ -149,7 +149,7 @@ pub struct DiffArgs {
     pub policy: PolicyArgs,
 }
 
-/// Run a tool once, JavaScript or a command, in its sandbox, and show everything that happened
+/// Run a tool once in its sandbox and show everything it did
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::RUN)]
 pub struct RunArgs {
@@ -157,7 +157,7 @@ pub struct RunArgs {
     #[arg(value_name = "TOOL", value_hint = ValueHint::FilePath)]
     pub tool: PathBuf,
 
-    /// Arguments: `name=value` in the parameter's type, or `name:=JSON`; without any, the test values
+    /// Arguments: `name=value` in the parameter's type, or `name:=JSON`; test values if absent
     #[arg(value_name = "ARG")]
     pub arguments: Vec<String>,
 
@@ -165,7 +165,7 @@ pub struct RunArgs {
     #[arg(long = "tool", value_name = "NAME")]
     pub name: Option<String>,
 
-    /// How to print what happened
+    /// How to print the run
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,
 
@@ -176,19 +176,19 @@ pub struct RunArgs {
     pub policy: PolicyArgs,
 }
 
-/// Run tools with their test values: the Local Pass
+/// Run tools once with their test values (the Local Pass)
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::TEST)]
 pub struct TestArgs {
-    /// Files, folders or bundles; without any, the tools of the workspace, and what came of it is remembered
+    /// Files, directories or bundles; if absent, the tools of the workspace, whose results are stored
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 
-    /// Take away from each document that passes what its run did not use
+    /// Remove grants that the run did not use from each document that passes
     #[arg(long)]
     pub tighten: bool,
 
-    /// Let test runs change the workspace itself and whatever else the tools reach
+    /// Let test runs change the real workspace and everything else the tools reach
     #[arg(long)]
     pub for_real: bool,
 
@@ -206,15 +206,15 @@ pub struct TestArgs {
     pub config: ConfigArgs,
 }
 
-/// What tools are run in.
+/// The sandbox that tools run in.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Sandbox")]
 pub struct SandboxArgs {
-    /// What `$WORKSPACE` stands for: the folder that file tools see; the current one where absent
+    /// The directory that file tools see, as `$WORKSPACE`; the current directory if absent
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
 
-    /// Refuse to run where namespaces, Landlock or an unprivileged user are missing
+    /// Refuse to run if namespaces, Landlock or an unprivileged user are missing
     #[arg(long)]
     pub hardened: bool,
 }
@@ -225,19 +225,19 @@ impl SandboxArgs {
     }
 }
 
-/// Where the policy comes from; what is shipped when absent.
+/// The policy files; the shipped policy if absent.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Policy")]
 pub struct PolicyArgs {
-    /// Profiles of your own instead of the shipped ones: *.yaml or *.json, named by file
+    /// Your own profiles instead of the shipped ones: *.yaml or *.json, named after their files
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub profiles: Option<PathBuf>,
 
-    /// A baseline of your own instead of the shipped one
+    /// Your own baseline instead of the shipped one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub baseline: Option<PathBuf>,
 
-    /// What you say about single tools, above all else
+    /// Your settings for single tools; they win over documents and profiles
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub overrides: Option<PathBuf>,
 }
@@ -246,10 +246,10 @@ pub struct PolicyArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::NEW)]
 pub struct NewArgs {
-    /// What models will call the tool by: a lower-case slug such as `word-count`
+    /// The name that models use: a lower-case slug such as `word-count`
     pub name: String,
 
-    /// How the tool is carried out
+    /// How the tool runs
     #[arg(long, value_name = "KIND", default_value = "js")]
     pub kind: ToolKind,
 
@@ -257,12 +257,12 @@ pub struct NewArgs {
     #[arg(long, value_name = "FORMAT", default_value = "yaml")]
     pub format: DocumentFormat,
 
-    /// Where to write it
+    /// The directory to write it to
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 }
 
-/// Take documents in as files of one tool each, all as drafts
+/// Import documents as drafts, one file per tool
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::IMPORT)]
 pub struct ImportArgs {
@@ -270,19 +270,19 @@ pub struct ImportArgs {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
-    /// Where to write the files
+    /// The directory to write the files to
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub into: PathBuf,
 
-    /// Overwrite files that are there already
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 
-    /// Import what is sound even if other documents have errors
+    /// Import valid documents even if others have errors
     #[arg(long)]
     pub keep_going: bool,
 
-    /// How to print what was imported
+    /// How to print the imported tools
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: OutputFormat,
 
@@ -290,19 +290,19 @@ pub struct ImportArgs {
     pub policy: PolicyArgs,
 }
 
-/// Put documents into one bundle, or print what models and clients see of them
+/// Combine documents into one bundle, or print the declarations that models and clients see
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::EXPORT)]
 pub struct ExportArgs {
-    /// Files, folders or bundles
+    /// Files, directories or bundles
     #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
 
-    /// What the bundle is written in
+    /// The format of the bundle
     #[arg(long, value_name = "FORMAT", default_value = "json", conflicts_with = "wire")]
     pub format: DocumentFormat,
 
-    /// Print the tools' declarations for this reader, as a JSON array, instead of a bundle
+    /// Print the tools' declarations for this protocol or API, as a JSON array, instead of a bundle
     #[arg(long = "as", value_name = "READER")]
     pub wire: Option<Wire>,
 
@@ -310,7 +310,7 @@ pub struct ExportArgs {
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
-    /// Overwrite the file if it is there already
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     pub force: bool,
 
@@ -322,7 +322,7 @@ pub struct ExportArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::SCHEMA)]
 pub struct SchemaArgs {
-    /// Which schema
+    /// The schema's name
     #[arg(default_value = "safe-tool-spec")]
     pub name: String,
 
@@ -335,11 +335,11 @@ pub struct SchemaArgs {
     pub format: OutputFormat,
 }
 
-/// Say what the code of a finding, a call or a refused request means, and what to do about it
+/// Explain the code of a finding, a call or a refused request, and what to do about it
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::EXPLAIN)]
 pub struct ExplainArgs {
-    /// A code such as `SPEC_PARSE` or `decide.policy_forbids`; lists all codes when absent
+    /// A code such as `SPEC_PARSE` or `decide.policy_forbids`; if absent, lists all codes
     pub code: Option<String>,
 
     /// How to print it
@@ -354,11 +354,11 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// Print the manual page, or write the pages of all commands
+/// Print the manual page, or write the manual pages of all commands
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::MAN)]
 pub struct ManArgs {
-    /// Write one page for each command into this folder
+    /// Write one page for each command into this directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
 }
@@ -388,7 +388,7 @@ pub enum DocumentFormat {
 }
 
 impl Command {
-    /// Prints one JSON object, whatever happens.
+    /// Whether the command prints exactly one JSON object, also when it fails.
     pub fn wants_json(&self) -> bool {
         let format = match self {
             Self::List(args) => Some(args.format),
@@ -409,7 +409,7 @@ impl Command {
             Self::Import(args) => Some(args.format),
             Self::Schema(args) => args.list.then_some(args.format),
             Self::Explain(args) => Some(args.format),
-            // `check` writes its findings as they come.
+            // `check` streams its own report.
             Self::Check(_)
             | Self::Init(_)
             | Self::Serve(_)
@@ -423,7 +423,7 @@ impl Command {
         format == Some(OutputFormat::Json)
     }
 
-    /// Prints documents, code or results of tools, which must not be wrapped.
+    /// Whether the output is a document, code or a tool's result, which must not be wrapped.
     pub fn prints_documents(&self) -> bool {
         match self {
             Self::Check(args) => args.format != ReportFormat::Text,

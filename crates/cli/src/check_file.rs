@@ -1,5 +1,4 @@
-//! What is wrong with one file? No printing, no shared state: this is what `check` runs in parallel and a
-//! benchmark can call.
+//! Checks one file. Prints nothing and shares no state, because `check` runs it in parallel and benchmarks call it.
 
 use serde_json::Value;
 use toolgate_policy::{PolicySet, UserOverrides};
@@ -8,14 +7,14 @@ use toolgate_spec::{
 };
 
 use crate::{
-    load::{Chosen, Input, ReadError, Unreadable},
+    load::{DocumentReadError, DocumentSource, FileSelection, Unreadable},
     report::{self, Reported},
 };
 
-/// What every file is judged by.
+/// The policy and filters that apply to every file of a run.
 #[derive(Debug)]
-pub struct Rules {
-    pub filter: Filter,
+pub struct CheckRules {
+    pub filter: WarningFilter,
     pub stdin_format: Format,
     pub set: PolicySet,
     pub overrides: Option<UserOverrides>,
@@ -23,12 +22,12 @@ pub struct Rules {
 
 /// Which warnings are reported. Errors always are.
 #[derive(Clone, Debug)]
-pub enum Filter {
+pub enum WarningFilter {
     AllExcept(Vec<Code>),
     Only(Vec<Code>),
 }
 
-impl Filter {
+impl WarningFilter {
     pub fn keeps(&self, code: Code) -> bool {
         code.severity() == Severity::Error
             || match self {
@@ -39,54 +38,56 @@ impl Filter {
 }
 
 #[derive(Debug)]
-pub enum Outcome {
-    Checked(Checked),
-    /// Found by walking, and no tool.
+pub enum FileOutcome {
+    Checked(CheckedFile),
+    /// Found in a directory and contains no tool.
     NotATool,
     Unreadable(Unreadable),
 }
 
-/// A file's findings and who its tools are; its text is gone.
+/// A file's findings and the identities of its tools, without its text.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct CheckedFile {
     pub findings: Vec<Reported>,
-    pub tools: Vec<Identity>,
+    pub tools: Vec<ToolIdentity>,
     pub tool_count: usize,
     pub errors: usize,
     pub warnings: usize,
-    /// Of those counted, how many were too many to keep.
+    /// Findings that are counted but not kept.
     pub not_shown: usize,
 }
 
-/// What must be unique among all tools of a run.
+/// The fields of a tool that must be unique in a run.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct ToolIdentity {
     pub name: String,
-    /// Only an id that the author gave; a derived one repeats the name.
+    /// The id from the document. `None` if it was derived from the name.
     pub given_id: Option<String>,
     pub is_draft: bool,
     pub at: Pointer,
 }
 
-pub fn check_file(input: &Input, rules: &Rules) -> Outcome {
+pub fn check_file(input: &DocumentSource, rules: &CheckRules) -> FileOutcome {
     let bytes = match input.read() {
         Ok(bytes) => bytes,
-        Err(ReadError::TooLarge) => return Outcome::Checked(too_large(input)),
-        Err(ReadError::Failed(problem)) => {
-            return Outcome::Unreadable(Unreadable { file: input.label(), problem });
+        Err(DocumentReadError::TooLarge) => return FileOutcome::Checked(too_large(input)),
+        Err(DocumentReadError::Failed(problem)) => {
+            return FileOutcome::Unreadable(Unreadable { file: input.label(), problem });
         }
     };
     let format = input.format(rules.stdin_format);
     let file = toolgate_spec::check(&bytes, format);
-    if matches!(input, Input::File { chosen: Chosen::ByWalking, .. }) && !file.holds_a_tool(&bytes) {
-        return Outcome::NotATool;
+    if matches!(input, DocumentSource::File { chosen: FileSelection::ByWalking, .. })
+        && !file.holds_a_tool(&bytes)
+    {
+        return FileOutcome::NotATool;
     }
-    Outcome::Checked(judge(&input.label(), &bytes, format, &file, rules))
+    FileOutcome::Checked(judge(&input.label(), &bytes, format, &file, rules))
 }
 
-/// Everything that is wrong with a file that was read, its tools' policies included.
-pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules: &Rules) -> Checked {
-    let mut checked = Checked { tool_count: file.tools.len(), ..Checked::default() };
+/// Collects all findings of a file, including those about its tools' policies.
+pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules: &CheckRules) -> CheckedFile {
+    let mut checked = CheckedFile { tool_count: file.tools.len(), ..CheckedFile::default() };
     let mut findings: Vec<(Option<String>, Finding)> =
         file.findings.iter().map(|finding| (None, finding.clone())).collect();
     for tool in &file.tools {
@@ -106,7 +107,7 @@ pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules:
     checked.errors = findings.iter().filter(|(_, finding)| finding.is_error()).count();
     checked.warnings = findings.len() - checked.errors;
     if findings.len() > MOST_FINDINGS {
-        // Errors are what stops a document, so they are the last to be left out.
+        // Drop warnings before errors, because errors block the document.
         findings.sort_by_key(|(_, finding)| !finding.is_error());
         checked.not_shown = findings.len() - MOST_FINDINGS;
         findings.truncate(MOST_FINDINGS);
@@ -115,7 +116,7 @@ pub fn judge(label: &str, bytes: &[u8], format: Format, file: &FileCheck, rules:
     checked
 }
 
-/// What an excerpt must not repeat, whether or not the warning about it is reported.
+/// The secrets that excerpts must hide, even if the warning about them is filtered out.
 pub fn secrets<'t>(tools: impl Iterator<Item = &'t ToolCheck>) -> Vec<Finding> {
     tools
         .flat_map(|tool| &tool.findings)
@@ -124,7 +125,7 @@ pub fn secrets<'t>(tools: impl Iterator<Item = &'t ToolCheck>) -> Vec<Finding> {
         .collect()
 }
 
-/// Gives findings their lines, columns and excerpts, in the order of the text.
+/// Adds lines, columns and excerpts to findings and sorts them by position.
 pub fn placed(
     label: &str,
     bytes: &[u8],
@@ -135,7 +136,7 @@ pub fn placed(
     if findings.is_empty() {
         return Vec::new();
     }
-    // A file that is not text still has a beginning that is; its one finding says where that ends.
+    // A file that is not UTF-8 has one finding, at the end of its valid start.
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| {
         bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default()
     });
@@ -151,8 +152,8 @@ pub fn placed(
     report::report(label, text, findings, &secrets)
 }
 
-/// What only shows once the policy is resolved: that it cannot be, or that the document claims another.
-fn policy_findings(spec: &ToolSpec, at: &Pointer, rules: &Rules) -> Vec<Finding> {
+/// Findings that need the resolved policy: it cannot be resolved, or the document claims another one.
+fn policy_findings(spec: &ToolSpec, at: &Pointer, rules: &CheckRules) -> Vec<Finding> {
     let mut findings = match toolgate_policy::resolve(spec, &rules.set, rules.overrides.as_ref()) {
         Ok(policy) => {
             let risk = toolgate_policy::rate(&policy, spec, &rules.set);
@@ -166,10 +167,10 @@ fn policy_findings(spec: &ToolSpec, at: &Pointer, rules: &Rules) -> Vec<Finding>
     findings
 }
 
-fn identity(tool: &ToolCheck) -> Option<Identity> {
+fn identity(tool: &ToolCheck) -> Option<ToolIdentity> {
     let spec = tool.spec.as_ref()?;
     let given = tool.document.get("toolId").and_then(Value::as_str).filter(|id| !id.trim().is_empty());
-    Some(Identity {
+    Some(ToolIdentity {
         name: spec.name.clone(),
         given_id: given.map(str::to_owned),
         is_draft: spec.draft != Some(false),
@@ -177,7 +178,7 @@ fn identity(tool: &ToolCheck) -> Option<Identity> {
     })
 }
 
-fn too_large(input: &Input) -> Checked {
+fn too_large(input: &DocumentSource) -> CheckedFile {
     let finding = Finding::new(
         Code::SpecParse,
         Pointer::root(),
@@ -186,8 +187,8 @@ fn too_large(input: &Input) -> Checked {
     )
     .at_span(Span::new(0, 0));
     let findings = report::report(&input.label(), "", vec![(None, finding)], &[]);
-    Checked { findings, errors: 1, ..Checked::default() }
+    CheckedFile { findings, errors: 1, ..CheckedFile::default() }
 }
 
-/// More than anybody reads; without a limit a hostile bundle could fill the memory with complaints.
+/// Bounds the memory that a hostile bundle can fill with findings.
 const MOST_FINDINGS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! One file for each command; each has `run`.
+//! The commands. Each module has a function `run`.
 
 pub mod approvals;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! The tools of a file together with their own text, for commands that move or explain them.
+//! Loads the tools of a file together with their source text.
 
 use std::{
     io::Write as _,
@@ -11,27 +11,27 @@ use toolgate_spec::{FileKind, Finding, Format, ToolCheck, split_bundle, to_yaml_
 
 use crate::{
     Failure,
-    check_file::{self, Checked, Rules, judge, placed, secrets},
-    load::{self, Chosen, Gathered, Input, ReadError},
-    report::{Report, Text},
+    check_file::{self, CheckRules, CheckedFile, judge, placed, secrets},
+    load::{self, DocumentReadError, DocumentSource, FileSelection, GatheredFiles},
+    report::{ReportFormatter, TextReport},
     similar,
     terminal::{Terminal, visible},
 };
 
-/// What a file holds, and what is wrong with it.
+/// A file's tools and findings.
 #[derive(Debug)]
-pub struct Loaded {
-    pub tools: Vec<Document>,
-    pub checked: Checked,
+pub struct LoadedFile {
+    pub tools: Vec<ToolDocument>,
+    pub checked: CheckedFile,
     pub kind: FileKind,
     pub text: Arc<str>,
     pub format: Format,
 }
 
-/// One tool as it was written.
+/// One tool with its source text.
 #[derive(Debug)]
-pub struct Document {
-    /// The file it came from, for messages.
+pub struct ToolDocument {
+    /// The file's name, for messages.
     pub file: String,
     pub check: ToolCheck,
     pub text: String,
@@ -40,18 +40,18 @@ pub struct Document {
     source: Arc<str>,
 }
 
-impl Document {
-    /// Its number in the bundle; zero in a file of its own.
+impl ToolDocument {
+    /// The tool's index in its bundle; 0 in a file with one tool.
     pub fn index(&self) -> usize {
         index_of(&self.check)
     }
 }
 
-/// Reads and judges a file. Only what cannot be read at all is a failure; the rest are findings.
-pub fn load(input: &Input, rules: &Rules) -> Result<Loaded, Failure> {
+/// Reads and checks a file. Fails only if the file cannot be read; all other problems are findings.
+pub fn load(input: &DocumentSource, rules: &CheckRules) -> Result<LoadedFile, Failure> {
     let bytes = input.read().map_err(|error| match error {
-        ReadError::TooLarge => Failure::new(format!("`{}` is too large", visible(&input.label()))),
-        ReadError::Failed(problem) => Failure::new(visible(&problem)),
+        DocumentReadError::TooLarge => Failure::new(format!("`{}` is too large", visible(&input.label()))),
+        DocumentReadError::Failed(problem) => Failure::new(visible(&problem)),
     })?;
     let format = input.format(rules.stdin_format);
     let file = toolgate_spec::check(&bytes, format);
@@ -63,7 +63,7 @@ pub fn load(input: &Input, rules: &Rules) -> Result<Loaded, Failure> {
         .tools
         .into_iter()
         .zip(texts)
-        .map(|(check, text)| Document {
+        .map(|(check, text)| ToolDocument {
             file: input.label(),
             check,
             text,
@@ -71,13 +71,17 @@ pub fn load(input: &Input, rules: &Rules) -> Result<Loaded, Failure> {
             source: Arc::clone(&source),
         })
         .collect();
-    Ok(Loaded { tools, checked, kind: file.kind, text: source, format })
+    Ok(LoadedFile { tools, checked, kind: file.kind, text: source, format })
 }
 
-/// What `TOOL` on a command line means: a file, or `FILE#NAME` for one tool of a bundle.
-pub fn find(tool: &Path, name: Option<&str>, rules: &Rules) -> Result<(PathBuf, Loaded, Document), Failure> {
+/// Finds the tool of a `TOOL` argument: a file, or `FILE#NAME` for one tool of a bundle.
+pub fn find(
+    tool: &Path,
+    name: Option<&str>,
+    rules: &CheckRules,
+) -> Result<(PathBuf, LoadedFile, ToolDocument), Failure> {
     let (path, name) = split(tool, name);
-    let mut loaded = load(&Input::named(&path), rules)?;
+    let mut loaded = load(&DocumentSource::named(&path), rules)?;
     let at = match &name {
         Some(name) => loaded.tools.iter().position(|tool| tool.check.name == *name),
         None if loaded.tools.len() == 1 => Some(0),
@@ -92,65 +96,69 @@ pub fn find(tool: &Path, name: Option<&str>, rules: &Rules) -> Result<(PathBuf, 
     }
 }
 
-/// The tools that are meant: one for `FILE#NAME`, all of the file otherwise.
-pub fn all(path: &Path, rules: &Rules) -> Result<Vec<Document>, Failure> {
+/// Loads one tool for `FILE#NAME`, otherwise all tools of the file.
+pub fn all(path: &Path, rules: &CheckRules) -> Result<Vec<ToolDocument>, Failure> {
     let (file, name) = split(path, None);
     if name.is_some() {
         let (_, _, document) = find(path, None, rules)?;
         return Ok(vec![document]);
     }
-    let loaded = load(&Input::named(&file), rules)?;
+    let loaded = load(&DocumentSource::named(&file), rules)?;
     if loaded.tools.is_empty() {
         return Err(not_found(&file, None, &loaded));
     }
     Ok(loaded.tools)
 }
 
-/// Every document in files and folders. What was found by walking and is no tool is passed over.
-pub fn gather(paths: &[PathBuf], rules: &Rules) -> Result<Vec<Loaded>, Failure> {
-    let Gathered { inputs, unreadable } = load::gather(paths);
+/// Loads all documents in files and directories. Skips files without a tool unless they were named.
+pub fn gather(paths: &[PathBuf], rules: &CheckRules) -> Result<Vec<LoadedFile>, Failure> {
+    let GatheredFiles { inputs, unreadable } = load::gather(paths);
     if let Some(problem) = unreadable.first() {
         return Err(Failure::new(visible(&problem.problem)));
     }
     inputs.iter().filter(|input| !is_something_else(input, rules)).map(|input| load(input, rules)).collect()
 }
 
-fn is_something_else(input: &Input, rules: &Rules) -> bool {
-    matches!(input, Input::File { chosen: Chosen::ByWalking, .. })
-        && matches!(check_file::check_file(input, rules), check_file::Outcome::NotATool)
+fn is_something_else(input: &DocumentSource, rules: &CheckRules) -> bool {
+    matches!(input, DocumentSource::File { chosen: FileSelection::ByWalking, .. })
+        && matches!(check_file::check_file(input, rules), check_file::FileOutcome::NotATool)
 }
 
-/// As `complain`, for findings of one tool; their pointers lead into the file.
-pub fn complain_of(document: &Document, findings: Vec<Finding>, terminal: &Terminal) -> Result<(), Failure> {
+/// Prints findings of one tool, like `complain`. Their pointers are relative to the file.
+pub fn complain_of(
+    document: &ToolDocument,
+    findings: Vec<Finding>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let name = &document.check.name;
     let findings = findings.into_iter().map(|finding| (Some(name.clone()), finding)).collect();
     let secrets = secrets(std::iter::once(&document.check));
     let findings = placed(&document.file, document.source.as_bytes(), document.format, findings, secrets);
-    complain(&Checked { findings, ..Checked::default() }, terminal)
+    complain(&CheckedFile { findings, ..CheckedFile::default() }, terminal)
 }
 
-/// Prints what is wrong on standard error, where it does not mix with a command's product.
-pub fn complain(checked: &Checked, terminal: &Terminal) -> Result<(), Failure> {
+/// Prints findings on standard error, apart from the command's output.
+pub fn complain(checked: &CheckedFile, terminal: &Terminal) -> Result<(), Failure> {
     let mut text = Vec::new();
-    let mut report = Text { palette: terminal.stderr_palette, with_summary: false, columns: None };
+    let mut report = TextReport { palette: terminal.stderr_palette, with_summary: false, columns: None };
     for reported in &checked.findings {
         report.finding(&mut text, reported)?;
     }
-    // There is nobody left to tell when standard error is closed.
+    // If standard error is closed, the error cannot be reported.
     let _ = std::io::stderr().write_all(&text);
     Ok(())
 }
 
-/// Each tool's text: the file itself, the bytes between a JSON bundle's commas, or YAML written anew.
+/// Each tool's text: the whole file, the member of a JSON bundle as written, or YAML rendered from its value.
 fn texts_of(tools: &[ToolCheck], kind: FileKind, text: &str, format: Format) -> Result<Vec<String>, String> {
     match (kind, format) {
         (FileKind::Bundle, Format::Json) => {
             let entries = split_bundle(text).map_err(|error| error.to_string())?;
-            // By number: a member that is no object has been reported and is no tool.
+            // Look entries up by index: members that are not objects have findings and are not in `tools`.
             let raw = |tool: &ToolCheck| entries.get(index_of(tool)).map(|entry| format!("{}\n", entry.raw));
             tools
                 .iter()
-                .map(|tool| raw(tool).ok_or_else(|| "the bundle cannot be taken apart".into()))
+                .map(|tool| raw(tool).ok_or_else(|| "the bundle cannot be split into its tools".into()))
                 .collect()
         }
         (FileKind::Bundle, Format::Yaml) => {
@@ -168,28 +176,28 @@ fn split(tool: &Path, name: Option<&str>) -> (PathBuf, Option<String>) {
     let text = tool.to_string_lossy();
     match (name, text.rsplit_once('#')) {
         (Some(name), _) => (tool.to_owned(), Some(name.to_owned())),
-        // A file may have a `#` in its name, and then it is the file that is meant.
+        // If a file with `#` in its name exists, it wins.
         (None, Some((path, name))) if !tool.exists() => (PathBuf::from(path), Some(name.to_owned())),
         _ => (tool.to_owned(), None),
     }
 }
 
-fn not_found(path: &Path, name: Option<&str>, loaded: &Loaded) -> Failure {
+fn not_found(path: &Path, name: Option<&str>, loaded: &LoadedFile) -> Failure {
     let names: Vec<&str> = loaded.tools.iter().map(|tool| tool.check.name.as_str()).collect();
     let problem = match name {
         _ if names.is_empty() => match loaded.checked.findings.first() {
             Some(reported) => reported.finding.message.clone(),
-            None => "there is no tool in it".to_owned(),
+            None => "it contains no tool".to_owned(),
         },
         Some(name) => {
             let hint = similar::closest(name, names.iter().copied());
             let hint = hint.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();
-            format!("there is no tool `{name}` in it{hint}")
+            format!("it contains no tool `{name}`{hint}")
         }
         None => {
             let file = path.to_string_lossy();
             let first = names.first().copied().unwrap_or_default();
-            format!("there are {} tools in it; name one, as in `{file}#{first}`", names.len())
+            format!("it contains {} tools; name one, as in `{file}#{first}`", names.len())
         }
     };
     Failure::at(path, problem)

@@ -1,4 +1,6 @@
-//! A document that says it is a draft is not served; publishing takes that word out of it.
+//! Edits a document's `draft` flag and other top-level members in place.
+//!
+//! A document with `draft: true` is not served; publishing clears the flag.
 
 use std::path::Path;
 
@@ -11,33 +13,33 @@ use crate::{
 };
 
 /// The result of `clear`.
-pub enum Cleared {
-    /// The document does not say that it is a draft.
+pub enum DraftEdit {
+    /// The document has no `draft: true`.
     Unchanged,
     Edited,
-    /// The file cannot be written, for this reason, and still says `draft: true`.
+    /// The file cannot be written and still has `draft: true`.
     NotWritable(Failure),
 }
 
-/// Sets `draft` to false where it is true. Nothing else of the file changes.
-pub fn clear(file: &Path, tool: &str) -> Result<Cleared, Failure> {
+/// Changes `draft: true` to false. The rest of the file stays as it is.
+pub fn clear(file: &Path, tool: &str) -> Result<DraftEdit, Failure> {
     let edited = edited(file, tool, |document| {
         (document.get("draft") == Some(&Value::Bool(true))).then(|| vec![("draft", Some(Value::Bool(false)))])
     })?;
     Ok(match edited {
-        None => Cleared::Unchanged,
+        None => DraftEdit::Unchanged,
         Some(text) => match write::write(file, text.as_bytes(), Existing::Edit) {
-            Ok(()) => Cleared::Edited,
-            Err(failure) => Cleared::NotWritable(failure),
+            Ok(()) => DraftEdit::Edited,
+            Err(failure) => DraftEdit::NotWritable(failure),
         },
     })
 }
 
-/// Changes top-level members of one tool in its file, where `wanted` names any.
+/// Writes the changes that `wanted` returns to top-level members of one tool.
 pub fn change(
     file: &Path,
     tool: &str,
-    wanted: impl FnOnce(&Members) -> Option<Changes>,
+    wanted: impl FnOnce(&DocumentMembers) -> Option<Changes>,
 ) -> Result<(), Failure> {
     match edited(file, tool, wanted)? {
         Some(text) => write::write(file, text.as_bytes(), Existing::Edit),
@@ -45,21 +47,21 @@ pub fn change(
     }
 }
 
-type Members = serde_json::Map<String, Value>;
+type DocumentMembers = serde_json::Map<String, Value>;
 type Changes = Vec<(&'static str, Option<Value>)>;
 
-/// The new text of the file. `None` if `wanted` names no change.
+/// The new text of the file. `None` if `wanted` returns no changes.
 fn edited(
     file: &Path,
     tool: &str,
-    wanted: impl FnOnce(&Members) -> Option<Changes>,
+    wanted: impl FnOnce(&DocumentMembers) -> Option<Changes>,
 ) -> Result<Option<String>, Failure> {
-    let bytes = load::read_file(file).map_err(|_| Failure::at(file, "it cannot be read any more"))?;
+    let bytes = load::read_file(file).map_err(|_| Failure::at(file, "it can no longer be read"))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::at(file, "it is not UTF-8"))?;
     let format = load::format_of(file);
     let checked = check(text.as_bytes(), format);
     let Some((index, found)) = checked.tools.iter().enumerate().find(|(_, known)| known.name == tool) else {
-        return Err(Failure::at(file, format!("the tool `{tool}` is not in it any more")));
+        return Err(Failure::at(file, format!("it no longer contains the tool `{tool}`")));
     };
     let Some(changes) = wanted(&found.document) else { return Ok(None) };
     let edited = match (checked.kind, format) {

@@ -1,23 +1,23 @@
-//! Could two tools of different files be taken for one another? Only known once every file has been read.
+//! Finds tools of different files with the same id or name. Runs after all files are read.
 
 use std::collections::HashMap;
 
 use toolgate_spec::{Code, Finding};
 
 use crate::{
-    check_file::{Identity, Rules, placed, secrets},
-    load::Input,
+    check_file::{CheckRules, ToolIdentity, placed, secrets},
+    load::DocumentSource,
     report::Reported,
 };
 
 #[derive(Debug, Default)]
 pub struct Duplicates {
-    files: Vec<Input>,
-    tools: Vec<(usize, Identity)>,
+    files: Vec<DocumentSource>,
+    tools: Vec<(usize, ToolIdentity)>,
 }
 
 impl Duplicates {
-    pub fn remember(&mut self, input: &Input, tools: Vec<Identity>) {
+    pub fn remember(&mut self, input: &DocumentSource, tools: Vec<ToolIdentity>) {
         if tools.is_empty() {
             return;
         }
@@ -27,9 +27,9 @@ impl Duplicates {
     }
 
     /// One finding for each later tool that repeats an earlier one's id, or its name while both are published.
-    pub fn findings(self, rules: &Rules) -> Vec<Reported> {
-        let mut ids: HashMap<&str, (usize, &Identity)> = HashMap::new();
-        let mut names: HashMap<&str, (usize, &Identity)> = HashMap::new();
+    pub fn findings(self, rules: &CheckRules) -> Vec<Reported> {
+        let mut ids: HashMap<&str, (usize, &ToolIdentity)> = HashMap::new();
+        let mut names: HashMap<&str, (usize, &ToolIdentity)> = HashMap::new();
         let mut found = Vec::new();
         for (file, tool) in &self.tools {
             let here = (*file, tool);
@@ -48,33 +48,39 @@ impl Duplicates {
         reported.into_iter().flatten().collect()
     }
 
-    fn message(&self, tool: &Identity, what: &str, other: usize, twin: &Identity) -> String {
-        let file = self.files.get(other).map(Input::label).unwrap_or_default();
+    fn message(&self, tool: &ToolIdentity, what: &str, other: usize, twin: &ToolIdentity) -> String {
+        let file = self.files.get(other).map(DocumentSource::label).unwrap_or_default();
         format!("`{}` has the same {what} as `{}` in `{file}`", tool.name, twin.name)
     }
 }
 
 /// The first tool under this key, unless it is this one.
 fn earlier<'tool>(
-    seen: &mut HashMap<&'tool str, (usize, &'tool Identity)>,
+    seen: &mut HashMap<&'tool str, (usize, &'tool ToolIdentity)>,
     key: &'tool str,
-    here: (usize, &'tool Identity),
-) -> Option<(usize, &'tool Identity)> {
+    here: (usize, &'tool ToolIdentity),
+) -> Option<(usize, &'tool ToolIdentity)> {
     let first = *seen.entry(key).or_insert(here);
     (!std::ptr::eq(first.1, here.1)).then_some(first)
 }
 
-/// The text is read once more, for it was dropped; duplicates are rare. Without it the finding has no line.
-fn place(input: &Input, rules: &Rules, tool: &Identity, field: &str, message: String) -> Vec<Reported> {
+/// Reads the file again to find the line, because its text was dropped. Duplicates are rare.
+fn place(
+    input: &DocumentSource,
+    rules: &CheckRules,
+    tool: &ToolIdentity,
+    field: &str,
+    message: String,
+) -> Vec<Reported> {
     let finding = Finding::new(
         Code::SpecInvariant,
         tool.at.key(field),
         message,
-        "give each tool an id and a name of its own, or remove one of the two",
+        "give each tool a unique id and name, or remove one of the two",
     );
     let bytes = match input {
-        Input::Stdin => Vec::new(),
-        Input::File { .. } => input.read().unwrap_or_default(),
+        DocumentSource::Stdin => Vec::new(),
+        DocumentSource::File { .. } => input.read().unwrap_or_default(),
     };
     let format = input.format(rules.stdin_format);
     let secrets = secrets(toolgate_spec::check(&bytes, format).tools.iter());

@@ -1,4 +1,4 @@
-//! Why could a command not do its work at all? Findings are not failures; they are the work.
+//! The error of a command that could not finish its work. Findings in documents are results, not failures.
 
 use std::{any::Any, fmt, io, path::Path};
 
@@ -6,11 +6,11 @@ use crate::{Ending, terminal::visible};
 
 #[derive(Debug)]
 pub enum Failure {
-    /// What the user is told, in house grammar, with user text already made visible.
+    /// The message for the user. Untrusted text in it has passed through `visible`.
     Told(String),
-    /// The documents were read, and what was found in them stops the command.
+    /// Findings in the documents stop the command.
     Findings(String),
-    /// Our own output could not be written.
+    /// Standard output could not be written.
     Output(io::Error),
     /// This signal ended the command.
     Interrupted(u8),
@@ -27,7 +27,7 @@ impl Failure {
         Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem)))
     }
 
-    /// After a signal, the code that shells give a process that the signal killed.
+    /// After a signal, 128 plus its number, as shells report it.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Findings(_) => Ending::Findings as u8,
@@ -51,18 +51,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The system's words, but for a full disk, whose remedy is worth a sentence.
+/// The system's message, with a remedy if the disk is full.
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full; free some space and try again".to_owned(),
         io::ErrorKind::QuotaExceeded => {
-            "your disk quota is used up; free some space and try again".to_owned()
+            "the disk quota is exceeded; free some space and try again".to_owned()
         }
         _ => error.to_string(),
     }
 }
 
-/// Only output goes through `?` unnamed; whoever reads or writes a file says which one.
+/// For standard output only. Use [`Failure::at`] for files, because it names the path.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
@@ -80,10 +80,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_disk_is_called_full() {
+    fn full_disk_has_a_remedy() {
         let full = || io::Error::from_raw_os_error(28);
-        let told = Failure::at(Path::new("a"), full()).to_string();
-        assert_eq!(told, "`a`: the disk is full; free some space and try again");
+        let message = Failure::at(Path::new("a"), full()).to_string();
+        assert_eq!(message, "`a`: the disk is full; free some space and try again");
         assert!(Failure::from(full()).to_string().contains("the disk is full"));
         let wrapped = io::Error::new(io::ErrorKind::StorageFull, "no space at path x");
         assert!(Failure::at(Path::new("a"), wrapped).to_string().contains("the disk is full"));

@@ -1,4 +1,4 @@
-//! What every command around a gateway needs: the configuration, and the gateway put together from it.
+//! Shared by commands around a gateway: loads the configuration, opens the gateway, waits for signals.
 
 use std::{future::Future, io, ops::Deref, path::Path, task::Poll, time::Duration};
 
@@ -17,32 +17,32 @@ use crate::{
 };
 
 impl ConfigArgs {
-    /// The configuration in force; what is wrong with it is a failure that names every place.
+    /// Loads the configuration. A failure lists all errors with their positions.
     pub fn load(&self, overrides: &Overrides) -> Result<Config, Failure> {
         let path = config_path(self.config.as_deref(), &environment);
         if !path.exists() {
             return Err(missing(&path));
         }
         Config::load(&path, &environment, overrides).map_err(|errors| {
-            let told: Vec<String> =
+            let lines: Vec<String> =
                 errors.iter().map(|error| format!("\n  {}", visible(&error.to_string()))).collect();
-            Failure::Told(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), told.concat()))
+            Failure::Told(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), lines.concat()))
         })
     }
 
-    /// No configuration is named, and there is none in this folder.
+    /// Whether no configuration is named and the current directory has none.
     pub fn names_none(&self) -> bool {
         let is_named = self.config.is_some() || environment("TOOLGATE_CONFIG").is_some();
         !is_named && !config_path(None, &environment).exists()
     }
 
-    /// The gateway as a command uses it, beside one that may be running.
+    /// Opens the gateway for a command. Another gateway process may be running.
     pub async fn open(&self) -> Result<Opened, Failure> {
         open(self.load(&Overrides::default())?, Writes::Command).await.map(Opened)
     }
 }
 
-/// A gateway for the length of a command: its journal is closed in the end, however the command ends.
+/// A gateway for one command. Dropping it closes the journal, also after a failure.
 #[derive(Debug)]
 pub struct Opened(pub Toolgate);
 
@@ -56,7 +56,7 @@ impl Deref for Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // Where this fails, the next one to open the journal sees that it was not closed, and says so in it.
+        // If this fails, the next process that opens the journal records that it was not closed.
         let _ = self.0.close();
     }
 }
@@ -65,19 +65,17 @@ pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
     open_with(config, Extras { writes, ..Extras::default() }, Terminal::note).await
 }
 
-/// `say` is for what nobody may miss, however little they want to hear.
+/// `say` prints warnings that must always appear, at any log level.
 pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Result<Toolgate, Failure> {
-    // Before it is opened, for tools are tried while it is.
+    // Warn before opening, because opening runs tools.
     if config.audit.debug {
-        say(
-            "audit.debug is on: arguments and outputs are written to the journal, and not only their digests",
-        );
+        say("audit.debug is on: the journal contains full arguments and outputs, not only their digests");
     }
-    // On the heap: the future of a whole gateway would be a part of every command's.
+    // Boxed, because the future is large and would be part of every command's future.
     let opened = Box::pin(Toolgate::open(config, extras)).await;
     let toolgate = opened.map_err(|error| Failure::new(visible(&error.to_string())))?;
-    for said in unlisted_journals(&toolgate).into_iter().chain(older_state(&toolgate)) {
-        say(&said);
+    for warning in unlisted_journals(&toolgate).into_iter().chain(older_state(&toolgate)) {
+        say(&warning);
     }
     if let Some(behind) = toolgate.clock_behind() {
         say(&toolgate::clock_is_behind(behind));
@@ -90,26 +88,26 @@ pub fn older_state(toolgate: &Toolgate) -> Option<String> {
     let revived = toolgate.revived();
     (!revived.is_empty()).then(|| {
         format!(
-            "the state is older than the journal, as after restoring a backup of state.db; withdrawn again, with all approvals: {}",
+            "state.db is older than the journal (was a backup restored?); withdrawn again, together with all approvals: {}",
             visible(&revived.describe())
         )
     })
 }
 
-/// What is to be said about journals that were passed over.
+/// Warnings about journals that were skipped.
 fn unlisted_journals(toolgate: &Toolgate) -> Vec<String> {
     let say = |name: &String| {
         format!(
-            "the journal `{}` is not in the list of journals and was passed over: an older version began it, or \
-             somebody put it there; `toolgate audit verify` reports it until it is moved out of the state folder",
+            "the journal `{}` is not in the list of journals and was skipped: an older version created it, or it was \
+             copied there; move it out of the state directory, or `toolgate audit verify` keeps reporting it",
             visible(name)
         )
     };
     toolgate.unlisted_journals().iter().map(say).collect()
 }
 
-/// Runs a command that waits for something. A signal drops the job: a running call gets its closing record,
-/// and the journal is closed. A second signal ends the process at once.
+/// Runs an asynchronous command. A signal drops the job: a running call gets its closing record, and the journal is
+/// closed. A second signal ends the process at once.
 #[expect(clippy::exit, reason = "after a second signal nothing else may run")]
 pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = runtime()?;
@@ -117,7 +115,7 @@ pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
         let (mut first, mut second) = (EndSignals::listen()?, EndSignals::listen()?);
         let watchdog = tokio::spawn(async move {
             second.received().await;
-            // The command may be stuck in a system call, where nothing drops it.
+            // The command may be stuck in a system call and cannot be dropped.
             std::process::exit(Failure::Interrupted(second.received().await).exit_code().into());
         });
         let outcome = tokio::select! {
@@ -129,7 +127,7 @@ pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
         outcome
     });
     if matches!(outcome, Err(Failure::Interrupted(_))) {
-        // A record may still be on its way to the disk.
+        // A record may not be on disk yet.
         runtime.shutdown_timeout(LAST_RECORDS);
     } else {
         runtime.shutdown_background();
@@ -137,11 +135,11 @@ pub fn wait<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
     outcome
 }
 
-/// Runs a gateway, which has its own way to end at a signal.
+/// Runs a gateway, which handles signals itself.
 pub fn wait_without_signals<T>(job: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = runtime()?;
     let outcome = runtime.block_on(job);
-    // Threads that read standard input or a database do not keep a finished command from ending.
+    // Do not wait for threads that read standard input or a database.
     runtime.shutdown_background();
     outcome
 }
@@ -170,11 +168,11 @@ impl EndSignals {
     /// The number of the signal.
     async fn received(&mut self) -> u8 {
         std::future::poll_fn(|context| {
-            let came = self.0.iter_mut().find_map(|(number, signal)| match signal.poll_recv(context) {
+            let number = self.0.iter_mut().find_map(|(number, signal)| match signal.poll_recv(context) {
                 Poll::Ready(_) => Some(*number),
                 Poll::Pending => None,
             });
-            came.map_or(Poll::Pending, Poll::Ready)
+            number.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -183,7 +181,7 @@ impl EndSignals {
 /// Reads a line from standard input, for a command within [`wait`]. A signal ends the wait.
 pub fn read_line() -> Result<String, Failure> {
     let (send, line) = oneshot::channel();
-    // Not a thread of the runtime, because the runtime waits for its threads and this one may never end.
+    // Not a runtime thread: the runtime waits for its threads, and this one may never end.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().read_line(&mut line).map(|_| line);
@@ -200,12 +198,12 @@ pub fn read_line() -> Result<String, Failure> {
     })
 }
 
-/// Writes down what a command is about to do.
+/// Records in the journal what a command is about to do.
 pub fn note(config: &Config, entry: &serde_json::Value) -> Result<(), Failure> {
     toolgate::note_command(config, entry).map_err(|error| Failure::new(visible(&error.to_string())))
 }
 
-/// Who runs this command, by number; names in the environment are anybody's to set.
+/// The user who runs this command, by number. Anyone can set the names in the environment.
 pub fn operator() -> String {
     use std::os::unix::fs::MetadataExt;
     let user = std::fs::metadata("/proc/self").map(|own| own.uid().to_string());
@@ -213,14 +211,14 @@ pub fn operator() -> String {
 }
 
 fn missing(path: &Path) -> Failure {
-    Failure::at(path, "there is no configuration here; `toolgate init` makes one")
+    Failure::at(path, "no configuration found; run `toolgate init` to create one")
 }
 
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Far more than `limits.disk_checks` can be: however many of them hang on a disk, journal, approvals and reports find theirs.
+/// Far more than `limits.disk_checks` allows: journal, approvals and reports get threads even if all disk checks hang.
 const BLOCKING_THREADS: usize = 512;
-/// How long an interrupted command waits for records on their way to the disk.
+/// How long an interrupted command waits for records to reach the disk.
 const LAST_RECORDS: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
-//! The command line: arguments in, documents read, findings and tables out.
+//! The command line: parses arguments, runs commands, prints findings and tables.
 //!
-//! Nothing in here decides what a tool may do; that is `toolgate_policy`. Everything that comes from a document
-//! is untrusted and passes through [`terminal::visible`] before a person sees it.
+//! `toolgate_policy` decides what a tool may do, not this crate. Text from a document is untrusted: it passes through
+//! [`terminal::visible`] before a person sees it.
 #![forbid(unsafe_code)]
 
 mod announce;
@@ -33,7 +33,7 @@ use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap::Parser;
 
-pub use crate::load::{Chosen, Input};
+pub use crate::load::{DocumentSource, FileSelection};
 
 use crate::{
     args::{Args, Command},
@@ -41,7 +41,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Parses, dispatches, and turns whatever happened into an exit code. Never panics, never leaves early.
+/// Runs a command line and returns the exit code. Never panics, never exits the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
@@ -61,10 +61,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     });
     match outcome {
         Ok(ending) => ExitCode::from(ending as u8),
-        // Whoever read our output has seen enough, as in `toolgate check | head`.
+        // The reader closed the pipe, as in `toolgate check | head`.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            // What was printed before stays in order with what is said now. There is nobody left to tell if this fails.
+            // Flush first, so earlier output stays before the error. An error here cannot be reported.
             let _ = terminal.flush();
             if wants_json {
                 let _ =
@@ -93,7 +93,7 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
         Command::Serve(args) => commands::serve::run(&args, terminal),
         Command::List(args) => commands::list::run(&args, terminal),
         Command::Publish(args) => commands::publish::run(&args, terminal),
-        Command::Unpublish(args) => commands::publish::take_back(&args, terminal),
+        Command::Unpublish(args) => commands::publish::unpublish(&args, terminal),
         Command::Call(args) => commands::call::run(&args, terminal),
         Command::Approvals(args) => commands::approvals::run(&args, terminal),
         Command::Token(args) => commands::token::run(&args, terminal),
@@ -118,7 +118,7 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
 }
 
 fn usage(error: &clap::Error) -> ExitCode {
-    // Help asked for is a success, an argument that makes no sense is not; a closed pipe is neither's fault.
+    // `--help` succeeds, a wrong argument does not. A closed pipe changes neither.
     if error.use_stderr() {
         let _ = error.print();
     } else {

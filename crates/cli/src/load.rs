@@ -1,4 +1,4 @@
-//! Which files are meant, and what do they hold? Paths in, bytes out, in an order that does not depend on the disk.
+//! Finds and reads the files behind command-line paths, in an order that does not depend on the disk.
 
 use std::{
     collections::HashSet,
@@ -11,19 +11,19 @@ use toolgate_spec::{Format, MAX_FILE_BYTES};
 
 /// Something to read.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Input {
+pub enum DocumentSource {
     Stdin,
-    File { path: PathBuf, chosen: Chosen },
+    File { path: PathBuf, chosen: FileSelection },
 }
 
-/// Who picked the file decides whether a file without a tool is worth a word.
+/// How a file was selected. A named file without a tool is an error; one found in a directory is skipped.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Chosen {
+pub enum FileSelection {
     ByName,
     ByWalking,
 }
 
-/// A path that could not be read, and a sentence that says which and why; both still untrusted.
+/// A path that could not be read, and why. Both texts are untrusted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unreadable {
     pub file: String,
@@ -31,25 +31,25 @@ pub struct Unreadable {
 }
 
 #[derive(Debug, Default)]
-pub struct Gathered {
-    pub inputs: Vec<Input>,
+pub struct GatheredFiles {
+    pub inputs: Vec<DocumentSource>,
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Why there are no bytes: the file is refused for its size, or cannot be read at all; says which file.
+/// Why a file has no content. The message names the file.
 #[derive(Debug)]
-pub enum ReadError {
+pub enum DocumentReadError {
     TooLarge,
     Failed(String),
 }
 
-impl Input {
+impl DocumentSource {
     /// A path from the command line; `-` is standard input.
     pub fn named(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             return Self::Stdin;
         }
-        Self::File { path: path.to_owned(), chosen: Chosen::ByName }
+        Self::File { path: path.to_owned(), chosen: FileSelection::ByName }
     }
 
     /// The name that reports use.
@@ -67,8 +67,8 @@ impl Input {
         }
     }
 
-    /// The content, or why there is none. Never more than a document may have, and never waits for a pipe.
-    pub fn read(&self) -> Result<Vec<u8>, ReadError> {
+    /// Reads the content, bounded by the size limit of documents. Never waits for a pipe on disk.
+    pub fn read(&self) -> Result<Vec<u8>, DocumentReadError> {
         match self {
             Self::Stdin => read_stdin(),
             Self::File { path, .. } => read_file(path),
@@ -76,19 +76,20 @@ impl Input {
     }
 }
 
-/// Every file behind the paths, each once, sorted. Folders are walked.
-pub fn gather(paths: &[PathBuf]) -> Gathered {
-    let mut gathered = Gathered::default();
+/// Finds all files behind the paths, each once, sorted. Directories are walked.
+pub fn gather(paths: &[PathBuf]) -> GatheredFiles {
+    let mut gathered = GatheredFiles::default();
     for path in paths {
         if path.as_os_str() == "-" {
-            gathered.inputs.push(Input::Stdin);
+            gathered.inputs.push(DocumentSource::Stdin);
             continue;
         }
         for found in toolgate_store::walk([path.clone()], &has_known_extension) {
             match found {
                 Ok(found) => {
-                    let chosen = if found == *path { Chosen::ByName } else { Chosen::ByWalking };
-                    gathered.inputs.push(Input::File { path: plain(found), chosen });
+                    let chosen =
+                        if found == *path { FileSelection::ByName } else { FileSelection::ByWalking };
+                    gathered.inputs.push(DocumentSource::File { path: plain(found), chosen });
                 }
                 Err(error) => gathered.unreadable.push(Unreadable {
                     file: error.path.to_string_lossy().into_owned(),
@@ -107,22 +108,22 @@ pub fn format_of(path: &Path) -> Format {
     Format::of_file_name(&path.to_string_lossy())
 }
 
-/// One file, bounded, and only if it is a file: a pipe or device would keep us waiting or never end.
-pub fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
+/// Reads a regular file up to the size limit. Refuses pipes and devices, which could block or never end.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, DocumentReadError> {
     toolgate_store::read_bounded(path, MAX_FILE_BYTES as u64).map_err(|error| match error {
-        toolgate_store::ReadError::TooLarge { .. } => ReadError::TooLarge,
-        other => ReadError::Failed(other.to_string()),
+        toolgate_store::ReadError::TooLarge { .. } => DocumentReadError::TooLarge,
+        other => DocumentReadError::Failed(other.to_string()),
     })
 }
 
-fn read_stdin() -> Result<Vec<u8>, ReadError> {
+fn read_stdin() -> Result<Vec<u8>, DocumentReadError> {
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
         .take(MAX_FILE_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| ReadError::Failed(format!("standard input cannot be read: {error}")))?;
-    if bytes.len() > MAX_FILE_BYTES { Err(ReadError::TooLarge) } else { Ok(bytes) }
+        .map_err(|error| DocumentReadError::Failed(format!("standard input cannot be read: {error}")))?;
+    if bytes.len() > MAX_FILE_BYTES { Err(DocumentReadError::TooLarge) } else { Ok(bytes) }
 }
 
 /// Without the `./` that walking `.` puts in front.
@@ -136,10 +137,10 @@ pub fn has_known_extension(path: &Path) -> bool {
     })
 }
 
-/// Two names of one file are one file, or every link would be reported as a duplicate tool.
-fn identity(input: &Input) -> PathBuf {
+/// Resolves symlinks; otherwise each symlink would be reported as a duplicate tool.
+fn identity(input: &DocumentSource) -> PathBuf {
     match input {
-        Input::Stdin => PathBuf::from("-"),
-        Input::File { path, .. } => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+        DocumentSource::Stdin => PathBuf::from("-"),
+        DocumentSource::File { path, .. } => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
     }
 }

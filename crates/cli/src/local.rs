@@ -1,7 +1,7 @@
-//! `toolgate call` through the gateway that runs for the same configuration.
+//! `toolgate call` through a running gateway with the same configuration.
 //!
-//! The gateway listens on a Unix socket in its state directory, mode 0600. It checks the user of the peer, and a key from
-//! a file in the same directory. A jailed tool runs as the same user and may reach the socket, but it cannot read the key.
+//! The gateway listens on a Unix socket in its state directory, mode 0600. It checks the peer's user, and a key from a
+//! file in the same directory. A sandboxed tool runs as the same user and may reach the socket, but cannot read the key.
 //! One connection carries one call: a line of JSON each way.
 
 use std::{
@@ -32,7 +32,7 @@ pub struct LocalCall {
     /// A gateway for another configuration does not answer.
     pub config: PathBuf,
     pub tool: String,
-    /// As they were typed, because only the gateway knows the tool's parameters.
+    /// As typed, because only the gateway knows the tool's parameters.
     pub arguments: Vec<String>,
     /// The id of a question and the answer to it.
     pub answer: Option<(String, String)>,
@@ -41,7 +41,7 @@ pub struct LocalCall {
 /// The gateway's answer.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum LocalAnswer {
-    /// Another configuration: the command makes the call itself.
+    /// The gateway has another configuration; the command makes the call itself.
     NotMine,
     /// The arguments cannot be used.
     Unusable(String),
@@ -49,7 +49,7 @@ pub enum LocalAnswer {
     Ended(Value, Vec<String>),
 }
 
-/// Makes the call through the gateway. `None`: none runs for this configuration.
+/// Makes the call through the gateway. `None` if none runs for this configuration.
 pub async fn call(
     config: &Config,
     tool: &str,
@@ -60,7 +60,7 @@ pub async fn call(
     else {
         return Ok(None);
     };
-    // The directory is private; a socket of another user in it is not the gateway's.
+    // A socket of another user is not the gateway's.
     if !is_own_user(&stream) {
         return Ok(None);
     }
@@ -73,7 +73,9 @@ pub async fn call(
             .map(|given| (given.approval.as_str().to_owned(), answer_name(given.answer).to_owned())),
     };
     let lost = |error: io::Error| {
-        Failure::new(format!("the running gateway ended the connection: {error}; the journal has the call"))
+        Failure::new(format!(
+            "the running gateway closed the connection: {error}; see the journal for the call's outcome"
+        ))
     };
     send(&mut stream, &request).await.map_err(lost)?;
     let line = receive(&mut stream, MOST_ANSWER).await.map_err(lost)?;
@@ -89,7 +91,7 @@ pub fn socket(config: &Config) -> PathBuf {
     config.state.join("call.sock")
 }
 
-/// The file of this configuration without symlinks.
+/// The configuration file with symlinks resolved.
 pub fn config_file(config: &Config) -> Option<PathBuf> {
     fs::canonicalize(config.file.as_ref()?).ok()
 }
@@ -136,7 +138,7 @@ const fn answer_name(answer: Answer) -> &'static str {
     }
 }
 
-/// `None`: it is not an answer.
+/// `None` if the text is not a valid answer.
 pub fn answer_from((id, name): &(String, String)) -> Option<ClientAnswer> {
     let all = [Answer::Accept, Answer::Decline, Answer::Cancel, Answer::Lost];
     let answer = all.into_iter().find(|known| answer_name(*known) == name)?;
@@ -220,7 +222,7 @@ fn warning(wire: &Value) -> Option<Warning> {
 
 /// See `Warning`.
 const WARNINGS: [&str; 3] = ["secret.probable", "secret.possible", "output.unstructured"];
-/// More than any result that crosses to the gateway.
+/// Larger than any tool result.
 const MOST_ANSWER: u64 = 256 << 20;
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
@@ -229,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_survive_the_way() {
+    fn outcomes_survive_a_round_trip() {
         let id = || "01a".to_owned();
         let outcomes = [
             Outcome::Released(Released {

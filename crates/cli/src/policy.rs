@@ -1,4 +1,4 @@
-//! Which policy is everything resolved against? What we ship, or the operator's own files; a mistake in them is told, never guessed around.
+//! Loads the policy: the shipped one, or the operator's files. An error in a file is reported, never ignored.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use toolgate_spec::Format;
 use crate::{
     Failure,
     args::PolicyArgs,
-    check_file::{Filter, Rules},
+    check_file::{CheckRules, WarningFilter},
     terminal::visible,
 };
 
 impl PolicyArgs {
-    /// These files, and those of `other` where none is named here.
+    /// These files; those of `other` where none is given here.
     pub fn or(&self, other: &Self) -> Self {
         let first = |one: &Option<PathBuf>, other: &Option<PathBuf>| one.clone().or_else(|| other.clone());
         Self {
@@ -23,14 +23,14 @@ impl PolicyArgs {
         }
     }
 
-    /// Rules that let every warning through.
-    pub fn rules(&self) -> Result<Rules, Failure> {
-        let told = |error: PolicyFilesError| Failure::new(visible(&error.to_string()));
-        Ok(Rules {
-            filter: Filter::AllExcept(Vec::new()),
+    /// The rules with all warnings enabled.
+    pub fn rules(&self) -> Result<CheckRules, Failure> {
+        let failure = |error: PolicyFilesError| Failure::new(visible(&error.to_string()));
+        Ok(CheckRules {
+            filter: WarningFilter::AllExcept(Vec::new()),
             stdin_format: Format::Json,
-            set: policies_from(self.baseline.as_deref(), self.profiles.as_deref()).map_err(told)?,
-            overrides: self.overrides.as_deref().map(overrides_from).transpose().map_err(told)?,
+            set: policies_from(self.baseline.as_deref(), self.profiles.as_deref()).map_err(failure)?,
+            overrides: self.overrides.as_deref().map(overrides_from).transpose().map_err(failure)?,
         })
     }
 }

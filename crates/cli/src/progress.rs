@@ -1,14 +1,14 @@
-//! A line on the terminal that says what is waited for.
+//! A spinner on the terminal while a command waits.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Shown on standard error while it lives, if that is a terminal; gone afterwards.
+/// Shown on standard error if that is a terminal. Dropping it clears the line.
 #[derive(Debug)]
-pub struct Waiting(ProgressBar);
+pub struct Spinner(ProgressBar);
 
-impl Waiting {
+impl Spinner {
     pub fn to(what: String) -> Self {
         let bar = ProgressBar::new_spinner().with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
@@ -19,7 +19,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Spinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

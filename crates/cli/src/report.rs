@@ -1,9 +1,9 @@
-//! What does a finding look like once its file is gone? Everything that a report needs, and nothing of the text.
+//! Findings as reports need them: with location and excerpt, without the file's text.
 
 mod excerpt;
 mod github;
 mod json;
-mod place;
+mod location;
 mod sarif;
 mod text;
 
@@ -12,27 +12,27 @@ use std::io::{self, Write};
 use toolgate_spec::{Code, Finding, Position, Severity};
 
 pub use excerpt::Excerpt;
-pub use github::Github;
-pub use json::Json;
-pub use place::report;
-pub use sarif::Sarif;
-pub use text::{Text, counted};
+pub use github::GithubReport;
+pub use json::JsonReport;
+pub use location::report;
+pub use sarif::SarifReport;
+pub use text::{TextReport, counted};
 
 use crate::load::Unreadable;
 
-/// A finding with its file, place and excerpt. All texts are still untrusted.
+/// A finding with its file and location. All texts are untrusted.
 #[derive(Clone, Debug)]
 pub struct Reported {
     pub file: String,
-    /// The tool it concerns; none if it concerns the whole file.
+    /// `None` if the finding is about the whole file.
     pub tool: Option<String>,
     pub finding: Finding,
-    pub place: Option<Place>,
+    pub location: Option<FindingLocation>,
 }
 
-/// Where a finding stands, for people.
+/// The lines, columns and excerpt of a finding.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct FindingLocation {
     pub start: Position,
     pub end: Position,
     pub excerpt: Excerpt,
@@ -48,20 +48,20 @@ impl Reported {
     }
 }
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Summary {
     pub files: usize,
     pub tools: usize,
     pub errors: usize,
     pub warnings: usize,
-    /// Counted, and left out because their file had too many.
+    /// Findings that are counted but not shown, because their file had too many.
     pub not_shown: usize,
     pub unreadable: usize,
 }
 
-/// A way to print findings. Called in order, as files are finished.
-pub trait Report {
+/// An output format for findings. The methods are called in order, as files finish.
+pub trait ReportFormatter {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()>;
     fn finding(&mut self, out: &mut dyn Write, reported: &Reported) -> io::Result<()>;
     fn unreadable(&mut self, out: &mut dyn Write, unreadable: &Unreadable) -> io::Result<()>;

@@ -1,4 +1,4 @@
-//! What is needed to run a tool from the command line? A small pool, a way out, and the tool made ready.
+//! Runs a tool from the command line: a small worker pool, an egress proxy and the prepared tool.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -21,7 +21,7 @@ use toolgate_spec::{
 
 use crate::{Failure, args::SandboxArgs, terminal::visible};
 
-/// Runs tools one after the other.
+/// Runs tools one after another.
 pub struct Runner {
     runtime: Runtime,
     pool: Pool,
@@ -33,14 +33,14 @@ pub struct Runner {
 
 impl Runner {
     pub fn new(args: &SandboxArgs) -> Result<Self, Failure> {
-        let told = |what: &str, error: std::io::Error| Failure::new(format!("{what}: {error}"));
+        let failed = |what: &str, error: std::io::Error| Failure::new(format!("{what}: {error}"));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
-            .map_err(|error| told("no runtime", error))?;
+            .map_err(|error| failed("the async runtime cannot start", error))?;
         let program =
-            std::env::current_exe().map_err(|error| told("this program cannot be found again", error))?;
+            std::env::current_exe().map_err(|error| failed("the path of this program is unknown", error))?;
         let config = PoolConfig {
             program: program.clone(),
             workers: 1,
@@ -48,19 +48,18 @@ impl Runner {
             spares: 0,
             waiting: 0,
             recycle_after: RECYCLE_AFTER,
-            // Tools of one person, run by that person; but each with a worker of its own.
+            // All tools belong to the user who runs them; one worker per tool keeps them apart.
             isolation: Isolation::PerTool,
             required: if args.hardened { Required::HARDENED } else { Required::MINIMUM },
             namespaces: Namespaces::Enter,
             cpu_seconds: CPU_SECONDS,
         };
-        let pool = Pool::new(config).map_err(|error| told("no sandbox", error))?;
-        let workspace = args
-            .workspace()
-            .canonicalize()
-            .map_err(|error| Failure::at(args.workspace(), format!("no workspace: {error}")))?;
+        let pool = Pool::new(config).map_err(|error| failed("the sandbox cannot start", error))?;
+        let workspace = args.workspace().canonicalize().map_err(|error| {
+            Failure::at(args.workspace(), format!("the workspace cannot be opened: {error}"))
+        })?;
         let home = toolgate_handlers::home()
-            .map_err(|problem| Failure::new(format!("no home folder: {problem}")))?;
+            .map_err(|problem| Failure::new(format!("the home directory is unknown: {problem}")))?;
         let environment = |name: &str| std::env::var(name).ok();
         let guarded = toolgate_config::guarded_in(&workspace, &environment);
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
@@ -70,7 +69,7 @@ impl Runner {
         Ok(Self { runtime, pool, places, own, program, required })
     }
 
-    /// One run of a draft by its author: what a person would be asked for counts as agreed to.
+    /// Runs a draft once for its author. Effects that need approval count as approved.
     pub fn run(
         &self,
         spec: &Arc<ToolSpec>,
@@ -102,7 +101,7 @@ impl Runner {
             toolgate::open_egress(&self.places.state).map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
         let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
-        // One run has no use for a jail that is ready for the next.
+        // A single run needs no spare jails.
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, 0, None);
         Ok(ToolHandlers {
             js: JsHandlers {
@@ -128,7 +127,7 @@ impl Runner {
     }
 }
 
-/// `name=value` and `name:=JSON`, in the types that the tool declares.
+/// Parses `name=value` and `name:=JSON` with the types that the tool declares.
 pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>, Failure> {
     let schema = project::input_schema(spec).map_err(|error| Failure::new(error.to_string()))?;
     let declared = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -136,13 +135,13 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
     for argument in given {
         let shown = visible(argument);
         let (name, value) = argument.split_once('=').ok_or_else(|| {
-            Failure::new(format!("`{shown}` is no argument; write name=value or name:=JSON"))
+            Failure::new(format!("invalid argument `{shown}`; write name=value or name:=JSON"))
         })?;
         let (name, is_json) = name.strip_suffix(':').map_or((name, false), |name| (name, true));
         let property = declared.get(name).ok_or_else(|| {
             let known: Vec<&str> = declared.keys().map(String::as_str).collect();
             Failure::new(format!(
-                "no parameter is called `{}`; there are: {}",
+                "unknown argument `{}`; this tool takes: {}",
                 visible(name),
                 visible(&known.join(", "))
             ))
@@ -160,7 +159,9 @@ pub fn arguments(spec: &ToolSpec, given: &[String]) -> Result<Map<String, Value>
     let missing =
         required.into_iter().flatten().filter_map(Value::as_str).find(|name| !arguments.contains_key(*name));
     match missing {
-        Some(name) => Err(Failure::new(format!("`{}` is required; add {}=…", visible(name), visible(name)))),
+        Some(name) => {
+            Err(Failure::new(format!("missing argument `{}`; add {}=…", visible(name), visible(name))))
+        }
         None => Ok(arguments),
     }
 }

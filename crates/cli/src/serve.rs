@@ -1,4 +1,4 @@
-//! What `serve` prints.
+//! Parts of `serve`: its log, the log of calls, and the socket for `toolgate call`.
 
 pub mod calls;
 pub mod local;

@@ -1,8 +1,8 @@
-//! "Did you mean …?" for words that are ours: codes, schema names, tools of a bundle.
+//! "Did you mean …?" suggestions for codes, schema names and tool names.
 
 use toolgate_spec::edit_distance;
 
-/// The closest known word, if one is near enough to be meant: at most a third of its letters differ.
+/// The closest known word, if at most a third of its letters differ.
 pub fn closest<'known>(word: &str, known: impl IntoIterator<Item = &'known str>) -> Option<&'known str> {
     if word.len() > LONGEST {
         return None;
@@ -22,7 +22,7 @@ mod tests {
     use super::closest;
 
     #[test]
-    fn suggests_what_was_probably_meant_and_nothing_else() {
+    fn suggests_only_close_words() {
         let known = ["SPEC_PARSE", "LINT_SECRET_TEXT"];
         assert_eq!(closest("spec_prase", known), Some("SPEC_PARSE"));
         assert_eq!(closest("LINT_SECRET", known), Some("LINT_SECRET_TEXT"));

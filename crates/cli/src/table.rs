@@ -1,10 +1,10 @@
-//! Columns that line up, with long values broken between their words.
+//! A table with aligned columns. Long values wrap after commas.
 
 use std::io::{self, Write};
 
 use crate::terminal::{Terminal, visible, width};
 
-/// Three columns; a width of 0 takes what it needs and is never broken. Texts may be untrusted.
+/// Three columns. A column of width 0 never wraps. Texts may be untrusted.
 #[derive(Debug)]
 pub struct Table {
     widths: [usize; 3],
@@ -55,7 +55,7 @@ impl Table {
     }
 }
 
-/// Lines of at most `most` columns, broken after commas; a word that is longer stays whole.
+/// Wraps text after commas to lines of at most `most` columns. Longer words stay whole.
 fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(", ") {
@@ -74,7 +74,7 @@ mod tests {
     use super::broken;
 
     #[test]
-    fn breaks_after_commas_and_nowhere_else() {
+    fn wraps_after_commas_only() {
         assert_eq!(broken("aa, bb, cc", 7), ["aa, bb, ", "cc"]);
         assert_eq!(broken("a-long-word", 4), ["a-long-word"]);
         assert_eq!(broken("", 4), [""]);

@@ -1,4 +1,4 @@
-//! What reaches the screen, and in which colours? Untrusted text goes through `visible`, everything through `Terminal`.
+//! Terminal output: wrapping, colours and escaping. Untrusted text must pass through [`visible`].
 
 use std::{
     borrow::Cow,
@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 pub use toolgate_spec::is_deceptive;
 use unicode_width::UnicodeWidthChar;
 
-/// Standard output, buffered. Lines for people fit the width of a terminal; pipes and machine formats get them as they are.
+/// Buffered standard output. Wraps lines to the width of a terminal, but not for pipes and machine formats.
 #[derive(Debug)]
 pub struct Terminal {
     out: BufWriter<Stdout>,
-    /// The terminal's width. `None`: a pipe, or output that is not for people.
+    /// The terminal's width. `None` for pipes and machine formats.
     columns: Option<usize>,
-    /// A line that has not ended yet, where lines are wrapped.
+    /// The current incomplete line, if lines are wrapped.
     line: Vec<u8>,
     data: Option<Map<String, Value>>,
-    /// Lines for people that `--format json` reports instead of printing them.
+    /// Lines that become part of the `--format json` object instead of being printed.
     kept: Option<Vec<u8>>,
     pub palette: Palette,
     pub stderr_palette: Palette,
@@ -41,41 +41,41 @@ impl Terminal {
         }
     }
 
-    /// Lines pass through as they are from now on.
+    /// Turns wrapping and colours off.
     pub fn for_programs(&mut self) {
         self.columns = None;
         self.palette = Palette::new(false);
     }
 
-    /// The width that lines have to fit.
+    /// The maximum line width.
     pub const fn columns(&self) -> Option<usize> {
         self.columns
     }
 
-    /// Adds members to the object of `--format json`, which is printed when the command has ended.
+    /// Adds members to the `--format json` object, which is printed at the end of the command.
     pub fn data(&mut self, members: Value) {
         if let Value::Object(members) = members {
             self.data.get_or_insert_default().extend(members);
         }
     }
 
-    /// With `--format json` the lines that follow become part of the data.
+    /// With `--format json`, keeps the following lines for the JSON object.
     pub fn keep_lines(&mut self, is_json: bool) {
         self.kept = is_json.then(Vec::new);
     }
 
-    /// How much was kept so far.
-    pub fn said(&self) -> usize {
+    /// The number of bytes kept so far.
+    pub fn kept_bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, Vec::len)
     }
 
-    /// The lines that were kept after this much.
-    pub fn said_since(&self, before: usize) -> Vec<String> {
+    /// The lines kept after this many bytes.
+    pub fn kept_since(&self, before: usize) -> Vec<String> {
         let kept = self.kept.as_deref().and_then(|kept| kept.get(before..)).unwrap_or_default();
         String::from_utf8_lossy(kept).lines().map(str::to_owned).collect()
     }
 
-    /// Prints the one object of `--format json`. `error` is why the command could not do its work.
+    /// Prints the `--format json` object. `error` is the message of a failed command.
     pub fn print_data(&mut self, is_ok: bool, error: Option<&str>) -> io::Result<()> {
         let mut whole = Map::new();
         whole.insert("version".to_owned(), json!(JSON_VERSION));
@@ -88,14 +88,14 @@ impl Terminal {
         writeln!(self, "{}", json_pretty(&Value::Object(whole)))
     }
 
-    /// A line on standard error, for what keeps the command from doing its work.
+    /// Prints an error on standard error.
     pub fn complain(&self, message: &str) {
         let style = self.stderr_palette.error;
-        // There is nobody left to tell when standard error is closed.
+        // If standard error is closed, the error cannot be reported.
         let _ = writeln!(io::stderr(), "{style}error{style:#}: {message}");
     }
 
-    /// A line on standard error, for what a person wants to know and a pipe does not.
+    /// Prints a note on standard error, apart from the command's output.
     pub fn note(message: &str) {
         let _ = writeln!(io::stderr(), "{message}");
     }
@@ -125,7 +125,7 @@ impl Write for Terminal {
     }
 }
 
-/// `COLUMNS`, or what the terminal says. `None` where standard output is not a terminal.
+/// The width from `COLUMNS` or the terminal. `None` if standard output is not a terminal.
 fn columns() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
@@ -135,8 +135,8 @@ fn columns() -> Option<usize> {
     named.or_else(asked).filter(|columns| *columns >= LEAST_COLUMNS)
 }
 
-/// A line broken between words. Later lines begin below the last column of a table, or below the text of an indented line.
-/// A word that is too long for a line stays whole.
+/// Wraps a line between words. Continuation lines align with the last table column, or with the indentation.
+/// A word longer than the line stays whole.
 fn wrapped(line: &str, columns: usize) -> String {
     if plain_width(line) <= columns {
         return line.to_owned();
@@ -157,7 +157,7 @@ fn wrapped(line: &str, columns: usize) -> String {
     text
 }
 
-/// Behind the last gap of two blanks or more in the first half of the line; otherwise as far as the line is indented.
+/// The column after the last gap of two or more blanks in the first two thirds; otherwise the line's indentation.
 fn hanging_indent(line: &str, columns: usize) -> usize {
     let (mut indent, mut column, mut blanks) = (0, 0, 0);
     for letter in without_styles(line).chars() {
@@ -177,7 +177,7 @@ fn hanging_indent(line: &str, columns: usize) -> usize {
     indent
 }
 
-/// Columns that text takes, styles aside.
+/// The width of text without its styles.
 fn plain_width(text: &str) -> usize {
     width(without_styles(text).trim_end_matches('\n'))
 }
@@ -186,12 +186,12 @@ fn without_styles(text: &str) -> Cow<'_, str> {
     if text.contains('\u{1b}') { anstream::adapter::strip_str(text).to_string().into() } else { text.into() }
 }
 
-/// Narrower terminals are taken for a mistake.
+/// A narrower width is ignored as a wrong value.
 const LEAST_COLUMNS: usize = 20;
-/// Of the object's shape; members may be added without changing it.
+/// The version of the object's format. Added members do not change it.
 const JSON_VERSION: u32 = 1;
 
-/// The styles in force: all of them, or none.
+/// The text styles, all empty if colours are off.
 #[derive(Clone, Copy, Debug)]
 pub struct Palette {
     pub error: Style,
@@ -207,7 +207,7 @@ impl Palette {
         self.bold == Style::new()
     }
 
-    /// The style of a word that says how something ended.
+    /// The style of a state or outcome word.
     pub fn of(&self, word: &str) -> Style {
         match word {
             "ACTIVE" | "published" | "pass" | "approved" | "ok" => self.good,
@@ -235,13 +235,13 @@ fn resolve(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> bo
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        // Knows NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM=dumb and whether anybody is watching.
+        // Checks NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM=dumb and whether the stream is a terminal.
         ColorChoice::Auto => AutoStream::choice(stream) != anstream::ColorChoice::Never,
     }
 }
 
-/// Text from outside as one line that a terminal cannot act upon: control, bidirectional, invisible and
-/// unassigned-by-eye characters become escapes such as `\u{202e}`.
+/// Makes untrusted text safe to print, as one line. Control, bidirectional and invisible characters become escapes such
+/// as `\u{202e}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_deceptive) {
         return Cow::Borrowed(text);
@@ -253,8 +253,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON that means the same and that a terminal cannot act upon: the characters in question stand in strings only,
-/// where `\u` says the same.
+/// Renders JSON that is safe to print. Dangerous characters occur in strings only and become `\u` escapes.
 pub fn json(value: &Value) -> String {
     json_safe(&value.to_string())
 }
@@ -263,7 +262,7 @@ pub fn json_pretty(value: &Value) -> String {
     json_safe(&format!("{value:#}"))
 }
 
-/// The same for JSON that is text already.
+/// Makes JSON text safe to print; see [`json`].
 pub fn json_safe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -292,7 +291,7 @@ pub fn push_visible(shown: &mut String, character: char) {
     }
 }
 
-/// Columns that text takes, as terminals count.
+/// The width of text in terminal columns.
 pub fn width(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
@@ -302,7 +301,7 @@ mod tests {
     use super::{visible, width, wrapped};
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_spelled_out() {
+    fn control_and_invisible_characters_are_escaped() {
         assert_eq!(visible("plain, ünïcode, 漢字"), "plain, ünïcode, 漢字");
         assert_eq!(visible("\u{1b}[2Jclean"), "\\u{1b}[2Jclean");
         assert_eq!(visible("a\nb\r\tc"), "a\\nb\\r\\tc");
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same_and_is_harmless() {
+    fn json_is_escaped_and_keeps_its_value() {
         let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m\u{7f}\u{e0041} 漢\n" });
         for text in [super::json(&value), super::json_pretty(&value)] {
             assert!(!text.contains(['\u{202e}', '\u{9b}', '\u{7f}', '\u{e0041}']), "{text}");
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_wrap_below_their_column() {
+    fn continuation_lines_are_aligned() {
         let row = "word_count  DRAFT  L0  no test run for this document has passed\n";
         let expect = "word_count  DRAFT  L0  no test run for\n                       this document has\n                       passed\n";
         assert_eq!(wrapped(row, 40), expect);

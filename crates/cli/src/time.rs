@@ -1,4 +1,4 @@
-//! Times as people and machines read them, always in UTC.
+//! Formats and parses times, always in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ pub fn rfc3339(time: SystemTime) -> String {
     timestamp(time).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Midnight at the beginning of `2026-11-16`.
+/// Parses a day such as `2026-11-16` to its first moment.
 pub fn day(text: &str) -> Option<SystemTime> {
     let date: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == 10)?;
     let begin = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
@@ -24,7 +24,7 @@ pub fn day(text: &str) -> Option<SystemTime> {
 
 pub const DAY: Duration = Duration::from_hours(24);
 
-/// `30d`, `12h`, `15m` or `90s`.
+/// Parses `30d`, `12h`, `15m` or `90s`.
 pub fn span(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {

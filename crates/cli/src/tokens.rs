@@ -1,4 +1,6 @@
-//! Who was let in, and who was shut out again? Nobody gets a token without a record; shutting out does not wait for one.
+//! Creates and revokes access tokens, with journal records.
+//!
+//! A token is valid only if its creation was recorded. A revocation is effective even if it cannot be recorded.
 
 use std::time::SystemTime;
 
@@ -7,61 +9,61 @@ use toolgate_store::{NewToken, StateDb, StateError, StoredToken, TokenText};
 
 use crate::{Failure, gateway, terminal::visible};
 
-/// A token that is good for nothing any more.
+/// A token that is no longer valid.
 #[derive(Debug)]
 pub struct Revoked {
     pub token: StoredToken,
-    /// Why the journal does not say so.
+    /// Why the revocation could not be recorded.
     unrecorded: Option<Failure>,
 }
 
 impl Revoked {
-    /// For whoever needs the record too.
+    /// Fails if the revocation was not recorded.
     pub fn recorded(self) -> Result<StoredToken, Failure> {
         match self.unrecorded {
             None => Ok(self.token),
             Some(problem) => Err(Failure::new(format!(
-                "`{}` is revoked, but the journal has no record of it: {problem}",
+                "the token `{}` is revoked, but the journal could not record it: {problem}",
                 visible(&self.token.name)
             ))),
         }
     }
 }
 
-/// Makes a token and has `note` write it down. Nobody is told the token before that, and what cannot be written down is
-/// good for nothing: what the journal says was made, was.
+/// Creates a token and records it with `note`. Revokes the token if it cannot be recorded, and returns its text only
+/// after the record is written.
 pub fn create(
     state: &StateDb,
     new: NewToken,
     note: impl FnOnce(&Value) -> Result<(), Failure>,
 ) -> Result<TokenText, Failure> {
-    let (token, text) = state.create_token(new, SystemTime::now()).map_err(|error| told(&error))?;
+    let (token, text) = state.create_token(new, SystemTime::now()).map_err(|error| state_failure(&error))?;
     let noted = note(&json!({
         "kind": "token.created", "token": token.name, "subject": token.subject, "permissions": token.permissions,
         "role": token.role.name(), "by": gateway::operator(),
     }));
     noted.inspect_err(|_| {
-        // Where this fails too, its text goes with us.
+        // If this fails too, the token's text is never returned.
         let _ = state.revoke_token(&token.id, SystemTime::now());
     })?;
     Ok(text)
 }
 
-/// Takes a token back, and then has `note` write it down: a journal that cannot be written keeps nobody's token good. `None`:
-/// there is none to take back, and nothing was written.
+/// Revokes a token, then records it with `note`, so a full disk cannot keep a stolen token valid. Returns `None` and
+/// records nothing if there is no such token.
 pub fn revoke(
     state: &StateDb,
     id_or_name: &str,
     note: impl FnOnce(&Value) -> Result<(), Failure>,
 ) -> Result<Option<Revoked>, Failure> {
-    let revoked = state.revoke_token(id_or_name, SystemTime::now()).map_err(|error| told(&error))?;
+    let revoked = state.revoke_token(id_or_name, SystemTime::now()).map_err(|error| state_failure(&error))?;
     Ok(revoked.map(|token| {
         let entry = json!({ "kind": "token.revoked", "token": token.name, "by": gateway::operator() });
         Revoked { unrecorded: note(&entry).err(), token }
     }))
 }
 
-fn told(error: &StateError) -> Failure {
+fn state_failure(error: &StateError) -> Failure {
     Failure::new(visible(&error.to_string()))
 }
 
@@ -90,9 +92,9 @@ mod tests {
         StateDb::open(&folder.path().join("state/state.db"), limits).unwrap()
     }
 
-    /// Whoever took it could fill the disk of the journal, too.
+    /// A thief could also fill the journal's disk.
     #[test]
-    fn a_stolen_token_is_shut_out_also_without_a_record() {
+    fn token_is_revoked_even_if_the_journal_is_full() {
         let folder = tempfile::tempdir().unwrap();
         let state = state(&folder);
         for can_note in [true, false] {
@@ -107,11 +109,11 @@ mod tests {
             assert_eq!(state.verify_token(text.as_str(), SystemTime::now()).unwrap(), None, "{can_note}");
             assert_eq!(revoked.recorded().is_ok(), can_note);
         }
-        assert!(revoke(&state, "laptop", full).unwrap().is_none(), "nothing to take back, nothing to write");
+        assert!(revoke(&state, "laptop", full).unwrap().is_none(), "no token, no record");
     }
 
     #[test]
-    fn only_a_token_that_was_made_is_recorded_and_only_one_with_a_record_is_good() {
+    fn token_is_valid_only_with_a_record() {
         let folder = tempfile::tempdir().unwrap();
         let state = state(&folder);
         assert!(create(&state, new("laptop"), full).is_err());

@@ -1,4 +1,4 @@
-//! What came of a test run, for the eyes of its author?
+//! Prints the result of a test run for the tool's author.
 
 mod grant;
 
@@ -14,7 +14,7 @@ use crate::{
     terminal::{Terminal, visible},
 };
 
-/// The stage, the message, the stack, the console, and what would have to be granted.
+/// Prints the reason, message, stack, console output and missing grants of a failed run.
 pub fn print_failure(candidate: &Candidate, trial: &Trial, terminal: &mut Terminal) -> Result<(), Failure> {
     let (stage, text) = match &trial.outcome {
         Outcome::Refused(end) => (end.reason.code(), end.to_operator.clone()),
@@ -54,7 +54,7 @@ fn print_report(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failu
     Ok(())
 }
 
-/// Where the document asks for more than the run used. A run that failed might have used more.
+/// Grants that the run did not use. Empty for a failed run, which might have used more.
 pub fn wider(candidate: &Candidate, trial: &Trial) -> Vec<Wider> {
     if !trial.has_passed() {
         return Vec::new();
@@ -69,7 +69,7 @@ pub fn print_wider(
 ) -> Result<Vec<Wider>, Failure> {
     let wider = wider(candidate, trial);
     for one in &wider {
-        // What --tighten leaves alone, for its author to decide.
+        // --tighten does not change these.
         let by_hand = if one.enough.is_null() { "; narrow it by hand in `capability`" } else { "" };
         writeln!(
             terminal,
@@ -82,7 +82,7 @@ pub fn print_wider(
     Ok(wider)
 }
 
-/// The machine's view of a test run.
+/// A test run for `--format json`.
 pub fn to_json(candidate: &Candidate, trial: &Trial) -> Value {
     let mut report = Map::new();
     let outcome = match &trial.outcome {

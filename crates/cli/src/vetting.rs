@@ -11,7 +11,7 @@ use crate::{
     terminal::{Terminal, visible},
 };
 
-/// Whether a document may go on to its test run.
+/// Whether a document may be tested and published.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Vetting {
     Fit,
@@ -22,12 +22,15 @@ pub enum Vetting {
 pub fn accepted_codes(names: &[String]) -> Result<Vec<Code>, Failure> {
     let blocking = |name: &String| match explain::code(name)? {
         code if code.may_block_publishing() => Ok(code),
-        code => Err(Failure::new(format!("`{}` does not keep a tool from being published", code.name()))),
+        code => Err(Failure::new(format!(
+            "`{}` does not block publishing; leave out --accept for it",
+            code.name()
+        ))),
     };
     names.iter().map(blocking).collect()
 }
 
-/// Prints the findings of `check`, and what to do about those that keep the tool from being published.
+/// Prints the findings of `check`, and what to do about those that block publishing.
 pub fn vet(candidate: &Candidate, terminal: &mut Terminal) -> Result<Vetting, Failure> {
     let name = visible(&candidate.tool.spec().name);
     for finding in candidate.findings.iter() {
@@ -43,7 +46,7 @@ pub fn vet(candidate: &Candidate, terminal: &mut Terminal) -> Result<Vetting, Fa
     let flags = codes.join(" --accept ");
     writeln!(
         terminal,
-        "  accept   read the text; if it is meant so: toolgate publish {name} --accept {flags}"
+        "  accept   read the text; if it is intended, run: toolgate publish {name} --accept {flags}"
     )?;
     Ok(Vetting::Refused)
 }

@@ -1,4 +1,4 @@
-//! How does a new file come to be whole or not at all, and never in place of another?
+//! Writes files atomically, without replacing existing ones by accident.
 
 use std::{
     fs::{self, Permissions},
@@ -9,17 +9,17 @@ use std::{
 
 use crate::Failure;
 
-/// What may happen to a file that is there already.
+/// How to treat an existing file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Existing {
     Keep,
-    /// Replaces the file, but never writes through a symbolic link.
+    /// Replaces the file, but never writes through a symlink.
     Replace,
-    /// Changes a document that was read from this path; a symbolic link is followed as it was for reading.
+    /// Changes a document that was read from this path. Follows a symlink, as reading did.
     Edit,
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Failure> {
     let written = match existing {
         Existing::Replace => toolgate_store::write_atomic_no_follow(path, bytes),
@@ -27,7 +27,7 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Failur
         Existing::Keep => write_new(path, bytes),
     };
     written.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::at(path, "this file exists and is not overwritten"),
+        io::ErrorKind::AlreadyExists => Failure::at(path, "this file exists and was not overwritten"),
         _ => Failure::at(path, error),
     })
 }
@@ -36,7 +36,7 @@ pub fn create_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| Failure::at(path, error))
 }
 
-/// A folder that only this user can look into.
+/// Creates a directory with mode 0700.
 pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::DirBuilderExt;
     match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
@@ -45,7 +45,8 @@ pub fn create_private_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A file on its way to its place. Whoever cannot write there learns it when this is made, before what is to be written.
+/// A file with mode 0600 that is written in two steps. `begin` fails if the directory is not writable, before the caller
+/// creates the secret that the file will hold.
 #[derive(Debug)]
 pub struct PrivateFile {
     beside: tempfile::NamedTempFile,
@@ -58,7 +59,7 @@ impl PrivateFile {
         Ok(Self { beside, path: path.to_owned() })
     }
 
-    /// Puts it in place whole or not at all, for this user's eyes only.
+    /// Writes the content and moves the file to its path atomically.
     pub fn finish(self, bytes: &[u8]) -> Result<(), Failure> {
         let Self { beside, path } = self;
         let written = filled(beside, bytes).and_then(|file| file.persist(&path).map_err(|error| error.error));
@@ -66,7 +67,7 @@ impl PrivateFile {
     }
 }
 
-/// A copy in a private folder under a name that nobody has yet, for this user's eyes only.
+/// Copies a file with mode 0600 into a private directory, under a new name.
 pub fn write_private_copy(path: &Path, folder: &Path, name: &str) -> Result<PathBuf, Failure> {
     create_private_folder(folder)?;
     let bytes = fs::read(path).map_err(|error| Failure::at(path, error))?;
@@ -95,13 +96,13 @@ fn filled(mut beside: tempfile::NamedTempFile, bytes: &[u8]) -> io::Result<tempf
     Ok(beside)
 }
 
-/// INVARIANT: fails if anything of that name exists, a dangling link included.
+/// INVARIANT: fails if the path exists, also as a dangling symlink.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // Readable as any new file of this user; the process' mask still applies.
+    // The same permissions as other new files; the umask applies.
     let readable = Permissions::from_mode(0o666);
     let mut beside =
         tempfile::Builder::new().prefix(".toolgate-").permissions(readable).tempfile_in(folder)?;

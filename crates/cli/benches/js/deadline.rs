@@ -1,23 +1,23 @@
-//! How late is a call stopped that does not stop by itself? Also inside built-ins, where the engine polls nothing.
+//! How late a runaway call is stopped, also inside built-ins, where the engine does not check the deadline.
 
 use std::time::Duration;
 
 use toolgate_sandbox::wire::{RunLimits, ScriptEnding};
 
 use crate::{
-    measure::{Goal, Times, heading, millis},
-    ours::{Gateway, Tool, generous},
-    work::Work,
+    measure::{RatioGoal, Times, heading, millis},
+    ours::{BenchTool, WorkerPool, generous},
+    work::BenchBody,
 };
 
 pub fn run() {
-    let gateway = Gateway::new();
-    let after = Tool::new(&Work::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
+    let gateway = WorkerPool::new();
+    let after = BenchTool::new(&BenchBody::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
     let limits = RunLimits { timeout_ms: LIMIT_MS, ..generous() };
     heading(&format!("Stopped at {LIMIT_MS} ms: how much later the caller knows, worst of {REPEATS}, in ms"));
     let (mut worst, mut all_reached) = (Duration::ZERO, true);
     for (title, body) in BODIES {
-        let tool = Tool::new(&Work::new(&[], body, "{}", ""));
+        let tool = BenchTool::new(&BenchBody::new(&[], body, "{}", ""));
         let (mut ending, mut reached) = (String::new(), true);
         let times: Times = (0..REPEATS)
             .map(|_| {
@@ -36,9 +36,9 @@ pub fn run() {
         let shown = if reached { format!("{:.1}", millis(late)) } else { "NOT REACHED".to_owned() };
         println!("  {title:<50} {shown:>11}   {ending}");
     }
-    // A body that ends before its deadline, by itself or by another limit, says nothing about how late that is kept.
+    // Ignore a body that ends before its deadline, because it does not measure the delay.
     let latest = if all_reached { millis(worst) } else { f64::INFINITY };
-    Goal::AtMost(25.0).report("the latest of all", latest, " ms");
+    RatioGoal::AtMost(25.0).report("the latest of all", latest, " ms");
 }
 
 fn describe(ending: &ScriptEnding, killed: bool) -> String {
@@ -50,7 +50,7 @@ fn describe(ending: &ScriptEnding, killed: bool) -> String {
     }
 }
 
-/// What hung native QuickJS for good or made it late, and the plain loops. What comes to an end is begun again.
+/// Plain loops, and bodies that hang or delay native QuickJS. Bodies that end are repeated.
 const BODIES: &[(&str, &str)] = &[
     ("while (true)", "while (true);"),
     ("for await without end", "for (;;) await 0;"),

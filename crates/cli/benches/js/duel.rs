@@ -1,22 +1,23 @@
-//! How long does one call take? Every variant in turn, round after round, each round in another order.
+//! The latency of one call. All variants run in turn, in a different order each round.
 //!
-//! A turn is a handful of calls. The first of them finds the caches as its neighbours left them, and the column `first`
-//! shows its median; the other columns, and the ratios, are of all calls.
+//! A turn is a few calls. The first one runs with the caches of the previous variant; the column `first` shows its median.
+//! The other columns and the ratios use all calls.
 
 use std::time::Duration;
 
 use crate::{
-    Effort, Variant, Work,
-    measure::{Goal, Times, heading, micros, ratio},
-    variant::Kind,
+    BenchBody, Effort, EngineVariant,
+    measure::{RatioGoal, Times, heading, micros, ratio},
+    variant::VariantKind,
 };
 
-pub fn run(works: &[Work], variants: &mut [Box<dyn Variant>], effort: Effort) {
+pub fn run(works: &[BenchBody], variants: &mut [Box<dyn EngineVariant>], effort: Effort) {
     println!("Peers inside Node tell the time they measured themselves; all other times are the caller's.");
     for work in works {
         let rounds = effort.rounds(work.rounds).div_ceil(TURN);
         let times = take_turns(work, variants, rounds);
-        let rows: Vec<(Kind, Row)> = variants.iter().map(|variant| variant.kind()).zip(times).collect();
+        let rows: Vec<(VariantKind, VariantTimes)> =
+            variants.iter().map(|variant| variant.kind()).zip(times).collect();
         heading(&format!(
             "{}, {}: latency in µs, {rounds} rounds of {TURN} calls each",
             work.name, work.title,
@@ -28,13 +29,13 @@ pub fn run(works: &[Work], variants: &mut [Box<dyn Variant>], effort: Effort) {
 
 /// The times of one variant.
 #[derive(Clone, Default)]
-struct Row {
+struct VariantTimes {
     all: Times,
     first: Times,
 }
 
-fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> Vec<Row> {
-    let mut times = vec![Row::default(); variants.len()];
+fn take_turns(work: &BenchBody, variants: &mut [Box<dyn EngineVariant>], rounds: usize) -> Vec<VariantTimes> {
+    let mut times = vec![VariantTimes::default(); variants.len()];
     let mut order: Vec<usize> = (0..variants.len()).collect();
     let mut shuffle = Shuffle(1);
     for round in 0..rounds + WARM_UP {
@@ -56,12 +57,12 @@ fn take_turns(work: &Work, variants: &mut [Box<dyn Variant>], rounds: usize) -> 
     times
 }
 
-/// What a variant leaves to be done behind it (a process that ends, a collector's threads) is not the next one's to pay.
+/// Waits: background work of a variant (exiting processes, GC threads) must not slow the next one.
 fn settle() {
     std::thread::sleep(QUIET);
 }
 
-/// Orders from a generator with a fixed seed, so that nobody always follows the same neighbour.
+/// Random orders with a fixed seed, so no variant always follows the same one.
 struct Shuffle(u64);
 
 impl Shuffle {
@@ -73,42 +74,50 @@ impl Shuffle {
     }
 }
 
-fn print(rows: &[(Kind, Row)]) {
-    let bare = of(rows, Kind::NativeBare).map(Times::p50).unwrap_or_default();
+fn print(rows: &[(VariantKind, VariantTimes)]) {
+    let bare = of(rows, VariantKind::NativeBare).map(Times::p50).unwrap_or_default();
     println!("  {:<50} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "min", "first", "× bare");
-    for (kind, Row { all, first }) in rows {
+    for (kind, VariantTimes { all, first }) in rows {
         let [p50, p99, min, first] = [all.p50(), all.p99(), all.min(), first.p50()].map(micros);
         let bare = ratio(all.p50(), bare);
         println!("  {:<50} {p50:>8.0} {p99:>8.0} {min:>8.0} {first:>8.0} {bare:>8.2}", kind.title());
     }
 }
 
-fn compare(work: &Work, rows: &[(Kind, Row)]) {
-    let Some(ours) = of(rows, Kind::Ours).map(Times::p50) else { return };
-    let slower = |kind: Kind, goal: f64| {
+fn compare(work: &BenchBody, rows: &[(VariantKind, VariantTimes)]) {
+    let Some(ours) = of(rows, VariantKind::Ours).map(Times::p50) else { return };
+    let slower = |kind: VariantKind, goal: f64| {
         if let Some(times) = of(rows, kind) {
-            Goal::AtMost(goal).report(&format!("ours / {}", kind.title()), ratio(ours, times.p50()), "×");
+            RatioGoal::AtMost(goal).report(
+                &format!("ours / {}", kind.title()),
+                ratio(ours, times.p50()),
+                "×",
+            );
         }
     };
-    let faster = |kind: Kind, goal: f64| {
+    let faster = |kind: VariantKind, goal: f64| {
         if let Some(times) = of(rows, kind) {
-            Goal::AtLeast(goal).report(&format!("{} / ours", kind.title()), ratio(times.p50(), ours), "×");
+            RatioGoal::AtLeast(goal).report(
+                &format!("{} / ours", kind.title()),
+                ratio(times.p50(), ours),
+                "×",
+            );
         }
     };
     match work.name {
         "w1" => {
-            slower(Kind::NativeBare, 1.0);
-            faster(Kind::NativePrelude, 3.0);
-            faster(Kind::IsolatedVm, 10.0);
-            faster(Kind::ExecPerCall, 8.0);
+            slower(VariantKind::NativeBare, 1.0);
+            faster(VariantKind::NativePrelude, 3.0);
+            faster(VariantKind::IsolatedVm, 10.0);
+            faster(VariantKind::ExecPerCall, 8.0);
         }
-        "w3" => slower(Kind::NativeBare, 3.0),
-        "w4" => slower(Kind::NativeBare, 1.0),
+        "w3" => slower(VariantKind::NativeBare, 3.0),
+        "w4" => slower(VariantKind::NativeBare, 1.0),
         _ => {}
     }
 }
 
-fn of(rows: &[(Kind, Row)], wanted: Kind) -> Option<&Times> {
+fn of(rows: &[(VariantKind, VariantTimes)], wanted: VariantKind) -> Option<&Times> {
     rows.iter().find(|(kind, _)| *kind == wanted).map(|(_, row)| &row.all)
 }
 

@@ -1,19 +1,19 @@
-//! What is a page image worth? A tool of a thousand lines whose pages the worker holds, against the same tool sent and
-//! parsed at every call, and against native QuickJS that parses it in process.
+//! The benefit of cached memory images: a tool of 1,000 lines cached in the worker, compared with sending and parsing it at
+//! every call, and with native QuickJS.
 
 use crate::{
-    Effort, Variant as _,
-    measure::{Goal, Times, heading, micros, ratio},
+    Effort, EngineVariant as _,
+    measure::{RatioGoal, Times, heading, micros, ratio},
     native::Native,
-    ours::{Gateway, Tool},
+    ours::{BenchTool, WorkerPool},
     work::thousand_lines,
 };
 
 pub fn run(effort: Effort) {
     let work = thousand_lines();
-    let gateway = Gateway::of_one_worker();
+    let gateway = WorkerPool::of_one_worker();
     let mut native = Native::bare();
-    let tool = Tool::new(&work);
+    let tool = BenchTool::new(&work);
     let (mut held, mut sent, mut parsed) = (Times::default(), Times::default(), Times::default());
     for round in 0..effort.rounds(200) {
         let unknown = tool.clone().renamed(round as u64);
@@ -35,5 +35,5 @@ pub fn run(effort: Effort) {
         let (p50, p99, min) = (micros(times.p50()), micros(times.p99()), micros(times.min()));
         println!("  {title:<55} {p50:>10.0} {p99:>10.0} {min:>10.0}");
     }
-    Goal::AtLeast(10.0).report("loaded at every call / page image", ratio(sent.p50(), held.p50()), "×");
+    RatioGoal::AtLeast(10.0).report("loaded at every call / page image", ratio(sent.p50(), held.p50()), "×");
 }

@@ -1,9 +1,8 @@
-//! What does a jailed JavaScript call cost, beside the other ways to run the same code? Everything in one run, and
-//! all variants in turn within one loop, so that a noisy machine disturbs them alike: the ratios count.
+//! The cost of a sandboxed JavaScript call compared with other ways to run the same code. All variants run in turn in one
+//! loop, so noise affects them equally; only the ratios count.
 //!
-//! `--quick` takes fewer rounds, `--few` compares with the bare engine alone; both leave out the 100,000 calls to one worker,
-//! unless `--soak` asks for them.
-//! Peers from npm are measured when `scripts/bench-peers` has installed them.
+//! `--quick` runs fewer rounds, `--few` compares with the bare engine only. Both skip the 100,000 calls to one worker unless
+//! `--soak` is given. npm peers are measured if `scripts/bench-peers` has installed them.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
 #![allow(
@@ -27,7 +26,7 @@ mod throughput;
 mod variant;
 mod work;
 
-use crate::{ours::Gateway, variant::Variant, work::Work};
+use crate::{ours::WorkerPool, variant::EngineVariant, work::BenchBody};
 
 fn main() {
     let flags: Vec<String> = std::env::args().skip(1).collect();
@@ -51,7 +50,7 @@ fn main() {
     memory::run(if is_short { memory::Length::Short } else { memory::Length::Long });
 }
 
-/// How many rounds?
+/// The number of rounds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Effort {
     Quick,
@@ -67,10 +66,10 @@ impl Effort {
     }
 }
 
-/// The first is ours and the second is what the others are compared with.
-fn variants() -> Vec<Box<dyn Variant>> {
-    let mut variants: Vec<Box<dyn Variant>> = vec![
-        Box::new(Gateway::new()),
+/// The first is Toolgate; the second is the reference for ratios.
+fn variants() -> Vec<Box<dyn EngineVariant>> {
+    let mut variants: Vec<Box<dyn EngineVariant>> = vec![
+        Box::new(WorkerPool::new()),
         Box::new(native::Native::bare()),
         Box::new(native::Native::with_prelude()),
         Box::new(spawned::Spawned::same_engine()),

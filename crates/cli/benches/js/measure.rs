@@ -1,4 +1,4 @@
-//! Which numbers are told? Median, 99th percentile and minimum, and ratios beside their goals.
+//! Statistics: median, 99th percentile, minimum, and ratios with their goals.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ impl FromIterator<Duration> for Times {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Goal {
+pub enum RatioGoal {
     AtMost(f64),
     AtLeast(f64),
 }
 
-impl Goal {
-    /// One line: what, how much, and whether that is what we want.
+impl RatioGoal {
+    /// Prints one line: name, value, goal and whether it is met.
     pub fn report(self, what: &str, value: f64, unit: &str) {
         let (sign, bound, is_met) = match self {
             Self::AtMost(bound) => ('≤', bound, value <= bound),

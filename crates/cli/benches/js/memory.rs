@@ -1,4 +1,4 @@
-//! What memory does a worker have for itself alone? Read from the kernel, for the process that this one has started.
+//! The private memory of a worker process, as reported by the kernel.
 
 use std::{
     collections::BTreeSet,
@@ -10,9 +10,9 @@ use std::{
 use toolgate_sandbox::wire::{RunLimits, ScriptEnding};
 
 use crate::{
-    measure::{Goal, heading},
-    ours::{Gateway, Tool, generous},
-    work::{self, Work},
+    measure::{RatioGoal, heading},
+    ours::{BenchTool, WorkerPool, generous},
+    work::{self, BenchBody},
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Length {
 pub fn run(length: Length) {
     heading("Private dirty memory of one worker, in MiB");
     let before = children();
-    let gateway = Gateway::of_one_worker();
+    let gateway = WorkerPool::of_one_worker();
     let started: Vec<u32> = children().difference(&before).copied().collect();
     let [worker] = started[..] else {
         println!("  not measured: {} new processes instead of one worker", started.len());
@@ -36,40 +36,40 @@ pub fn run(length: Length) {
         println!("  not measured: the kernel does not show /proc/PID/smaps_rollup of a worker to this user");
         return;
     };
-    Goal::AtMost(8.0).report("idle, after its start", idle, " MiB");
-    // Each kind of body but the long loop, which touches nothing.
-    let works: Vec<Work> = work::all().into_iter().filter(|work| work.name != "w3").collect();
-    let tools: Vec<Tool> = works.iter().map(Tool::new).collect();
+    RatioGoal::AtMost(8.0).report("idle, after its start", idle, " MiB");
+    // All bodies except the long loop, which uses no memory.
+    let works: Vec<BenchBody> = work::all().into_iter().filter(|work| work.name != "w3").collect();
+    let tools: Vec<BenchTool> = works.iter().map(BenchTool::new).collect();
     let after = |from: usize, to: usize| {
         for number in from..to {
             gateway.value(&tools[number % tools.len()]);
         }
         let memory = private_dirty(worker).expect("the worker is still the same");
-        Goal::AtMost(8.0).report(&format!("idle, after {to} calls"), memory, " MiB");
+        RatioGoal::AtMost(8.0).report(&format!("idle, after {to} calls"), memory, " MiB");
         memory
     };
     let early = after(0, 1_000);
     if length == Length::Long {
         let late = after(1_000, 100_000);
-        Goal::AtMost(1.1).report("flat: after 100,000 calls, beside after 1,000", late / early, " ×");
+        RatioGoal::AtMost(1.1).report("flat: after 100,000 calls, beside after 1,000", late / early, " ×");
     }
     hog(&gateway, worker);
 }
 
-/// The last call of its worker, which is not used again after such an end.
-fn hog(gateway: &Gateway, worker: u32) {
+/// The worker's last call; it is not reused afterwards.
+fn hog(gateway: &WorkerPool, worker: u32) {
     let body = "const kept = []; for (;;) kept.push(new Uint8Array(1 << 20).fill(1))";
-    let tool = Tool::new(&Work::new(&[], body, "{}", ""));
+    let tool = BenchTool::new(&BenchBody::new(&[], body, "{}", ""));
     let limits = RunLimits { memory_bytes: HOGS_CAP_MIB << 20, ..generous() };
     let before = private_dirty(worker).expect("the worker is still the same");
     let peak = peak_during(worker, || {
         let (_, report) = gateway.run(&tool, limits);
         assert_eq!(report.done.ending, ScriptEnding::Memory, "a hog is ended by its limit");
     });
-    Goal::AtMost(64.0).report("what a hog takes whose cap is 64 MiB", peak - before, " MiB");
+    RatioGoal::AtMost(64.0).report("what a hog takes whose cap is 64 MiB", peak - before, " MiB");
 }
 
-/// The most that was seen while `work` was done and the process was there.
+/// The maximum while `work` runs and the process exists.
 fn peak_during(process: u32, work: impl FnOnce()) -> f64 {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn children() -> BTreeSet<u32> {
     ids.filter(|id| parent(*id) == Some(std::process::id())).collect()
 }
 
-/// The second field behind the name, which is in parentheses and may hold anything.
+/// The second field after the process name, which is in parentheses and may contain anything.
 fn parent(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()

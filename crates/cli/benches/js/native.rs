@@ -1,4 +1,4 @@
-//! The same engine, compiled for this machine, in this very process: no wall at all, a fresh runtime for each call.
+//! The same engine compiled natively, in this process: no isolation, a fresh runtime per call.
 
 use std::{
     fs,
@@ -14,8 +14,8 @@ use rquickjs::{
 use toolgate_engine::Op;
 
 use crate::{
-    variant::{Kind, Variant, rate_of_two_threads},
-    work::{ANSWER, Host, Work},
+    variant::{EngineVariant, VariantKind, rate_of_two_threads},
+    work::{ANSWER, BenchBody, HostAccess},
 };
 
 /// The prelude as bytecode: a module whose default export is the function that installs it.
@@ -46,25 +46,25 @@ impl Native {
     }
 }
 
-impl Variant for Native {
-    fn kind(&self) -> Kind {
-        if self.prelude.is_some() { Kind::NativePrelude } else { Kind::NativeBare }
+impl EngineVariant for Native {
+    fn kind(&self) -> VariantKind {
+        if self.prelude.is_some() { VariantKind::NativePrelude } else { VariantKind::NativeBare }
     }
 
-    fn call(&mut self, work: &Work) -> (Duration, String) {
+    fn call(&mut self, work: &BenchBody) -> (Duration, String) {
         let begin = Instant::now();
         let value = fresh_call(work, self.prelude, read_text);
         (begin.elapsed(), value)
     }
 
-    fn rate(&mut self, work: &Work, span: Duration) -> f64 {
+    fn rate(&mut self, work: &BenchBody, span: Duration) -> f64 {
         let prelude = self.prelude;
         rate_of_two_threads(span, || move || work.check(&fresh_call(work, prelude, read_text)))
     }
 }
 
-/// A runtime, a context, one call, and all of it freed again.
-pub fn fresh_call(work: &Work, prelude: Option<Prelude>, read_text: fn(String) -> String) -> String {
+/// Creates a runtime and a context, makes one call and frees everything.
+pub fn fresh_call(work: &BenchBody, prelude: Option<Prelude>, read_text: fn(String) -> String) -> String {
     let runtime = Runtime::new().expect("a runtime");
     runtime.set_memory_limit(64 << 20);
     runtime.set_max_stack_size(512 << 10);
@@ -84,7 +84,7 @@ pub fn fresh_call(work: &Work, prelude: Option<Prelude>, read_text: fn(String) -
     })
 }
 
-fn invoke(ctx: &Ctx<'_>, work: &Work) -> rquickjs::Result<String> {
+fn invoke(ctx: &Ctx<'_>, work: &BenchBody) -> rquickjs::Result<String> {
     let function: Function = ctx.eval(work.source.as_str())?;
     let arguments: Object = ctx.json_parse(work.arguments.as_str())?.get()?;
     let values: Vec<Value> = work.names.iter().map(|name| arguments.get(*name)).collect::<Result<_, _>>()?;
@@ -93,8 +93,8 @@ fn invoke(ctx: &Ctx<'_>, work: &Work) -> rquickjs::Result<String> {
     ctx.json_stringify(value)?.expect("the body returns data").to_string()
 }
 
-fn install_bare(ctx: &Ctx<'_>, host: Host, read_text: fn(String) -> String) -> rquickjs::Result<()> {
-    if host == Host::None {
+fn install_bare(ctx: &Ctx<'_>, host: HostAccess, read_text: fn(String) -> String) -> rquickjs::Result<()> {
+    if host == HostAccess::None {
         return Ok(());
     }
     let (safety, files) = (Object::new(ctx.clone())?, Object::new(ctx.clone())?);
@@ -103,7 +103,7 @@ fn install_bare(ctx: &Ctx<'_>, host: Host, read_text: fn(String) -> String) -> r
     ctx.globals().set("safety", safety)
 }
 
-fn install_prelude(ctx: &Ctx<'_>, host: Host, read_text: fn(String) -> String) -> rquickjs::Result<()> {
+fn install_prelude(ctx: &Ctx<'_>, host: HostAccess, read_text: fn(String) -> String) -> rquickjs::Result<()> {
     let module: Object = Module::import(ctx, PRELUDE)?.finish()?;
     let make: Function = module.get("default")?;
     let answer = move |op: i32, text: Opt<Value>, _bytes: Opt<Value>| -> rquickjs::Result<Option<String>> {
@@ -113,7 +113,7 @@ fn install_prelude(ctx: &Ctx<'_>, host: Host, read_text: fn(String) -> String) -
     let hooks: Object =
         make.call((Function::new(ctx.clone(), answer)?, Function::new(ctx.clone(), || 0.5)?))?;
     let install: Function = hooks.get("install")?;
-    install.call((if host == Host::ReadText { READ_GRANT } else { 0 },))
+    install.call((if host == HostAccess::ReadText { READ_GRANT } else { 0 },))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "the engine hands over what it converted")]
@@ -121,7 +121,7 @@ fn read_text(_path: String) -> String {
     ANSWER.clone()
 }
 
-/// As the engine's build script assembles it.
+/// Assembled as in the engine's build script.
 fn prelude_source() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/js");
     let entries = fs::read_dir(&folder).expect("the prelude is there");

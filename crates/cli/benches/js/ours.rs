@@ -1,4 +1,4 @@
-//! Ours: the pool of jailed workers as the gateway uses it, from asking for a lease to the report.
+//! Toolgate's worker pool as the gateway uses it, from the lease to the report.
 
 use std::{
     future::Future,
@@ -15,34 +15,34 @@ use toolgate_sandbox::{
 };
 
 use crate::{
-    variant::{Kind, Variant},
-    work::{ANSWER, Host, Work},
+    variant::{EngineVariant, VariantKind},
+    work::{ANSWER, BenchBody, HostAccess},
 };
 
-pub struct Gateway {
+pub struct WorkerPool {
     runtime: Runtime,
     pool: Pool,
 }
 
-/// What a worker is told of a body.
+/// The request to a worker.
 #[derive(Clone, Debug)]
-pub struct Tool {
+pub struct BenchTool {
     load: Load,
     arguments: String,
 }
 
-impl Tool {
-    pub fn new(work: &Work) -> Self {
+impl BenchTool {
+    pub fn new(work: &BenchBody) -> Self {
         let names = Value::from(work.names).to_string();
         let grants = match work.host {
-            Host::None => 0,
-            Host::ReadText => READ_GRANT,
+            HostAccess::None => 0,
+            HostAccess::ReadText => READ_GRANT,
         };
         let load = Load { key: key_of(&work.source), grants, names, source: work.source.clone() };
         Self { load, arguments: work.arguments.clone() }
     }
 
-    /// The same tool under a name that no worker knows yet.
+    /// The same tool under a new name, which no worker has cached.
     pub fn renamed(mut self, number: u64) -> Self {
         if let Some(place) = self.load.key.first_chunk_mut::<8>() {
             *place = number.to_le_bytes();
@@ -51,8 +51,8 @@ impl Tool {
     }
 }
 
-impl Gateway {
-    /// As it is served: replaced workers and a spare.
+impl WorkerPool {
+    /// As in production: workers are replaced, and one is spare.
     pub fn new() -> Self {
         Self::with(|_| {})
     }
@@ -86,32 +86,32 @@ impl Gateway {
         Self { runtime, pool }
     }
 
-    pub fn run(&self, tool: &Tool, limits: RunLimits) -> (Duration, ScriptReport) {
+    pub fn run(&self, tool: &BenchTool, limits: RunLimits) -> (Duration, ScriptReport) {
         let begin = Instant::now();
         let report = self.runtime.block_on(one_call(&self.pool, tool, limits));
         (begin.elapsed(), report)
     }
 
-    pub fn value(&self, tool: &Tool) -> (Duration, String) {
+    pub fn value(&self, tool: &BenchTool) -> (Duration, String) {
         let (time, report) = self.run(tool, generous());
         (time, value_of(report))
     }
 }
 
-impl Variant for Gateway {
-    fn kind(&self) -> Kind {
-        Kind::Ours
+impl EngineVariant for WorkerPool {
+    fn kind(&self) -> VariantKind {
+        VariantKind::Ours
     }
 
-    fn call(&mut self, work: &Work) -> (Duration, String) {
-        self.value(&Tool::new(work))
+    fn call(&mut self, work: &BenchBody) -> (Duration, String) {
+        self.value(&BenchTool::new(work))
     }
 
-    fn rate(&mut self, work: &Work, span: Duration) -> f64 {
+    fn rate(&mut self, work: &BenchBody, span: Duration) -> f64 {
         let begin = Instant::now();
         let calls = self.runtime.block_on(async {
             let caller = || {
-                let (pool, tool) = (self.pool.clone(), Tool::new(work));
+                let (pool, tool) = (self.pool.clone(), BenchTool::new(work));
                 async move {
                     let mut calls = 0_u32;
                     while begin.elapsed() < span {
@@ -132,7 +132,7 @@ impl Variant for Gateway {
     }
 }
 
-async fn one_call(pool: &Pool, tool: &Tool, limits: RunLimits) -> ScriptReport {
+async fn one_call(pool: &Pool, tool: &BenchTool, limits: RunLimits) -> ScriptReport {
     let tenant = Tenant { caller: "bench".to_owned(), tool: tool.load.key };
     let lease = pool.lease(&tenant).await.expect("a worker is free");
     let run = RunScript { key: tool.load.key, limits, seed: 1, arguments: tool.arguments.clone() };

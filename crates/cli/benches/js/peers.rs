@@ -1,5 +1,5 @@
-//! Peers from npm: three inside one Node process that is asked one call at a time and reports the time it measured
-//! itself, so that the pipe is not charged to them; and Deno, started for each call.
+//! npm peers: three run in one Node process, which measures each call itself, so the pipe does not count. Deno is started
+//! for each call.
 
 use std::{
     cell::RefCell,
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::{
     spawned::{Spawned, request},
-    variant::{Kind, Variant},
-    work::Work,
+    variant::{EngineVariant, VariantKind},
+    work::BenchBody,
 };
 
-/// All that is installed, or why none is.
-pub fn find() -> Result<Vec<Box<dyn Variant>>, String> {
+/// All installed peers, or why there are none.
+pub fn find() -> Result<Vec<Box<dyn EngineVariant>>, String> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/js");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench-peers");
     if !folder.join("node_modules").is_dir() {
@@ -28,14 +28,14 @@ pub fn find() -> Result<Vec<Box<dyn Variant>>, String> {
     let start = || Node::start(&scripts.join("peers.mjs"), &folder);
     let pair = [start(), start()].into_iter().collect::<Result<Vec<Node>, String>>()?;
     let nodes = Rc::new(RefCell::new(pair));
-    let mut found: Vec<Box<dyn Variant>> = Vec::new();
+    let mut found: Vec<Box<dyn EngineVariant>> = Vec::new();
     for (kind, name) in [
-        (Kind::NodeVm, "node:vm"),
-        (Kind::IsolatedVm, "isolated-vm"),
-        (Kind::QuickjsEmscripten, "quickjs-emscripten"),
+        (VariantKind::NodeVm, "node:vm"),
+        (VariantKind::IsolatedVm, "isolated-vm"),
+        (VariantKind::QuickjsEmscripten, "quickjs-emscripten"),
     ] {
         if nodes.borrow()[0].offers.iter().any(|offered| offered == name) {
-            found.push(Box::new(Peer { kind, name, nodes: Rc::clone(&nodes) }));
+            found.push(Box::new(NodePeer { kind, name, nodes: Rc::clone(&nodes) }));
         } else {
             println!("without {name}: it does not load");
         }
@@ -45,22 +45,22 @@ pub fn find() -> Result<Vec<Box<dyn Variant>>, String> {
         let script = scripts.join("deno.mjs").display().to_string();
         let arguments = ["run", "--quiet", "--no-prompt", "--no-config", "--no-remote", &script];
         let arguments = arguments.map(str::to_owned).to_vec();
-        found.push(Box::new(Spawned::new(Kind::DenoPerCall, deno, arguments)));
+        found.push(Box::new(Spawned::new(VariantKind::DenoPerCall, deno, arguments)));
     } else {
         println!("without Deno: it does not start");
     }
     Ok(found)
 }
 
-struct Peer {
-    kind: Kind,
+struct NodePeer {
+    kind: VariantKind,
     name: &'static str,
-    /// Two, for the rate on two cores; single calls go to the first.
+    /// Two processes, for throughput on two cores; single calls use the first.
     nodes: Rc<RefCell<Vec<Node>>>,
 }
 
-impl Peer {
-    fn question(&self, work: &Work, span: Duration) -> Value {
+impl NodePeer {
+    fn question(&self, work: &BenchBody, span: Duration) -> Value {
         let mut question = request(work);
         question["peer"] = json!(self.name);
         question["milliseconds"] = json!(span.as_millis());
@@ -68,12 +68,12 @@ impl Peer {
     }
 }
 
-impl Variant for Peer {
-    fn kind(&self) -> Kind {
+impl EngineVariant for NodePeer {
+    fn kind(&self) -> VariantKind {
         self.kind
     }
 
-    fn call(&mut self, work: &Work) -> (Duration, String) {
+    fn call(&mut self, work: &BenchBody) -> (Duration, String) {
         let question = self.question(work, Duration::ZERO);
         let mut nodes = self.nodes.borrow_mut();
         nodes[0].ask(&question);
@@ -81,7 +81,7 @@ impl Variant for Peer {
         (answer.time, answer.value)
     }
 
-    fn rate(&mut self, work: &Work, span: Duration) -> f64 {
+    fn rate(&mut self, work: &BenchBody, span: Duration) -> f64 {
         let question = self.question(work, span);
         let mut nodes = self.nodes.borrow_mut();
         nodes.iter_mut().for_each(|node| node.ask(&question));
@@ -100,7 +100,7 @@ struct Node {
     offers: Vec<String>,
 }
 
-struct Answer {
+struct PeerAnswer {
     time: Duration,
     calls: u32,
     value: String,
@@ -124,12 +124,12 @@ impl Node {
         writeln!(self.stdin, "{question}").expect("node listens");
     }
 
-    fn answer(&mut self) -> Answer {
+    fn answer(&mut self) -> PeerAnswer {
         let answer = self.line();
         let value = answer["value"].as_str().unwrap_or_else(|| panic!("node failed: {answer}")).to_owned();
         let time = Duration::from_nanos(answer["nanoseconds"].as_u64().expect("a time"));
         let calls = answer["calls"].as_u64().and_then(|calls| u32::try_from(calls).ok()).expect("a count");
-        Answer { time, calls, value }
+        PeerAnswer { time, calls, value }
     }
 
     fn line(&mut self) -> Value {
@@ -140,7 +140,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // It would end with its input too; nothing of value is lost.
+        // The process has no state worth keeping.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,7 @@
-//! A process for each call: started, asked over its standard input, answered, ended.
+//! One process per call: starts it, sends the request over standard input, reads the answer.
 //!
-//! The request is one line of JSON. `?path` from the process asks its host, who answers with a line; `=value` is the end.
+//! The request is one line of JSON. A line `?path` from the process is a host call, answered with a line; `=value` is the
+//! result.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,28 +14,28 @@ use serde_json::{Value, json};
 
 use crate::{
     native,
-    variant::{Kind, Variant, rate_of_two_threads},
-    work::{ANSWER, Host, Work},
+    variant::{EngineVariant, VariantKind, rate_of_two_threads},
+    work::{ANSWER, BenchBody, HostAccess},
 };
 
 pub struct Spawned {
-    kind: Kind,
+    kind: VariantKind,
     program: PathBuf,
     arguments: Vec<String>,
 }
 
 impl Spawned {
-    /// This very program, which then is nothing but the engine.
+    /// This program, started as the bare engine.
     pub fn same_engine() -> Self {
         let program = std::env::current_exe().expect("this program has a path");
-        Self { kind: Kind::ExecPerCall, program, arguments: vec![ONE_CALL.to_owned()] }
+        Self { kind: VariantKind::ExecPerCall, program, arguments: vec![ONE_CALL.to_owned()] }
     }
 
-    pub fn new(kind: Kind, program: PathBuf, arguments: Vec<String>) -> Self {
+    pub fn new(kind: VariantKind, program: PathBuf, arguments: Vec<String>) -> Self {
         Self { kind, program, arguments }
     }
 
-    fn one_call(&self, work: &Work) -> String {
+    fn one_call(&self, work: &BenchBody) -> String {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the process starts");
@@ -55,34 +56,34 @@ impl Spawned {
     }
 }
 
-impl Variant for Spawned {
-    fn kind(&self) -> Kind {
+impl EngineVariant for Spawned {
+    fn kind(&self) -> VariantKind {
         self.kind
     }
 
-    fn call(&mut self, work: &Work) -> (Duration, String) {
+    fn call(&mut self, work: &BenchBody) -> (Duration, String) {
         let begin = Instant::now();
         let value = self.one_call(work);
         (begin.elapsed(), value)
     }
 
-    fn rate(&mut self, work: &Work, span: Duration) -> f64 {
+    fn rate(&mut self, work: &BenchBody, span: Duration) -> f64 {
         let this = &*self;
         rate_of_two_threads(span, || || work.check(&this.one_call(work)))
     }
 }
 
-/// Everything a peer needs to know of a body.
-pub fn request(work: &Work) -> Value {
+/// The request for a body.
+pub fn request(work: &BenchBody) -> Value {
     json!({
         "source": work.source,
         "names": work.names,
         "arguments": work.arguments,
-        "host": work.host == Host::ReadText,
+        "host": work.host == HostAccess::ReadText,
     })
 }
 
-/// The other end, when this program was started for one call.
+/// The child's side, when this program runs as the engine for one call.
 pub fn answer_one_call() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).expect("a request comes");
@@ -94,9 +95,9 @@ pub fn answer_one_call() {
         .iter()
         .map(|name| &*name.as_str().expect("a name").to_owned().leak())
         .collect();
-    let host = if request["host"] == true { Host::ReadText } else { Host::None };
-    let base = Work::new(names.leak(), "", &text("arguments"), "");
-    let work = Work { source: text("source"), host, ..base };
+    let host = if request["host"] == true { HostAccess::ReadText } else { HostAccess::None };
+    let base = BenchBody::new(names.leak(), "", &text("arguments"), "");
+    let work = BenchBody { source: text("source"), host, ..base };
     println!("={}", native::fresh_call(&work, None, ask));
 }
 

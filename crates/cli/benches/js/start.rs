@@ -1,20 +1,20 @@
-//! How long until the first answer? A pool made, a worker started and jailed, one call.
+//! The time to the first answer: creates a pool, starts a sandboxed worker and makes one call.
 
 use std::time::Instant;
 
 use crate::{
     Effort,
-    measure::{Goal, Times, heading, millis},
-    ours::{Gateway, Tool},
-    work::Work,
+    measure::{RatioGoal, Times, heading, millis},
+    ours::{BenchTool, WorkerPool},
+    work::BenchBody,
 };
 
 pub fn run(effort: Effort) {
-    let tool = Tool::new(&Work::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
+    let tool = BenchTool::new(&BenchBody::new(&["a"], "return a + 1", r#"{"a":41}"#, "42"));
     let times: Times = (0..effort.rounds(50))
         .map(|_| {
             let begin = Instant::now();
-            let gateway = Gateway::of_one_worker();
+            let gateway = WorkerPool::of_one_worker();
             assert_eq!(gateway.value(&tool).1, "42");
             begin.elapsed()
         })
@@ -26,5 +26,5 @@ pub fn run(effort: Effort) {
         millis(times.p99()),
         millis(times.min())
     );
-    Goal::AtMost(50.0).report("cold start", millis(times.p50()), " ms");
+    RatioGoal::AtMost(50.0).report("cold start", millis(times.p50()), " ms");
 }

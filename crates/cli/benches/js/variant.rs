@@ -1,24 +1,24 @@
-//! What is compared? Ways to run a body with nothing left over from the call before.
+//! The compared ways to run a body with a fresh state per call.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-use crate::work::Work;
+use crate::work::BenchBody;
 
-pub trait Variant {
-    fn kind(&self) -> Kind;
+pub trait EngineVariant {
+    fn kind(&self) -> VariantKind;
 
     /// One call: its time, and the result as JSON text.
-    fn call(&mut self, work: &Work) -> (Duration, String);
+    fn call(&mut self, work: &BenchBody) -> (Duration, String);
 
-    /// Calls a second, kept up for about `span` by two callers at once.
-    fn rate(&mut self, work: &Work, span: Duration) -> f64;
+    /// Calls per second with two concurrent callers, measured for about `span`.
+    fn rate(&mut self, work: &BenchBody, span: Duration) -> f64;
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum VariantKind {
     Ours,
     NativeBare,
     NativePrelude,
@@ -29,7 +29,7 @@ pub enum Kind {
     DenoPerCall,
 }
 
-impl Kind {
+impl VariantKind {
     pub fn title(self) -> &'static str {
         match self {
             Self::Ours => "toolgate: jailed worker, with prelude",
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// Two threads that call until the time is over; each makes its own `call`.
+/// Two threads that call until the time is over, each with its own `call`.
 pub fn rate_of_two_threads<F: FnMut()>(span: Duration, make: impl Fn() -> F + Sync) -> f64 {
     let begin = Instant::now();
     let calls: u32 = thread::scope(|scope| {

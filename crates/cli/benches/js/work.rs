@@ -1,10 +1,10 @@
-//! Which bodies are run? Four, the same for every variant.
+//! The benchmarked function bodies, the same for every variant.
 
 use std::{fmt::Write as _, sync::LazyLock};
 
 /// One body with its arguments.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct BenchBody {
     pub name: &'static str,
     pub title: &'static str,
     pub names: &'static [&'static str],
@@ -14,19 +14,19 @@ pub struct Work {
     pub arguments: String,
     /// JSON text.
     pub expected: String,
-    pub host: Host,
+    pub host: HostAccess,
     pub rounds: usize,
 }
 
-/// Does the body call its host?
+/// Whether the body calls its host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Host {
+pub enum HostAccess {
     None,
     /// `safety.fs.readText` answers with [`ANSWER`].
     ReadText,
 }
 
-impl Work {
+impl BenchBody {
     pub fn new(names: &'static [&'static str], body: &str, arguments: &str, expected: &str) -> Self {
         Self {
             name: "",
@@ -35,7 +35,7 @@ impl Work {
             source: format!("(async function({}){{{{{body}\n}}}})", names.join(",")),
             arguments: arguments.to_owned(),
             expected: expected.to_owned(),
-            host: Host::None,
+            host: HostAccess::None,
             rounds: 0,
         }
     }
@@ -46,39 +46,44 @@ impl Work {
     }
 }
 
-pub fn all() -> Vec<Work> {
+pub fn all() -> Vec<BenchBody> {
     let kilobyte = format!("{{\"text\":\"{}\"}}", "tool".repeat(256));
     vec![
-        Work {
+        BenchBody {
             name: "w1",
             title: "a trivial sum",
             rounds: 500,
-            ..Work::new(&["a", "b"], "return a + b", r#"{"a":2,"b":40}"#, "42")
+            ..BenchBody::new(&["a", "b"], "return a + b", r#"{"a":2,"b":40}"#, "42")
         },
-        Work {
+        BenchBody {
             name: "w2",
             title: "base64 of 1 KB and JSON of 100 elements",
             rounds: 300,
-            ..Work::new(&["text"], BASE64_AND_JSON, &kilobyte, "[1368,4950]")
+            ..BenchBody::new(&["text"], BASE64_AND_JSON, &kilobyte, "[1368,4950]")
         },
-        Work {
+        BenchBody {
             name: "w3",
             title: "a loop of 5 million iterations",
             rounds: 15,
-            ..Work::new(&["n"], LOOP, r#"{"n":5000000}"#, "1642668640")
+            ..BenchBody::new(&["n"], LOOP, r#"{"n":5000000}"#, "1642668640")
         },
-        Work {
+        BenchBody {
             name: "w4",
             title: "one host call that returns 1 KB",
             rounds: 300,
-            host: Host::ReadText,
-            ..Work::new(&["path"], "return safety.fs.readText(path).length", r#"{"path":"note.txt"}"#, "1024")
+            host: HostAccess::ReadText,
+            ..BenchBody::new(
+                &["path"],
+                "return safety.fs.readText(path).length",
+                r#"{"path":"note.txt"}"#,
+                "1024",
+            )
         },
     ]
 }
 
-/// A tool of a thousand lines: a hundred functions of ten lines each, of which a call uses a few.
-pub fn thousand_lines() -> Work {
+/// A tool of 1,000 lines: 100 functions of ten lines each, of which a call uses a few.
+pub fn thousand_lines() -> BenchBody {
     let mut body = String::new();
     for number in 0..100 {
         let _ = writeln!(
@@ -96,13 +101,13 @@ pub fn thousand_lines() -> Work {
         );
     }
     body += "return [step3, step42, step99].map((step) => step({ name: 'x', value: 50 }, 2).value);";
-    Work { name: "a thousand lines", ..Work::new(&["n"], &body, r#"{"n":1}"#, "[29,29.5,100]") }
+    BenchBody { name: "a thousand lines", ..BenchBody::new(&["n"], &body, r#"{"n":1}"#, "[29,29.5,100]") }
 }
 
-/// What the host answers to `readText`: one kilobyte.
+/// The host's answer to `readText`: one kilobyte.
 pub static ANSWER: LazyLock<String> = LazyLock::new(|| "note".repeat(256));
 
-// Written out, for not every peer brings `btoa`.
+// Implemented here, because not every peer has `btoa`.
 const BASE64_AND_JSON: &str = "
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 let coded = '';

@@ -33,7 +33,7 @@ fn main() {
     toolgate::run_if_worker();
     let tools = std::env::args().skip_while(|argument| argument != "--tools").nth(1);
     let many = tools.and_then(|text| text.parse().ok()).unwrap_or(10_000);
-    let [mut few, mut many] = [10, many].map(Gateway::start);
+    let [mut few, mut many] = [10, many].map(BenchGateway::start);
     // The first edits fill caches and buffers.
     for gateway in [&mut few, &mut many] {
         gateway.edit();
@@ -74,14 +74,14 @@ fn main() {
     }
 }
 
-struct Gateway {
+struct BenchGateway {
     folder: tempfile::TempDir,
     tools: usize,
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Gateway {
+impl BenchGateway {
     fn start(tools: usize) -> Self {
         // In memory if possible: flushes of a disk would hide what is measured.
         let memory = Path::new("/dev/shm");
@@ -112,7 +112,7 @@ impl Gateway {
         begun.elapsed()
     }
 
-    /// As editors save.
+    /// Writes a new file and renames it, as editors do.
     fn replace(&self, file: &Path, text: &str) {
         let draft = self.folder.path().join("draft");
         fs::write(&draft, text).unwrap();

@@ -1,4 +1,4 @@
-//! A client: each call on a connection of its own.
+//! An HTTP client with one connection per call.
 
 use std::{
     io::{self, Read, Write},
@@ -8,13 +8,13 @@ use std::{
 
 use serde_json::json;
 
-pub struct Door {
+pub struct SoakClient {
     pub address: String,
     pub token: String,
 }
 
-impl Door {
-    /// The whole answer, head and body.
+impl SoakClient {
+    /// The answer with head and body.
     pub fn call(&self, tool: &str, text: &str) -> io::Result<String> {
         let mut stream = self.begin(tool, text)?;
         let mut answer = String::new();
@@ -22,7 +22,7 @@ impl Door {
         Ok(answer)
     }
 
-    /// A call whose answer nobody has read yet. Dropped, the client has gone.
+    /// Starts a call without reading its answer. Dropping the stream disconnects the client.
     pub fn begin(&self, tool: &str, text: &str) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(Duration::from_mins(1)))?;

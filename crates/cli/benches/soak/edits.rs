@@ -1,4 +1,4 @@
-//! How long until an edit counts? Settings, policies and a tool are edited in turn, and called until an answer shows it.
+//! The time until an edit is live. Edits settings, policies and a tool in turn, and calls until an answer shows the edit.
 
 use std::{
     fs,
@@ -9,23 +9,23 @@ use std::{
 
 use serde_json::json;
 
-use crate::{door::Door, toolgate};
+use crate::{door::SoakClient, toolgate};
 
 pub struct Edits {
     folder: PathBuf,
-    /// Of the edit that comes next.
+    /// The number of the next edit.
     number: u64,
     settings: Vec<Duration>,
     policies: Vec<Duration>,
-    /// From when `toolgate publish` has ended: before its test run has passed, an edited tool is a draft.
+    /// Measured from the end of `toolgate publish`, because an edited tool is a draft until its test run passes.
     published: Vec<Duration>,
-    /// The same, from when the file was written.
+    /// Measured from writing the file.
     tools: Vec<Duration>,
     refused: u64,
 }
 
 impl Edits {
-    /// Writes what is edited later.
+    /// Writes the initial files.
     pub fn new(folder: &Path) -> Self {
         let edits = Self {
             folder: folder.to_owned(),
@@ -42,7 +42,7 @@ impl Edits {
         edits
     }
 
-    pub fn next(&mut self, door: &Door) {
+    pub fn next(&mut self, door: &SoakClient) {
         match self.number % 4 {
             1 => self.change_settings(door),
             2 => self.change_policies(door),
@@ -52,7 +52,7 @@ impl Edits {
         self.number += 1;
     }
 
-    fn change_settings(&mut self, door: &Door) {
+    fn change_settings(&mut self, door: &SoakClient) {
         let is_narrow = self.settings.len().is_multiple_of(2);
         let (size, sign) = if is_narrow { (NARROW, "bind.too_large") } else { (ROOMY, "number ") };
         let begin = Instant::now();
@@ -61,14 +61,14 @@ impl Edits {
         self.settings.push(begin.elapsed());
     }
 
-    fn change_policies(&mut self, door: &Door) {
+    fn change_policies(&mut self, door: &SoakClient) {
         let begin = Instant::now();
         self.put("rules.cedar", &rules(self.number));
         until(door, &closed(self.number), "decide.policy_forbids");
         self.policies.push(begin.elapsed());
     }
 
-    fn change_tool(&mut self, door: &Door) {
+    fn change_tool(&mut self, door: &SoakClient) {
         let begin = Instant::now();
         self.put("tools/edition.json", &tool(self.number));
         toolgate(&self.folder, &["publish", "edition"]);
@@ -78,8 +78,8 @@ impl Edits {
         self.tools.push(begin.elapsed());
     }
 
-    /// With a broken document beside them, rules that forbid everything do not count: clients would notice. A pause
-    /// between the two, for a reload that has begun must not read one from before and the other from after.
+    /// Writes a broken document, then rules that forbid everything. The rules must not become active, which clients would notice.
+    /// The pause keeps a running reload from reading only the second edit.
     fn make_a_mistake(&mut self) {
         let pause = || thread::sleep(Duration::from_millis(400));
         self.put("tools/broken.json", "{ \"name\": \"broken\", \"code\": ");
@@ -92,7 +92,7 @@ impl Edits {
         self.refused += 1;
     }
 
-    /// In one step, so that nobody reads half of it.
+    /// Replaces the file atomically.
     fn put(&self, name: &str, text: &str) {
         let new = self.folder.join("unfinished");
         fs::write(&new, text).unwrap();
@@ -109,14 +109,14 @@ impl Edits {
     }
 }
 
-fn until(door: &Door, text: &str, sign: &str) {
+fn until(door: &SoakClient, text: &str, sign: &str) {
     let begin = Instant::now();
     loop {
         let answer = door.call("edition", text).expect("an answer");
         if answer.contains(sign) {
             return;
         }
-        // A guard against hanging, far beyond the goal.
+        // Guards against hanging; far beyond the goal.
         assert!(begin.elapsed() < Duration::from_mins(1), "never `{sign}`: {answer}");
         thread::sleep(Duration::from_millis(5));
     }
@@ -144,7 +144,7 @@ fn settings(arguments: &str, number: u64) -> String {
     )
 }
 
-/// Every edition closes both tools for another text, which only `until` sends.
+/// Every edit forbids another text for both tools; only `until` sends that text.
 fn rules(number: u64) -> String {
     format!(
         "permit(principal, action, resource);
@@ -180,7 +180,7 @@ fn tool(number: u64) -> String {
     .to_string()
 }
 
-/// With an end, so that one is not the beginning of ten.
+/// Ends with a delimiter, so the text for 1 is not a prefix of that for 10.
 fn edition(number: u64) -> String {
     format!("number {number}.")
 }

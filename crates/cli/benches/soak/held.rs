@@ -1,18 +1,18 @@
-//! What does the gateway hold on to? Memory, descriptors and children, as the kernel counts them.
+//! The gateway's memory, descriptors and child processes, as reported by the kernel.
 
 use std::{collections::BTreeSet, fmt, fs, thread, time::Duration};
 
 use crate::gateway::resident_kib;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct HeldResources {
     resident_kib: u64,
     descriptors: u64,
     children: u64,
 }
 
-impl Held {
-    /// The least within half a second: what comes and goes with single calls is no leak.
+impl HeldResources {
+    /// The minimum within half a second, because resources of single calls are not leaks.
     pub fn by(process: u32) -> Self {
         let mut least = Self::now(process);
         for _ in 0..10 {
@@ -36,7 +36,7 @@ impl Held {
         }
     }
 
-    /// A tenth more at most, and a little for what is small.
+    /// Allows 10 % more, plus a small constant.
     pub fn assert_no_more_than(self, before: Self) {
         for (what, then, now, spare) in [
             ("KiB of memory", before.resident_kib, self.resident_kib, 4 << 10),
@@ -48,7 +48,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for HeldResources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = self.resident_kib * 10 / 1024;
         let (whole, tenth) = (tenths / 10, tenths % 10);
@@ -56,7 +56,7 @@ impl fmt::Display for Held {
     }
 }
 
-/// Those of all its threads.
+/// Of all threads.
 pub fn children(process: u32) -> BTreeSet<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return BTreeSet::new() };
     let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());

@@ -1,4 +1,4 @@
-//! Does the gateway hold under load while its workers are killed, clients hang up, files change and it is stopped? `-- --seconds 600` for long.
+//! Soak test: load on a gateway while workers are killed, clients disconnect, files change and it is stopped. `-- --seconds 600` runs longer.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -29,10 +29,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use door::Door;
+use door::SoakClient;
 use edits::Edits;
 use gateway::{serve, toolgate};
-use held::Held;
+use held::HeldResources;
 use serde_json::Value;
 
 fn main() {
@@ -42,7 +42,7 @@ fn main() {
     let (mut edits, token) = prepare(folder.path());
     let (mut gateway, address, log) = serve(folder.path());
     thread::spawn(move || log.for_each(drop));
-    let (door, counts) = (Arc::new(Door { address, token }), Arc::new(Counts::default()));
+    let (door, counts) = (Arc::new(SoakClient { address, token }), Arc::new(SoakCounts::default()));
     let process = gateway.id();
     alone(&door);
     let mut threads = Vec::new();
@@ -51,7 +51,7 @@ fn main() {
         threads.push(thread::spawn(move || client(number, &door, &counts)));
     }
     let begin = Instant::now();
-    let first = Held::by(process);
+    let first = HeldResources::by(process);
     let killing = thread::spawn({
         let counts = Arc::clone(&counts);
         move || kill_workers(process, &counts)
@@ -61,11 +61,11 @@ fn main() {
         edits.next(&door);
         thread::sleep(Duration::from_millis(200));
         if middle.is_none() && begin.elapsed() >= span / 2 {
-            middle = Some(Held::by(process));
+            middle = Some(HeldResources::by(process));
         }
     }
-    let last = Held::by(process);
-    // Before the signal and with the clients still calling: the stop must close what it finds open.
+    let last = HeldResources::by(process);
+    // Clients are still calling: the shutdown must close all open calls.
     counts.is_stopping.store(true, Ordering::SeqCst);
     killing.join().expect("the killing ends well");
     Command::new("kill").args(["-TERM", &process.to_string()]).status().unwrap();
@@ -79,17 +79,17 @@ fn main() {
 }
 
 #[derive(Default)]
-struct Counts {
+struct SoakCounts {
     released: AtomicU64,
     busy: AtomicU64,
-    /// Calls that a killed worker took with it.
+    /// Calls that failed because their worker was killed.
     died: AtomicU64,
     hung_up: AtomicU64,
     killed: AtomicU64,
     is_stopping: AtomicBool,
 }
 
-impl Counts {
+impl SoakCounts {
     fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::SeqCst)
     }
@@ -102,8 +102,8 @@ fn prepare(folder: &Path) -> (Edits, String) {
     (edits, toolgate(folder, &["token", "create", "soak"]).trim().to_owned())
 }
 
-/// What a JavaScript tool costs over the door, while nobody else calls.
-fn alone(door: &Door) {
+/// The latency of a JavaScript tool over HTTP without other load.
+fn alone(door: &SoakClient) {
     let one_call = |number: usize| {
         let begin = Instant::now();
         let answer = door.call("word_count", &format!("call {number}")).expect("an answer");
@@ -118,8 +118,8 @@ fn alone(door: &Door) {
     );
 }
 
-/// Calls until the gateway is gone. Every tenth call is given up, before, in the middle or after its end.
-fn client(number: usize, door: &Door, counts: &Counts) {
+/// Calls until the gateway is gone. Every tenth call is abandoned at some point.
+fn client(number: usize, door: &SoakClient, counts: &SoakCounts) {
     let mut round = number;
     loop {
         round += 1;
@@ -134,7 +134,7 @@ fn client(number: usize, door: &Door, counts: &Counts) {
             door.call("word_count", &text).map(Some)
         };
         match answer {
-            // Answered, refused or cut: the journal says whether that was in order.
+            // Any answer is fine here; the journal shows whether it was correct.
             Ok(_) if counts.is_stopping() => {}
             Err(_) if counts.is_stopping() => return,
             Ok(None) => count(&counts.hung_up),
@@ -144,9 +144,9 @@ fn client(number: usize, door: &Door, counts: &Counts) {
     }
 }
 
-/// Nothing but a killed worker keeps a call from its answer, whatever is edited meanwhile.
-fn judge(answer: &str, counts: &Counts) {
-    // The journal tells why the gateway could not: the worker was killed while it started.
+/// Only a killed worker may make a call fail, whatever is edited meanwhile.
+fn judge(answer: &str, counts: &SoakCounts) {
+    // The journal shows the cause: the worker was killed during its start.
     let has_died =
         answer.contains("execute.worker_died") || answer.contains("the gateway could not carry out");
     if answer.contains("\"words\":2") {
@@ -159,13 +159,13 @@ fn judge(answer: &str, counts: &Counts) {
     }
 }
 
-/// Any of them, idle, starting or in the middle of a call.
-fn kill_workers(gateway: u32, counts: &Counts) {
+/// Kills any worker: idle, starting or running a call.
+fn kill_workers(gateway: u32, counts: &SoakCounts) {
     while !counts.is_stopping() {
         let all: Vec<u32> = held::children(gateway).into_iter().collect();
         if !all.is_empty() {
             let worker = all[random(all.len())].to_string();
-            // Another one may have taken its place already.
+            // The worker may already be gone.
             if Command::new("kill").args(["-KILL", &worker]).stderr(Stdio::null()).status().unwrap().success()
             {
                 count(&counts.killed);
@@ -183,7 +183,7 @@ fn random(below: usize) -> usize {
     usize::try_from(RandomState::new().build_hasher().finish() % below as u64).unwrap()
 }
 
-fn report(folder: &Path, counts: &Counts, [first, middle, last]: [Held; 3]) {
+fn report(folder: &Path, counts: &SoakCounts, [first, middle, last]: [HeldResources; 3]) {
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let (released, died, killed) = (of(&counts.released), of(&counts.died), of(&counts.killed));
     println!(
@@ -220,7 +220,7 @@ fn report(folder: &Path, counts: &Counts, [first, middle, last]: [Held; 3]) {
     last.assert_no_more_than(middle);
 }
 
-/// One after the other: ten minutes of them do not fit into memory.
+/// Streams the records, because ten minutes of them do not fit into memory.
 fn journal(folder: &Path) -> impl Iterator<Item = Value> {
     let mut files: Vec<_> =
         fs::read_dir(folder.join(".toolgate/journal")).unwrap().flatten().map(|one| one.path()).collect();
@@ -232,7 +232,7 @@ fn journal(folder: &Path) -> impl Iterator<Item = Value> {
 
 const CLIENTS: usize = 8;
 
-/// How calls end here: by themselves, by what is done to workers, clients and gateway, or as an edit wants it.
+/// The expected reasons: normal ends, killed workers, disconnected clients, shutdown and edits.
 const EXPECTED: [&str; 9] = [
     "released",
     "execute.busy",

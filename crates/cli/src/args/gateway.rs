@@ -1,4 +1,4 @@
-//! The commands around a running gateway: its workspace, tools, callers, approvals and journal.
+//! Flags of the commands around a gateway: workspace, tools, callers, approvals and journal.
 
 use std::path::PathBuf;
 
@@ -7,24 +7,24 @@ use toolgate_gate::{AUTH, Stage};
 
 use super::{OutputFormat, help};
 
-/// Which configuration is meant.
+/// The configuration file.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// The configuration file; without it `$TOOLGATE_CONFIG`, or `toolgate.yaml` here
+    /// The configuration file; if absent, `$TOOLGATE_CONFIG` or `./toolgate.yaml`
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 }
 
-/// Make a folder ready: a configuration, a folder for tools, and one tool to begin with
+/// Set up a directory with a configuration and a first tool
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::INIT)]
 pub struct InitArgs {
-    /// The folder
+    /// The directory
     #[arg(default_value = ".", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 
-    /// Shipped tools to begin with
+    /// The set of shipped tools to enable
     #[arg(long, value_name = "PRESET", default_value = "starter")]
     pub preset: String,
 }
@@ -33,32 +33,32 @@ pub struct InitArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::SERVE)]
 pub struct ServeArgs {
-    /// Speak over standard input and output instead of HTTP, as the caller of `auth.local`
+    /// Serve over standard input and output instead of HTTP, as the caller `auth.local`
     #[arg(long)]
     pub stdio: bool,
 
-    /// For agents that nobody sits behind: who comes without a token is the caller of `auth.local`, over HTTP only on a
-    /// loopback address, and questions go to the queue only, whatever `approvals.client_may_answer` says
+    /// For agents without a user: treat callers without a token as `auth.local` (HTTP on loopback only) and send all
+    /// approval questions to the queue, whatever `approvals.client_may_answer` says
     #[arg(long)]
     pub autonomous: bool,
 
-    /// For clients without a person: questions go to the queue only, whatever `approvals.client_may_answer` says
+    /// For clients without a user: send all approval questions to the queue, whatever `approvals.client_may_answer` says
     #[arg(long)]
     pub unattended: bool,
 
-    /// Where to listen, instead of `server.listen`
+    /// Listen on this address instead of `server.listen`
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
 
-    /// What clients call, instead of `server.public_url`
+    /// The URL that clients use, instead of `server.public_url`
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
-    /// How much to say: error, warn, info or debug
+    /// Log level: error, warn, info or debug
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
 
-    /// How to say it: text or json
+    /// Log format: text or json
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
 
@@ -78,23 +78,23 @@ pub struct ListArgs {
     pub config: ConfigArgs,
 }
 
-/// Test tools, and let those that pass be served
+/// Test tools and publish those that pass
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::PUBLISH)]
 pub struct PublishArgs {
-    /// The tools, by name; when absent, all that are not published and that nobody took back
+    /// Tool names; if absent, all unpublished tools except those that were unpublished by hand
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
 
-    /// Do not ask before a tool above L3, or one that now asks a person less often, is tested and published
+    /// Do not ask before testing and publishing a tool above L3, or one that now asks for approval less often
     #[arg(long, short)]
     pub yes: bool,
 
-    /// Publish although `check` finds this code in the document's texts; can be repeated
+    /// Publish even if `check` finds this code in the document's texts; may be repeated
     #[arg(long, value_name = "CODE")]
     pub accept: Vec<String>,
 
-    /// Let test runs change the workspace itself and whatever else the tools reach
+    /// Let test runs change the real workspace and everything else the tools reach
     #[arg(long)]
     pub for_real: bool,
 
@@ -106,11 +106,11 @@ pub struct PublishArgs {
     pub config: ConfigArgs,
 }
 
-/// Take tools back, so that they are not served any more
+/// Stop serving tools
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::UNPUBLISH)]
 pub struct UnpublishArgs {
-    /// The tools, by name or `toolId`
+    /// Tool names or `toolId`s
     #[arg(required = true, value_name = "TOOL")]
     pub tools: Vec<String>,
 
@@ -122,11 +122,11 @@ pub struct UnpublishArgs {
     pub config: ConfigArgs,
 }
 
-/// Call a published tool through all stages, as the caller of `auth.local`
+/// Call a published tool through all stages, as the caller `auth.local`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::CALL)]
 pub struct CallArgs {
-    /// The tool, by name
+    /// The tool's name
     #[arg(value_name = "TOOL")]
     pub tool: String,
 
@@ -134,7 +134,7 @@ pub struct CallArgs {
     #[arg(value_name = "ARG")]
     pub arguments: Vec<String>,
 
-    /// Nobody is there to be asked: a question goes to the queue
+    /// Never ask on the terminal: send approval questions to the queue
     #[arg(long)]
     pub autonomous: bool,
 
@@ -146,7 +146,7 @@ pub struct CallArgs {
     pub config: ConfigArgs,
 }
 
-/// Answer calls that wait for a person
+/// Approve or deny calls that wait for a person
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::APPROVALS)]
 pub struct ApprovalsArgs {
@@ -159,13 +159,13 @@ pub struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsCommand {
-    /// Show what waits
+    /// Show pending questions
     List {
-        /// Show what was answered or has expired, too
+        /// Also show answered and expired questions
         #[arg(long)]
         all: bool,
 
-        /// How many at most: of what waits those that expire next, with --all the newest
+        /// Show at most this many: pending ones that expire first, with --all the newest
         #[arg(long, value_name = "COUNT", default_value_t = 200)]
         limit: usize,
 
@@ -173,21 +173,21 @@ pub enum ApprovalsCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Show one question with everything that it is bound to
+    /// Show one question with everything that the approval is bound to
     Show {
-        /// As listed
+        /// The id from `list`
         id: String,
 
-        /// Also show the arguments that the question hides; recorded, and needed before it can be approved
+        /// Also show hidden arguments; this is recorded, and required before approval
         #[arg(long)]
         reveal: bool,
     },
     /// Let the call run once
     Approve {
-        /// As listed
+        /// The id from `list`
         id: String,
 
-        /// A word for the record
+        /// A note for the journal
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
 
@@ -195,12 +195,12 @@ pub enum ApprovalsCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Do not let it run
+    /// Reject the call
     Deny {
-        /// As listed
+        /// The id from `list`
         id: String,
 
-        /// A word for the record
+        /// A note for the journal
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
 
@@ -208,11 +208,11 @@ pub enum ApprovalsCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Show questions as they come, until interrupted
+    /// Show questions as they arrive, until interrupted
     Watch,
 }
 
-/// Make and take back tokens that callers prove themselves with
+/// Create, list and revoke access tokens
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::TOKEN)]
 pub struct TokenArgs {
@@ -225,12 +225,12 @@ pub struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token; it is shown once
+    /// Create a token; it is shown once
     Create {
-        /// What you will recognise it by
+        /// A name for the token
         name: String,
 
-        /// Who the caller is; the token's name when absent
+        /// The caller's name; the token's name if absent
         #[arg(long, value_name = "NAME")]
         subject: Option<String>,
 
@@ -238,11 +238,11 @@ pub enum TokenCommand {
         #[arg(long = "permission", value_name = "NAME")]
         permissions: Vec<String>,
 
-        /// For how long, such as `30d` or `12h`; forever when absent
+        /// How long the token is valid, such as `30d` or `12h`; forever if absent
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
 
-        /// May use the admin interface
+        /// Also allow the admin API
         #[arg(long)]
         admin: bool,
 
@@ -250,15 +250,15 @@ pub enum TokenCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Show all tokens, without what proves them
+    /// Show all tokens, without their secrets
     List {
         /// How to print it
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Take a token back, at once
+    /// Revoke a token at once
     Revoke {
-        /// Its name or id
+        /// The token's name or id
         token: String,
 
         /// How to print it
@@ -267,7 +267,7 @@ pub enum TokenCommand {
     },
 }
 
-/// Read the journal, prove what it says, and find what was changed
+/// Read the journal, verify it and create receipts
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::AUDIT)]
 pub struct AuditArgs {
@@ -280,21 +280,21 @@ pub struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// Look for everything that was changed, taken away or added
+    /// Check the journal for changed, removed or added records
     Verify {
-        /// A record that must be there, from a receipt or a copy: `SEQ` and its hash
+        /// A record that must exist, from a receipt or a copy: `SEQ` and its hash
         #[arg(long, value_name = "SEQ:HASH")]
         expect: Option<String>,
 
-        /// The public key that must have signed, or its file; by default the key in the state folder
+        /// The trusted public key, or its file; by default the key in the state directory
         #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
-        /// Fail also where records at the end are not signed yet: a gateway is running, or was killed
+        /// Also fail if the last records are not signed yet (a gateway is running, or was killed)
         #[arg(long)]
         sealed: bool,
 
-        /// How to print what was found
+        /// How to print the findings
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
@@ -308,13 +308,13 @@ pub enum AuditCommand {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         format: OutputFormat,
     },
-    /// Show the records that fit
+    /// Show matching records
     Query {
         /// Only calls of this tool
         #[arg(long, value_name = "NAME")]
         tool: Option<String>,
 
-        /// Only of this caller
+        /// Only calls of this caller
         #[arg(long, value_name = "NAME")]
         caller: Option<String>,
 
@@ -322,7 +322,7 @@ pub enum AuditCommand {
         #[arg(long, value_name = "WORD")]
         decision: Option<String>,
 
-        /// Only what came no further than this stage
+        /// Only calls that ended in this stage
         #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(stage_words()))]
         stage: Option<String>,
 
@@ -366,7 +366,7 @@ pub enum AuditCommand {
         #[arg(long)]
         check: bool,
 
-        /// With --check: the public key that must have signed, or its file
+        /// With --check: the trusted public key, or its file
         #[arg(long, value_name = "KEY", requires = "check", value_hint = ValueHint::FilePath)]
         key: Option<String>,
 
@@ -377,7 +377,7 @@ pub enum AuditCommand {
 }
 
 impl ApprovalsCommand {
-    /// `show` has no other format.
+    /// `show` always prints JSON.
     pub const fn format(&self) -> Option<OutputFormat> {
         match self {
             Self::List { format, .. } | Self::Approve { format, .. } | Self::Deny { format, .. } => {
@@ -398,7 +398,7 @@ impl TokenCommand {
 }
 
 impl AuditCommand {
-    /// Receipts and exports are documents.
+    /// `None` for receipts and exports, which have their own format.
     pub const fn format(&self) -> Option<OutputFormat> {
         match self {
             Self::Verify { format, .. } | Self::Tail { format, .. } | Self::Query { format, .. } => {
@@ -410,7 +410,7 @@ impl AuditCommand {
     }
 }
 
-/// Both vocabularies of stages that the journal has, each in the order of a call.
+/// The stage names of `stage` and of `denial.stage` in the journal, each in call order.
 fn stage_words() -> Vec<&'static str> {
     let denying = std::iter::once(AUTH).chain(Stage::ALL.into_iter().map(Stage::audit_name));
     let mut words: Vec<&'static str> = Stage::ALL.into_iter().map(Stage::name).chain(denying).collect();
@@ -418,7 +418,7 @@ fn stage_words() -> Vec<&'static str> {
     words
 }
 
-/// Show the configuration in force
+/// Show the effective configuration
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::CONFIG)]
 pub struct ConfigCommandArgs {
@@ -443,14 +443,14 @@ pub enum ConfigCommand {
     },
 }
 
-/// Write this gateway into a client's configuration, with a backup
+/// Add this gateway to a client's configuration, with a backup
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::CONNECT)]
 pub struct ConnectArgs {
     /// The client
     pub client: ClientKind,
 
-    /// Whose file: the user's or this project's; the project's by default, for claude-desktop, codex and windsurf the user's
+    /// The user's file or this project's; default: project, but user for claude-desktop, codex and windsurf
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<ScopeKind>,
 
@@ -458,15 +458,15 @@ pub struct ConnectArgs {
     #[arg(long, value_name = "KIND", default_value = "stdio")]
     pub transport: TransportKind,
 
-    /// A person sits before this client and answers its questions
+    /// A person uses this client and can answer its questions
     #[arg(long, conflicts_with = "unattended")]
     pub attended: bool,
 
-    /// No person sits before this client; its questions go to the queue. Chosen where there is no terminal to ask on
+    /// No person uses this client: send its questions to the queue. The default without a terminal
     #[arg(long)]
     pub unattended: bool,
 
-    /// Print what would be written, and write nothing
+    /// Print the result without writing it
     #[arg(long)]
     pub print: bool,
 
@@ -481,7 +481,7 @@ pub struct DisconnectArgs {
     /// The client
     pub client: ClientKind,
 
-    /// Whose file: the user's or this project's; the one that `connect` writes by default
+    /// The user's file or this project's; the default of `connect` if absent
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<ScopeKind>,
 
@@ -512,9 +512,9 @@ pub enum ClientKind {
 /// The owner of a client's file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum ScopeKind {
-    /// The user's, for all folders
+    /// The user's, for all directories
     User,
-    /// The project's, in this folder; a team may share it
+    /// The project's, in this directory; a team may share it
     Project,
 }
 
@@ -522,11 +522,11 @@ pub enum ScopeKind {
 pub enum TransportKind {
     /// The client starts the gateway
     Stdio,
-    /// The client calls a gateway that runs, with a token
+    /// The client calls a running gateway, with a token
     Http,
 }
 
-/// Show what this machine enforces, and what is missing
+/// Show which isolation this machine enforces, and what is missing
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::DOCTOR)]
 pub struct DoctorArgs {

@@ -1,17 +1,17 @@
-//! What stands below each command's flags: exit codes and examples.
+//! The text below each command's flags: notes, exit codes and examples.
 
 pub const TOOLGATE: &str = "\
 Examples:
-  toolgate init my-tools           a folder with everything that a gateway needs
+  toolgate init my-tools           set up a directory for a gateway
   toolgate serve                   serve the published tools
   toolgate new word-count          write a document that passes
-  toolgate check tools/            check a folder
-  toolgate resolve tools/a.json    what a tool may touch, and who says so
+  toolgate check tools/            check a directory
+  toolgate resolve tools/a.json    what a tool may touch, and why
   toolgate explain SPEC_PARSE      what a code means";
 
 pub const CHECK: &str = "\
-A folder is walked for *.json, *.yaml and *.yml; a file that parses and holds no tool is passed over there, and
-reported when it is named directly. Only warnings can be allowed; errors always count.
+In a directory, check reads *.json, *.yaml and *.yml and skips files without a tool. A file that you name must contain
+one. Only warnings can be allowed; errors always count.
 
 Exit codes:
   0  nothing found, or warnings only
@@ -25,7 +25,7 @@ Examples:
   cat tool.yaml | toolgate check --stdin-format yaml -";
 
 pub const RESOLVE: &str = "\
-Nothing is run. Of the environment only the presence of variables is shown, never a value.
+Runs nothing. Shows whether environment variables are set, never their values.
 
 Exit codes:
   0  resolved
@@ -38,13 +38,13 @@ Examples:
   toolgate resolve tools/word-count.yaml --write-safety";
 
 pub const RUN: &str = "\
-The document must be sound. Its code runs jailed, under the effective policy, with the gateway's environment for the
-placeholders of its static variables; secrets are masked in all that is shown. Nothing is recorded.
+The document must be free of errors. The tool runs in its sandbox under the effective policy. Placeholders in static
+variables are filled from the environment; secrets are redacted in the output. Nothing is recorded.
 
 Exit codes:
   0  the tool returned
   1  the tool failed, hit a limit, or its document has errors
-  2  it could not be read, or no sandbox could be made
+  2  it could not be read, or the sandbox could not be created
 
 Examples:
   toolgate run tools/word-count.yaml text=\"to be or not to be\"
@@ -52,9 +52,9 @@ Examples:
   toolgate run tools/read-note.json path=shopping.md --workspace ~/notes --format json";
 
 pub const TEST: &str = "\
-Every JavaScript tool found is called once with its test values, through all stages, in the sandbox it would be served
-in; nobody is asked. Tools of other kinds are passed over. A folder is walked as by `check`. Where a document grants more
-than its run used, that is said; one run is a witness, not a proof, so look before you --tighten.
+Calls every tool once with its test values, through all stages, in the sandbox that would serve it, without asking for
+approval. Directories are read as by `check`. Reports grants that the run did not use. Another call may need them, so
+review the report before you use --tighten.
 
 Exit codes:
   0  every tool passed
@@ -67,9 +67,9 @@ Examples:
   toolgate test tools/word-count.yaml --format json";
 
 pub const DIFF: &str = "\
-What reaches further comes first. Bundles are compared tool by tool, by name: an added tool reaches further, a
-removed one does not. What can be called neither wider nor narrower, such as one host in place of another, counts
-as wider. Changed code, parameters or descriptions are shown and do not count.
+Wider changes come first. Bundles are compared tool by tool, by name: an added tool is wider, a removed one narrower. A
+change that is neither, such as one host instead of another, counts as wider. Changed code, parameters or descriptions
+are shown and do not count.
 
 Exit codes:
   0  the same reach, or less
@@ -81,8 +81,8 @@ Examples:
   git show main:tools/a.yaml > /tmp/a.yaml && toolgate diff /tmp/a.yaml tools/a.yaml";
 
 pub const IMPORT: &str = "\
-A pass that somebody else recorded is never trusted: every tool becomes a draft. Fields that toolgate does not know
-are kept as they are written. Nothing is written if a document has errors or a file is there already.
+Every tool becomes a draft, because a pass recorded elsewhere is not trusted. Unknown fields are kept as written.
+Nothing is written if a document has errors or a file exists.
 
 Exit codes:
   0  all imported
@@ -94,7 +94,7 @@ Examples:
   toolgate import a.yaml b.json --into tools/ --force";
 
 pub const EXPORT: &str = "\
-Nothing is exported if a document has errors. A bundle names the tools that are not drafts as exposed.
+Nothing is exported if a document has errors. The bundle exposes all tools that are not drafts.
 
 Exit codes:
   0  exported
@@ -106,9 +106,9 @@ Examples:
   toolgate export tools/ --as mcp";
 
 pub const NEW: &str = "\
-The document is YAML with comments; JavaScript stands in it as plain lines below `code: |`. `--format json` writes a
-JavaScript tool as JSON. Each document names its schema for editors: the one in the nearest `schemas` folder upwards,
-or a copy in `.toolgate` beside it. An existing document is never overwritten.
+The document is YAML with comments and JavaScript below `code: |`. `--format json` writes a JavaScript tool as JSON.
+Each document names its schema for editors: the one in the nearest `schemas` directory upwards, or a copy in
+`.toolgate` next to the document. An existing document is never overwritten.
 
 Exit codes:
   0  written
@@ -140,7 +140,7 @@ Examples:
   toolgate man --out ~/.local/share/man/man1";
 
 pub const INIT: &str = "\
-Nothing that is there already is overwritten.
+Existing files are kept.
 
 Exit codes:
   0  ready
@@ -151,8 +151,8 @@ Examples:
   toolgate init --preset dev";
 
 pub const SERVE: &str = "\
-Only tools that are published are served, to callers that prove who they are. Files are watched: a good edit is live
-within a second, a bad one leaves the last good set in force. SIGTERM and Ctrl-C finish running calls first.
+Serves published tools to authenticated callers. Watches the files: a valid edit is live within a second; after an
+invalid one the last valid state stays active. SIGTERM and Ctrl-C let running calls finish.
 
 Exit codes:
   0  stopped
@@ -174,15 +174,15 @@ Examples:
   toolgate list --format json";
 
 pub const PUBLISH: &str = "\
-Each tool is run once with its test values, in the sandbox it will be served in. A tool that writes files gets a copy of
-the workspace for this run. A run that could change anything else needs your yes first, or --for-real.
+Runs each tool once with its test values, in the sandbox that will serve it. A tool that writes files gets a copy of
+the workspace. A run that could change anything else needs your confirmation, or --for-real.
 
-What passes is published for exactly this document under exactly this policy: an edit makes it a draft again. A tool
-that was taken back by `unpublish` is published again only by its name, edited or not.
+A pass is valid for exactly this document and policy: an edit makes the tool a draft again. To publish a tool again
+after `unpublish`, name it.
 
 Exit codes:
   0  published
-  1  a tool failed, or somebody said no
+  1  a tool failed, or was not confirmed
   2  something could not be read or written
 
 Examples:
@@ -191,20 +191,20 @@ Examples:
 
 pub const UNPUBLISH: &str = "\
 Exit codes:
-  0  taken back
+  0  unpublished
   2  there is no such tool, or something could not be written
 
 Examples:
   toolgate unpublish word-count";
 
 pub const CALL: &str = "\
-The call is checked, decided, executed, filtered and written down as any other. Where a person must be asked and this is a
-terminal, you are, unless `approvals.client_may_answer` leaves the answer to the queue.
+The call passes through all stages and is recorded like any other. If it needs approval, you are asked on the terminal,
+unless `approvals.client_may_answer` sends the question to the queue.
 
 Exit codes:
   0  released
   1  refused or failed
-  2  could not be made
+  2  the call could not be made
 
 Examples:
   toolgate call word-count text=\"to be or not to be\"
@@ -215,7 +215,7 @@ An approval lets one call run once: this caller, this tool, these arguments, und
 
 Exit codes:
   0  done
-  1  it cannot be answered any more
+  1  the question can no longer be answered
   2  something could not be read
 
 Examples:
@@ -224,12 +224,12 @@ Examples:
   toolgate approvals watch";
 
 pub const TOKEN: &str = "\
-A token is shown once and kept as a digest. Taking it back works at once, also for a gateway that runs.
+A token is shown once and stored as a digest. Revoking works at once, also for a running gateway.
 
 Exit codes:
   0  done
-  2  there is no such token, or something could not be written: a token that is taken back without its record is revoked
-     all the same
+  2  there is no such token, or something could not be written; `revoke` revokes the token even if the journal cannot
+     be written
 
 Examples:
   toolgate token create laptop --permission files.read
@@ -240,8 +240,8 @@ pub const AUDIT: &str = "\
 Reading and verifying work while a gateway writes.
 
 Exit codes:
-  0  nothing is wrong
-  1  something was changed, or is not there
+  0  no problems
+  1  a record was changed or is missing
   2  the journal could not be read
 
 Examples:
@@ -259,9 +259,9 @@ Examples:
   toolgate config show --origin";
 
 pub const CONNECT: &str = "\
-The client's file is copied into the state folder first. With --transport http a token is made for the client, in place of
-the one it had; not in a folder below the workspace, where tools could read it. A file that cannot be extended is refused
-before anything is changed.
+Backs the client's file up into the state directory first. --transport http creates a token for the client and revokes
+its old one; it refuses a file below the workspace, where tools could read the token. A file that cannot be edited is
+refused before anything changes.
 
 Exit codes:
   0  written
@@ -274,10 +274,10 @@ Examples:
   toolgate connect vscode --print";
 
 pub const DISCONNECT: &str = "\
-Only our entry is removed; every other byte of the file stays. The file is copied into the state folder first.
+Removes only the entry `toolgate`; every other byte of the file stays. Backs the file up into the state directory first.
 
 Exit codes:
-  0  removed, or it was not there
+  0  removed, or there was no entry
   2  something could not be read or written
 
 Examples:
@@ -286,8 +286,8 @@ Examples:
 
 pub const DOCTOR: &str = "\
 Exit codes:
-  0  everything that is required is there
-  1  something is missing
+  0  everything required works
+  1  something required is missing
   2  the configuration has errors
 
 Examples:

@@ -27,9 +27,9 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
     match &args.command {
         ApprovalsCommand::List { all, limit, format } => {
             let state = (!all).then_some(ApprovalState::Pending);
-            let mut found = queue.list(state, usize::MAX, now).map_err(|problem| told(&problem))?;
+            let mut found = queue.list(state, usize::MAX, now).map_err(|problem| queue_failure(&problem))?;
             if !all {
-                // What expires next cannot wait, and is never the one that is left out.
+                // Questions that expire first come first, so the limit never hides them.
                 found.reverse();
                 found.sort_by_key(|approval| approval.question.expires);
             }
@@ -39,8 +39,8 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             let id = id_of(&queue, id)?;
             let operator = gateway::operator();
             let whole = reveal.then(|| queue.reveal(&id, &Decider::Operator(&operator), now));
-            let whole = whole.transpose().map_err(|problem| told(&problem))?;
-            let mut approval = queue.get(&id, now).map_err(|problem| told(&problem))?;
+            let whole = whole.transpose().map_err(|problem| queue_failure(&problem))?;
+            let mut approval = queue.get(&id, now).map_err(|problem| queue_failure(&problem))?;
             approval.question.arguments = whole.or(approval.question.arguments);
             terminal.data(to_json(&approval));
             Ok(Ending::Clean)
@@ -55,7 +55,7 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
     }
 }
 
-/// The database alone: answering needs neither tools nor sandbox.
+/// Opens the state database without tools and sandbox.
 pub fn state(config: &Config) -> Result<Arc<StateDb>, Failure> {
     toolgate::open_state(config).map_err(|error| Failure::new(visible(&error.to_string())))
 }
@@ -71,7 +71,7 @@ fn decide(
         Ok(approval) => {
             match format {
                 OutputFormat::Json => terminal.data(to_json(&approval)),
-                OutputFormat::Text => line(&approval, Arguments::Short, terminal)?,
+                OutputFormat::Text => line(&approval, ArgumentDetail::Short, terminal)?,
             }
             Ok(Ending::Clean)
         }
@@ -82,7 +82,7 @@ fn decide(
         Err(problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown)) => {
             Err(Failure::Findings(format!("`{}`: {problem}", visible(id))))
         }
-        Err(problem) => Err(told(&problem)),
+        Err(problem) => Err(queue_failure(&problem)),
     }
 }
 
@@ -99,28 +99,28 @@ fn list(
             let shown: Vec<Value> = shown.map(to_json).collect();
             terminal.data(json!({ "approvals": shown, "more": more }));
         }
-        OutputFormat::Text if found.is_empty() => writeln!(terminal, "nothing waits for an answer")?,
+        OutputFormat::Text if found.is_empty() => writeln!(terminal, "no pending questions")?,
         OutputFormat::Text => {
             for approval in shown {
-                line(approval, Arguments::Short, terminal)?;
+                line(approval, ArgumentDetail::Short, terminal)?;
             }
             if more > 0 {
-                writeln!(terminal, "{more} more, see --limit")?;
+                writeln!(terminal, "{more} more; raise --limit to see them")?;
             }
         }
     }
     Ok(Ending::Clean)
 }
 
-/// How much of a call's arguments is printed?
+/// How much of a call's arguments to print.
 #[derive(Clone, Copy)]
-enum Arguments {
+enum ArgumentDetail {
     Short,
     Whole,
 }
 
-/// Caller, tool, reasons and arguments are the gateway's own lines, with fixed labels. The tool's message comes last.
-fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Result<(), Failure> {
+/// Prints a question. The gateway's own lines come first, with fixed labels; the tool's message comes last.
+fn line(approval: &Approval, shown: ArgumentDetail, terminal: &mut Terminal) -> Result<(), Failure> {
     let question = &approval.question;
     let (bold, style) = (terminal.palette.bold, terminal.palette.of(approval.state.name()));
     writeln!(
@@ -139,17 +139,20 @@ fn line(approval: &Approval, shown: Arguments, terminal: &mut Terminal) -> Resul
         writeln!(terminal, "    if approved, {}", visible(&remembers.to_string()))?;
     }
     if approval.is_declined_by_client() {
-        writeln!(terminal, "    declined by the caller's client; `toolgate approvals approve` overturns it")?;
+        writeln!(
+            terminal,
+            "    declined by the caller's client; `toolgate approvals approve` overrides that"
+        )?;
     }
     if let Some(arguments) = &question.arguments {
         let arguments = match shown {
-            Arguments::Short => shortened(arguments),
-            Arguments::Whole => arguments.clone(),
+            ArgumentDetail::Short => shortened(arguments),
+            ArgumentDetail::Whole => arguments.clone(),
         };
         writeln!(terminal, "    arguments {}", visible(&arguments))?;
     }
     if question.hidden.bytes > 0 {
-        writeln!(terminal, "    not shown {}; see `toolgate approvals show ID --reveal`", question.hidden)?;
+        writeln!(terminal, "    hidden {}; see `toolgate approvals show ID --reveal`", question.hidden)?;
     }
     writeln!(terminal, "    message {}", visible(&question.prompt))?;
     Ok(())
@@ -192,21 +195,21 @@ fn to_json(approval: &Approval) -> Value {
     })
 }
 
-/// A whole id, or a unique beginning of one.
+/// Finds an approval by its id or a unique prefix.
 fn id_of(queue: &RecordedQueue, text: &str) -> Result<ApprovalId, Failure> {
     queue.find_id(text).map_err(|problem| match problem {
-        ApprovalError::Unavailable(_) => told(&problem),
+        ApprovalError::Unavailable(_) => queue_failure(&problem),
         ApprovalError::Unknown => Failure::new(format!(
-            "there is no approval `{}`; `toolgate approvals list --all` shows them",
+            "unknown approval `{}`; list all with `toolgate approvals list --all`",
             visible(text)
         )),
         problem => Failure::new(format!("`{}`: {problem}", visible(text))),
     })
 }
 
-fn told(problem: &ApprovalError) -> Failure {
+fn queue_failure(problem: &ApprovalError) -> Failure {
     Failure::new(visible(&problem.to_string()))
 }
 
-/// Of arguments in a list, in characters.
+/// The longest arguments in a list, in characters.
 const LONGEST_LINE: usize = 160;

@@ -1,4 +1,4 @@
-//! What does the journal say, and is it what was written?
+//! Reads, queries and verifies the journal, and writes and checks receipts.
 
 mod line;
 
@@ -28,13 +28,13 @@ use crate::{
 };
 
 pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    // A receipt is checked with nothing but a key; no gateway is needed for that.
+    // Checking a receipt needs a key but no gateway.
     if let AuditCommand::Receipt { call, check: true, key, format } = &args.command {
         return check_receipt(Path::new(call), key.as_deref(), *format, terminal);
     }
     let config = args.config.load(&Overrides::default())?;
     let folders = journals(&config.state);
-    // That none is left may be what a check finds.
+    // `verify` reports missing journals itself.
     if folders.is_empty() && !matches!(args.command, AuditCommand::Verify { .. }) {
         return Err(no_journal(&config.state));
     }
@@ -46,7 +46,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             };
             let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
             let verified = Verified::new(&config.state, &folders, key, expect);
-            verified.tell(&config.state, *format, terminal)?;
+            verified.report(&config.state, *format, terminal)?;
             if !verified.has_key {
                 Terminal::note(NO_KEY);
             }
@@ -57,7 +57,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
         }
         AuditCommand::Tail { lines, format } => tail(&folders, *lines, *format, terminal),
         AuditCommand::Query { tool, caller, decision, stage, reason, call, from, to, format } => {
-            let wanted = Wanted { tool, caller, decision, stage, reason, call };
+            let wanted = RecordQuery { tool, caller, decision, stage, reason, call };
             query(&folders, &wanted, days(from.as_deref(), to.as_deref())?, *format, terminal)
         }
         AuditCommand::Export { from, to } => {
@@ -67,27 +67,27 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     }
 }
 
-/// Says whether the state has tools or tokens that the journal says were withdrawn. Changes nothing.
+/// Checks that the state has no tools or tokens that were withdrawn according to the journal. Changes nothing.
 fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool, Failure> {
     let file = config.state.join("state.db");
     if !file.exists() {
         return Ok(true);
     }
-    let told = |error: String| Failure::at(&file, error);
-    let state = open_state(config).map_err(|error| told(error.to_string()))?;
-    let revived = find_revived(&config.state, &state).map_err(|error| told(error.to_string()))?;
+    let failure = |error: String| Failure::at(&file, error);
+    let state = open_state(config).map_err(|error| failure(error.to_string()))?;
+    let revived = find_revived(&config.state, &state).map_err(|error| failure(error.to_string()))?;
     if revived.is_empty() {
         return Ok(true);
     }
     terminal.flush()?;
     Terminal::note(&format!(
-        "the state is older than the journal, which says that these were withdrawn: {}; the next start withdraws them again",
+        "state.db is older than the journal, where these are withdrawn: {}; the next start of the gateway withdraws them again",
         visible(&revived.describe())
     ));
     Ok(false)
 }
 
-/// Every process that writes at the same time as another has a journal of its own; the gateway's first one comes first.
+/// The journal directories, the gateway's first one first. Each concurrent writer has its own.
 fn journals(state: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_journal = |path: &PathBuf| {
@@ -103,18 +103,18 @@ fn no_journal(state: &Path) -> Failure {
     if state.join("keys/journal.key").exists() {
         let shown = visible(&state.to_string_lossy()).into_owned();
         return Failure::Findings(format!(
-            "`{shown}`: there is a journal key but no journal; all of it is gone, look for it in a backup"
+            "`{shown}`: there is a journal key but no journal; it was removed, restore it from a backup"
         ));
     }
-    Failure::at(state, "there is no journal yet; it begins with the first call")
+    Failure::at(state, "there is no journal yet; the first call creates it")
 }
 
-/// What a check of all journals found.
+/// The result of verifying all journals.
 struct Verified {
     journals: Vec<(PathBuf, Report)>,
-    /// None where the journals are older than their list.
+    /// `None` if the journals are older than the list of journals.
     list: Option<Report>,
-    /// Is it known who must have signed? Otherwise anybody may have, with a key of their own.
+    /// Whether a trusted key is known. Without one, anyone could have signed with a new key.
     has_key: bool,
 }
 
@@ -123,7 +123,7 @@ impl Verified {
         let journals: Vec<(PathBuf, Report)> = folders
             .iter()
             .enumerate()
-            // What is expected stands in the gateway's own journal.
+            // `--expect` is about the gateway's first journal.
             .map(|(number, folder)| (folder.clone(), verify(folder, key, expect.filter(|_| number == 0))))
             .collect();
         let list = verify_list(state, key, &journals);
@@ -134,24 +134,24 @@ impl Verified {
         self.has_key && self.journals.iter().map(|(_, report)| report).chain(&self.list).all(Report::is_clean)
     }
 
-    /// Nothing is there that anybody who can write there could have written.
+    /// Whether all records are signed. Anyone with write access could have changed unsigned ones.
     fn is_sealed(&self) -> bool {
         self.journals.iter().all(|(_, report)| report.unsealed == 0)
     }
 
-    fn tell(&self, state: &Path, format: OutputFormat, terminal: &mut Terminal) -> Result<(), Failure> {
+    fn report(&self, state: &Path, format: OutputFormat, terminal: &mut Terminal) -> Result<(), Failure> {
         match format {
             OutputFormat::Json => terminal.data(self.to_json()?),
             OutputFormat::Text => self.print(state, terminal)?,
         }
         match &self.list {
             Some(_) => Ok(()),
-            // An empty folder is no journal, whoever left it there.
+            // An empty directory is not a journal.
             None if self.journals.iter().all(|(_, report)| is_empty(report)) => Err(no_journal(state)),
             None => {
                 Terminal::note(
-                    "these journals are older than the list of journals: whether a whole one is missing cannot be told; \
-                     the list begins when the gateway is started next",
+                    "these journals are older than the list of journals, so a missing journal cannot be detected; \
+                     the next start of the gateway creates the list",
                 );
                 Ok(())
             }
@@ -161,8 +161,9 @@ impl Verified {
     fn print(&self, state: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
         for (folder, report) in &self.journals {
             let end = if report.closed { "closed" } else { "not closed" };
-            let size = format!("{} records, {} checkpoints, {end}", report.records, report.checkpoints);
-            tell(folder, report, &size, terminal)?;
+            let (records, checkpoints) =
+                (number(report.records, "record"), number(report.checkpoints, "checkpoint"));
+            print_report(folder, report, &format!("{records}, {checkpoints}, {end}"), terminal)?;
             if report.unsealed > 0 {
                 writeln!(terminal, "  {}", unsigned(report.unsealed))?;
             }
@@ -171,18 +172,18 @@ impl Verified {
             }
         }
         let Some(list) = &self.list else { return Ok(()) };
-        let size = format!("{} journals were begun", list.records);
-        tell(&state.join("journals.jsonl"), list, &size, terminal)
+        let size = format!("{} listed", number(list.records, "journal"));
+        print_report(&state.join("journals.jsonl"), list, &size, terminal)
     }
 
     fn to_json(&self) -> Result<Value, Failure> {
         let mut journals = Vec::new();
         for (folder, report) in &self.journals {
-            let mut told = serde_json::to_value(report)?;
-            if let Some(fields) = told.as_object_mut() {
+            let mut journal = serde_json::to_value(report)?;
+            if let Some(fields) = journal.as_object_mut() {
                 fields.insert("folder".to_owned(), Value::from(folder.to_string_lossy()));
             }
-            journals.push(told);
+            journals.push(journal);
         }
         let (clean, sealed) = (self.is_clean(), self.is_sealed());
         Ok(json!({ "clean": clean, "sealed": sealed, "journals": journals, "list": self.list }))
@@ -192,7 +193,7 @@ impl Verified {
 fn unsigned(records: u64) -> String {
     let (what, are) = if records == 1 { ("record", "is") } else { ("records", "are") };
     format!(
-        "{records} {what} at the end {are} not signed yet: whoever can write here could have changed that"
+        "the last {records} {what} {are} not signed yet: anyone with write access could have changed that"
     )
 }
 
@@ -201,8 +202,8 @@ fn clock_behind(behind: ClockBehind) -> String {
     let span = time::rounded(Duration::from_secs(seconds));
     let what = if records == 1 { "record was" } else { "records were" };
     format!(
-        "note: {records} {what} written while the system clock was up to {span} behind an earlier record (between records {first} \
-         and {last}); `wallClock` has their real time"
+        "note: {records} {what} written while the system clock was up to {span} behind an earlier record \
+         (records {first} to {last}); `wallClock` has the real time"
     )
 }
 
@@ -210,7 +211,11 @@ fn is_empty(report: &Report) -> bool {
     report.records == 0 && report.is_clean()
 }
 
-fn tell(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+fn number(count: impl TryInto<usize>, noun: &str) -> String {
+    counted(count.try_into().unwrap_or(usize::MAX), noun)
+}
+
+fn print_report(path: &Path, report: &Report, size: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let (good, bad) = (terminal.palette.good, terminal.palette.error);
     let name = visible(&path.to_string_lossy()).into_owned();
     if report.is_clean() {
@@ -268,8 +273,8 @@ fn print_records<'r>(
     Ok(Ending::Clean)
 }
 
-/// Records of one journal with times to sort by: real ones, but never after that of a later record. Otherwise records from before a
-/// clock was set back would stay the newest ones.
+/// Adds a sort time to the records of one journal: the real time, but never later than that of a following record.
+/// Otherwise records from before a clock was set back would stay the newest.
 fn in_order(records: VecDeque<Record>) -> Vec<(String, Record)> {
     let mut ordered: Vec<(String, Record)> = Vec::new();
     for record in records.into_iter().rev() {
@@ -284,7 +289,7 @@ fn in_order(records: VecDeque<Record>) -> Vec<(String, Record)> {
     ordered
 }
 
-struct Wanted<'a> {
+struct RecordQuery<'a> {
     tool: &'a Option<String>,
     caller: &'a Option<String>,
     decision: &'a Option<String>,
@@ -293,7 +298,7 @@ struct Wanted<'a> {
     call: &'a Option<String>,
 }
 
-impl Wanted<'_> {
+impl RecordQuery<'_> {
     fn fits(&self, entry: &Value) -> bool {
         let is = |wanted: &Option<String>, pointers: &[&str]| {
             wanted.as_deref().is_none_or(|wanted| {
@@ -301,10 +306,10 @@ impl Wanted<'_> {
             })
         };
         is(self.tool, &["/tool/name"])
-            // Records of calls know more of their caller than the name.
+            // In records of calls the caller is an object.
             && is(self.caller, &["/caller/sub", "/caller"])
             && is(self.decision, &["/decision"])
-            // The two vocabularies have no word in common.
+            // The two sets of stage names do not overlap.
             && is(self.stage, &["/stage", "/denial/stage"])
             && is(self.reason, &["/reason"])
             && is(self.call, &["/callId"])
@@ -313,7 +318,7 @@ impl Wanted<'_> {
 
 fn query(
     folders: &[PathBuf],
-    wanted: &Wanted<'_>,
+    wanted: &RecordQuery<'_>,
     span: Span,
     format: OutputFormat,
     terminal: &mut Terminal,
@@ -353,9 +358,9 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
                 writeln!(terminal, "{}", serde_json::to_string_pretty(&receipt)?)?;
                 return Ok(Ending::Clean);
             }
-            // It may well be in another one.
+            // The call may be in another journal.
             Err(JournalError::NotFound(_)) => {}
-            // It is here, whatever is wrong with the others.
+            // The call is in this journal; errors of others do not matter.
             Err(error @ JournalError::NotCovered(_)) => {
                 problem = Some(error);
                 break;
@@ -364,7 +369,7 @@ fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Re
         }
     }
     Err(Failure::Findings(problem.map_or_else(
-        || format!("no call `{}` is in the journal", visible(call)),
+        || format!("the journal has no call `{}`", visible(call)),
         |problem| visible(&problem.to_string()).into_owned(),
     )))
 }
@@ -376,20 +381,19 @@ fn check_receipt(
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
     let key = key.ok_or_else(|| {
-        Failure::new("say whose signature counts: --key FILE or --key ed25519:… (FILE is the gateway's `keys/journal.key.pub`)")
+        Failure::new("name the key to trust: --key FILE or --key ed25519:… (FILE is the gateway's `keys/journal.key.pub`)")
     })?;
     let text = fs::read_to_string(path).map_err(|error| Failure::at(path, error))?;
     let receipt: Receipt = serde_json::from_str(&text)
-        .map_err(|error| Failure::at(path, format!("this is no receipt: {error}")))?;
+        .map_err(|error| Failure::at(path, format!("this is not a receipt: {error}")))?;
     let key = trusted_key(key)?;
-    let proven = verify_receipt(&receipt, key).map_err(|error| {
-        Failure::Findings(format!("the receipt is not valid: {}", visible(&error.to_string())))
-    })?;
+    let proven = verify_receipt(&receipt, key)
+        .map_err(|error| Failure::Findings(format!("invalid receipt: {}", visible(&error.to_string()))))?;
     if format == OutputFormat::Text {
         let good = terminal.palette.good;
         writeln!(
             terminal,
-            "{good}valid{good:#}    the journal of {key} has {}, unchanged since it was signed:",
+            "{good}valid{good:#}    the journal with key {key} contains {}, unchanged since signing:",
             counted(proven.len(), "record")
         )?;
     }
@@ -406,16 +410,16 @@ fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Reco
 fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
     let day = |text: &str| -> Result<SystemTime, Failure> {
         time::day(text)
-            .ok_or_else(|| Failure::new(format!("`{}` is no day; write it as 2026-11-16", visible(text))))
+            .ok_or_else(|| Failure::new(format!("invalid day `{}`; write it as 2026-11-16", visible(text))))
     };
     Ok(Span {
         since: from.map(day).transpose()?,
-        // The day that is named counts in whole.
+        // `--to` includes the whole day.
         until: to.map(day).transpose()?.map(|midnight| midnight + time::DAY),
     })
 }
 
-/// A public key, or a file that holds one, such as `journal.key.pub`.
+/// Parses a public key, or reads it from a file such as `journal.key.pub`.
 fn trusted_key(named: &str) -> Result<PublicKey, Failure> {
     let problem = match named.parse::<PublicKey>() {
         Ok(key) => return Ok(key),
@@ -433,19 +437,19 @@ fn trusted_key(named: &str) -> Result<PublicKey, Failure> {
     text.trim().parse().map_err(|error| Failure::at(path, format!("{error}; a public key is `ed25519:…`")))
 }
 
-/// The key beside the journal: enough against everybody who cannot write there too. `None` where there is none, which is a
-/// finding; one that is there and cannot be read is a failure.
+/// The key next to the journal. It protects only against people without write access there. A missing key is `None`,
+/// which makes `verify` fail; an unreadable key is an error.
 fn own_key(state: &Path) -> Result<Option<PublicKey>, Failure> {
     let path = state.join("keys/journal.key.pub");
     match fs::read_to_string(&path) {
         Ok(text) => text.trim().parse::<PublicKey>().map(Some).map_err(|error| Failure::at(&path, error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::at(&path, format!("{error}; name the key that you trust with --key"))),
+        Err(error) => Err(Failure::at(&path, format!("{error}; name the trusted key with --key"))),
     }
 }
 
-const NO_KEY: &str = "keys/journal.key.pub is gone: what is signed is signed by the key that the journal names itself, which anybody \
-                      could have made; name the key that you trust with --key";
+const NO_KEY: &str = "keys/journal.key.pub is missing; signatures were checked only against the key in the journal itself, which \
+                      anyone could have created; name the trusted key with --key";
 
 fn parsed<T: FromStr>(text: &str) -> Result<T, Failure>
 where

@@ -35,7 +35,7 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     })
 }
 
-/// The gateway that runs for this configuration makes the call.
+/// Finishes a call that the running gateway made: prints notes and answers its question.
 async fn through_gateway(
     args: &CallArgs,
     config: &Config,
@@ -47,7 +47,8 @@ async fn through_gateway(
     }
     let Some(answer) = answer_for(&outcome, args, terminal)? else { return Ok(outcome) };
     let ended = local::call(config, &args.tool, &args.arguments, Some(&answer)).await?;
-    let (outcome, _) = ended.ok_or_else(|| Failure::new("the gateway stopped before it got the answer"))?;
+    let (outcome, _) =
+        ended.ok_or_else(|| Failure::new("the gateway stopped before it received the answer"))?;
     Ok(outcome)
 }
 
@@ -65,7 +66,7 @@ async fn by_itself(args: &CallArgs, terminal: &mut Terminal) -> Result<Outcome, 
     Ok(outcome)
 }
 
-/// Asks the person at the terminal, if the call waits for an answer that may come from here.
+/// Asks on the terminal if the call waits for an answer and this client may give it.
 fn answer_for(
     outcome: &Outcome,
     args: &CallArgs,
@@ -79,7 +80,7 @@ fn answer_for(
     Ok(Some(ClientAnswer { approval: pending.approval.clone(), answer, answered_after: None }))
 }
 
-/// One call as the local caller, with notes for the operator.
+/// Makes one call as the local caller. Also returns notes for the operator.
 pub async fn make(
     toolgate: &Toolgate,
     tool: &str,
@@ -91,7 +92,7 @@ pub async fn make(
     let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
     let arguments = match toolgate.gate().find(&caller, tool) {
         Some(known) => runner::arguments(known.spec(), arguments)?,
-        // The gate gives the answer for what is not there, and writes it down.
+        // The gate refuses and records calls of unknown tools.
         None => Map::new(),
     };
     let call = Call {
@@ -109,7 +110,7 @@ pub async fn make(
     Ok((outcome, notes))
 }
 
-/// Why a tool is not served. Callers do not get this; the operator who runs the command does.
+/// Why a tool is not served, for the operator only; callers do not see this.
 fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
     let loaded = toolgate.loaded();
     let problem = |problem: &Problem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
@@ -117,16 +118,13 @@ fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
     if let Some(tool) = loaded.tools.iter().find(|tool| tool.name == name) {
         let why = match &tool.candidate {
             Err(problem) => problem.clone(),
-            Ok(_) if !tool.is_exposed => "`exposure` keeps it back".to_owned(),
+            Ok(_) if !tool.is_exposed => "the setting `exposure` hides it".to_owned(),
             Ok(candidate) if candidate.lifecycle.state != LifecycleState::Active => {
                 format!("{}: {}", candidate.lifecycle.state.name(), candidate.lifecycle.because)
             }
             Ok(candidate) => {
                 let needed = candidate.tool.permissions_needed();
-                format!(
-                    "`auth.local.permissions` or a policy keeps it from you; it needs `{}`",
-                    needed.join("`, `")
-                )
+                format!("`auth.local.permissions` or a policy hides it; it needs `{}`", needed.join("`, `"))
             }
         };
         notes.push(format!("`{}` is not served to you: {}", visible(name), visible(&why)));
@@ -141,12 +139,12 @@ fn can_ask() -> bool {
 fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
     terminal.flush()?;
     let mut stderr = io::stderr();
-    // Each line by itself: the breaks between them are the gateway's own.
+    // Escape each line by itself: the line breaks come from the gateway.
     let prompt: Vec<_> = pending.prompt.lines().map(visible).collect();
     write!(stderr, "{} [y/N] ", prompt.join("\n"))?;
     stderr.flush()?;
     let answer = gateway::read_line()?;
-    // Not even a line break: the input has ended, and no person has answered.
+    // The input ended without an answer.
     if answer.is_empty() {
         return Ok(Answer::Cancel);
     }
@@ -200,8 +198,8 @@ fn to_json(outcome: &Outcome) -> Value {
             report.insert("outcome".into(), "released".into());
             report.insert("result".into(), end.value.clone());
             if !end.warnings.is_empty() {
-                let told = |warning: &Warning| json!({ "code": warning.code, "message": warning.message });
-                report.insert("warnings".into(), end.warnings.iter().map(told).collect());
+                let member = |warning: &Warning| json!({ "code": warning.code, "message": warning.message });
+                report.insert("warnings".into(), end.warnings.iter().map(member).collect());
             }
         }
         Outcome::Pending(end) => {

@@ -1,4 +1,4 @@
-//! Are these documents sound? Reads in parallel, reports in order, keeps findings only.
+//! Checks documents in parallel and reports findings in order.
 
 use std::{
     collections::BTreeSet,
@@ -15,30 +15,30 @@ use super::explain;
 use crate::{
     Ending, Failure,
     args::{CheckArgs, ReportFormat},
-    check_file::{Filter, Outcome, Rules, check_file},
+    check_file::{CheckRules, FileOutcome, WarningFilter, check_file},
     duplicates::Duplicates,
-    load::{self, Gathered, Input, Unreadable},
-    report::{Github, Json, Report, Reported, Sarif, Summary, Text},
+    load::{self, DocumentSource, GatheredFiles, Unreadable},
+    report::{GithubReport, JsonReport, ReportFormatter, Reported, SarifReport, Summary, TextReport},
     terminal::{Terminal, visible},
 };
 
 pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let rules = rules(args)?;
-    let Gathered { inputs, unreadable } = load::gather(&args.paths);
-    let mut run = Run {
+    let GatheredFiles { inputs, unreadable } = load::gather(&args.paths);
+    let mut run = CheckRun {
         report: reporter(args, terminal),
         summary: Summary::default(),
         duplicates: Duplicates::default(),
-        unmet: rules.overrides.iter().flat_map(UserOverrides::tool_names).map(str::to_owned).collect(),
+        unmatched: rules.overrides.iter().flat_map(UserOverrides::tool_names).map(str::to_owned).collect(),
         progress: progress(args, inputs.len()),
     };
     run.report.begin(terminal)?;
     for problem in &unreadable {
         run.unreadable(problem, terminal)?;
     }
-    // One batch at a time: what is held in memory is bounded by the batch, and the order is the inputs'.
+    // Batches bound the memory and keep the order of the inputs.
     for batch in inputs.chunks(BATCH) {
-        let outcomes: Vec<Outcome> = batch
+        let outcomes: Vec<FileOutcome> = batch
             .par_iter()
             .map(|input| {
                 let outcome = check_file(input, &rules);
@@ -54,28 +54,33 @@ pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     Ok(run.ending(args.deny_warnings))
 }
 
-struct Run {
-    report: Box<dyn Report + Sync>,
+struct CheckRun {
+    report: Box<dyn ReportFormatter + Sync>,
     summary: Summary,
     duplicates: Duplicates,
-    /// The names in the overrides that no tool has had so far.
-    unmet: BTreeSet<String>,
+    /// Names in the overrides that match no tool so far.
+    unmatched: BTreeSet<String>,
     progress: ProgressBar,
 }
 
-impl Run {
-    fn outcome(&mut self, input: &Input, outcome: Outcome, terminal: &mut Terminal) -> Result<(), Failure> {
+impl CheckRun {
+    fn outcome(
+        &mut self,
+        input: &DocumentSource,
+        outcome: FileOutcome,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
         match outcome {
-            Outcome::NotATool => Ok(()),
-            Outcome::Unreadable(problem) => self.unreadable(&problem, terminal),
-            Outcome::Checked(checked) => {
+            FileOutcome::NotATool => Ok(()),
+            FileOutcome::Unreadable(problem) => self.unreadable(&problem, terminal),
+            FileOutcome::Checked(checked) => {
                 self.summary.files += 1;
                 self.summary.tools += checked.tool_count;
                 self.summary.errors += checked.errors;
                 self.summary.warnings += checked.warnings;
                 self.summary.not_shown += checked.not_shown;
                 for tool in &checked.tools {
-                    self.unmet.remove(&tool.name);
+                    self.unmatched.remove(&tool.name);
                 }
                 self.warn_of_permissions(input);
                 self.duplicates.remember(input, checked.tools);
@@ -84,9 +89,9 @@ impl Run {
         }
     }
 
-    /// On standard error: it is about the file and not about the document.
-    fn warn_of_permissions(&self, input: &Input) {
-        if let Input::File { path, .. } = input
+    /// Printed on standard error, because it is about the file and not the document.
+    fn warn_of_permissions(&self, input: &DocumentSource) {
+        if let DocumentSource::File { path, .. } = input
             && let Some(open) = Writable::check(path)
         {
             self.progress.suspend(|| Terminal::note(&format!("warning: {}", visible(&open.to_string()))));
@@ -98,7 +103,7 @@ impl Run {
             return Ok(());
         }
         let report = &mut self.report;
-        // The bar steps aside, or its line and ours would share one.
+        // Hide the progress bar while printing.
         self.progress.suspend(|| {
             for reported in findings {
                 report.finding(terminal, reported)?;
@@ -116,27 +121,27 @@ impl Run {
         Ok(())
     }
 
-    fn finish(&mut self, rules: &Rules, terminal: &mut Terminal) -> Result<(), Failure> {
+    fn finish(&mut self, rules: &CheckRules, terminal: &mut Terminal) -> Result<(), Failure> {
         self.progress.finish_and_clear();
         let duplicates = std::mem::take(&mut self.duplicates).findings(rules);
         self.summary.errors += duplicates.len();
         self.print(&duplicates, terminal)?;
         self.report.end(terminal, &self.summary)?;
         io::Write::flush(terminal)?;
-        // An override that nobody heeds looks like a guard and is none.
-        if let Some(name) = self.unmet.first() {
-            let more = match self.unmet.len() - 1 {
+        // An override for an unknown tool protects nothing.
+        if let Some(name) = self.unmatched.first() {
+            let more = match self.unmatched.len() - 1 {
                 0 => String::new(),
-                more => format!(" (nor {more} more of its names)"),
+                more => format!("; the same is true for {more} more"),
             };
             let name = visible(name);
             Terminal::note(&format!(
-                "the override of `{name}` has no effect: no sound tool is called so{more}"
+                "the override for `{name}` has no effect: no valid tool has this name{more}"
             ));
         }
         if self.summary.files == 0 && self.summary.unreadable == 0 {
-            // A gate that passes because its path was wrong is no gate.
-            terminal.complain("no tool document was found");
+            // Fail, because a wrong path in CI would otherwise pass.
+            terminal.complain("no tool document found");
         }
         Ok(())
     }
@@ -153,13 +158,13 @@ impl Run {
     }
 }
 
-fn rules(args: &CheckArgs) -> Result<Rules, Failure> {
+fn rules(args: &CheckArgs) -> Result<CheckRules, Failure> {
     let filter = if args.only.is_empty() {
-        Filter::AllExcept(warnings(&args.allow)?)
+        WarningFilter::AllExcept(warnings(&args.allow)?)
     } else {
-        Filter::Only(warnings(&args.only)?)
+        WarningFilter::Only(warnings(&args.only)?)
     };
-    Ok(Rules { filter, stdin_format: args.stdin_format.into(), ..args.policy.rules()? })
+    Ok(CheckRules { filter, stdin_format: args.stdin_format.into(), ..args.policy.rules()? })
 }
 
 fn warnings(names: &[String]) -> Result<Vec<Code>, Failure> {
@@ -174,16 +179,16 @@ fn warnings(names: &[String]) -> Result<Vec<Code>, Failure> {
         .collect()
 }
 
-fn reporter(args: &CheckArgs, terminal: &Terminal) -> Box<dyn Report + Sync> {
+fn reporter(args: &CheckArgs, terminal: &Terminal) -> Box<dyn ReportFormatter + Sync> {
     match args.format {
-        ReportFormat::Text => Box::new(Text {
+        ReportFormat::Text => Box::new(TextReport {
             palette: terminal.palette,
             with_summary: !args.quiet,
             columns: terminal.columns(),
         }),
-        ReportFormat::Json => Box::new(Json::new(args.deny_warnings)),
-        ReportFormat::Sarif => Box::new(Sarif::default()),
-        ReportFormat::Github => Box::new(Github),
+        ReportFormat::Json => Box::new(JsonReport::new(args.deny_warnings)),
+        ReportFormat::Sarif => Box::new(SarifReport::default()),
+        ReportFormat::Github => Box::new(GithubReport),
     }
 }
 
@@ -198,8 +203,8 @@ fn progress(args: &CheckArgs, files: usize) -> ProgressBar {
     }
 }
 
-/// Files read before their findings are printed; with two cores a few hundredths of a second.
+/// Files that are read before their findings are printed.
 const BATCH: usize = 256;
 
-/// Fewer files are done before a bar is drawn.
+/// Fewer files need no progress bar.
 const WORTH_A_BAR: usize = 100;

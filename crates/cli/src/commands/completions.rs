@@ -1,4 +1,4 @@
-//! How does a shell learn our words?
+//! Prints completion scripts for shells.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub fn run(args: &CompletionsArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    // Into memory first: the generator panics when its writer fails, as a closed pipe would make it.
+    // Write to memory first: the generator panics if its writer fails, for example on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "toolgate", &mut script);
     terminal.write_all(&script)?;

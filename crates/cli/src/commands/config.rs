@@ -1,4 +1,4 @@
-//! What is configured, and by whom?
+//! Prints the effective configuration and where each value comes from.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! How does a client find this gateway? Its configuration names it; what else stands there stays.
+//! Adds the gateway to a client's configuration file, or removes it. All other content stays as it is.
 
 mod client;
 mod edit;
@@ -30,7 +30,7 @@ use crate::{
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = Link::new(&config, args.client, args.scope)?;
+    let link = ClientEntry::new(&config, args.client, args.scope)?;
     let attendance = Attendance::of(args, terminal)?;
     if args.print {
         let entry = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
@@ -38,10 +38,10 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     }
     link.check_links()?;
     if args.transport == TransportKind::Http {
-        check_token_place(&config, &link.file.path)?;
+        check_token_path(&config, &link.file.path)?;
     }
     let before = read(&link.file.path)?;
-    // Everything that can be refused is refused now: a file that cannot be extended must not cost the client its token.
+    // Check that the file can be edited before the client's old token is revoked.
     let trial = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
     let after = link.edited(before.as_deref(), &trial)?;
     if args.transport == TransportKind::Stdio && before.as_deref() == Some(after.as_str()) {
@@ -54,7 +54,7 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let written = link.edited(before.as_deref(), &entry).and_then(|after| file.finish(after.as_bytes()));
     written.map_err(|failure| match args.transport {
         TransportKind::Stdio => failure,
-        TransportKind::Http => link.unwritten(&failure),
+        TransportKind::Http => link.write_failure(&failure),
     })?;
     writeln!(terminal, "wrote    {}", visible(&link.file.path.to_string_lossy()))?;
     link.note(args.transport);
@@ -64,36 +64,36 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
 /// Removes our entry from the client's file, and revokes its token. Everything else in the file stays.
 pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = Link::new(&config, args.client, args.scope)?;
+    let link = ClientEntry::new(&config, args.client, args.scope)?;
     link.check_links()?;
     let path = visible(&link.file.path.to_string_lossy()).into_owned();
     let before = read(&link.file.path)?.unwrap_or_default();
     let after = without_entry(link.file.format, &before, link.file.key)
         .map_err(|problem| Failure::at(&link.file.path, format!("{problem}; remove `{NAME}` by hand")))?;
     match after {
-        None => writeln!(terminal, "unchanged {path}: it does not name {NAME}")?,
+        None => writeln!(terminal, "unchanged {path}: it has no entry `{NAME}`")?,
         Some(after) => {
             link.make_ready(terminal)?;
             PrivateFile::begin(&link.file.path)?.finish(after.as_bytes())?;
             writeln!(terminal, "removed  {NAME} from {path}")?;
         }
     }
-    // The token would still be valid in copies of the file.
+    // Copies of the file may still contain the token.
     if link.revoke_token()? {
         writeln!(terminal, "revoked  token {}", link.token_name())?;
     }
     Ok(Ending::Clean)
 }
 
-/// One client's file, as it is to name this gateway.
-struct Link<'a> {
+/// The entry for this gateway in one client's file.
+struct ClientEntry<'a> {
     config: &'a Config,
     client: ClientKind,
     scope: ScopeKind,
     file: ClientFile,
 }
 
-impl<'a> Link<'a> {
+impl<'a> ClientEntry<'a> {
     fn new(config: &'a Config, client: ClientKind, scope: Option<ScopeKind>) -> Result<Self, Failure> {
         let scope = scope.unwrap_or_else(|| client.usual_scope());
         Ok(Self { config, client, scope, file: ClientFile::of(client, scope)? })
@@ -112,16 +112,18 @@ impl<'a> Link<'a> {
             }
             TransportKind::Http => self.reached(attendance, &token()?),
         };
-        let Value::Object(entry) = entry else { return Err(Failure::new("an entry is an object")) };
-        Ok(self.client.in_its_words(entry))
+        let Value::Object(entry) = entry else {
+            return Err(Failure::new("the entry is not an object; report this"));
+        };
+        Ok(self.client.in_its_format(entry))
     }
 
-    /// A file of a project is shared: it names the program by its name and the configuration from the project's folder.
+    /// The entry for stdio. A team may share a project's file, so it contains no absolute paths.
     fn started(&self, attendance: Attendance) -> Result<Value, Failure> {
         let (program, file) = match self.scope {
             ScopeKind::User => {
                 let program = std::env::current_exe()
-                    .map_err(|error| Failure::new(format!("this program cannot be found: {error}")))?;
+                    .map_err(|error| Failure::new(format!("the path of this program is unknown: {error}")))?;
                 (program.to_string_lossy().into_owned(), self.config_file().to_string_lossy().into_owned())
             }
             ScopeKind::Project => (NAME.to_owned(), self.config_in_project()?),
@@ -135,16 +137,16 @@ impl<'a> Link<'a> {
 
     fn config_file(&self) -> PathBuf {
         let file = self.config.file.clone().unwrap_or_else(|| PathBuf::from("toolgate.yaml"));
-        real_place(&file)
+        resolved_path(&file)
     }
 
     fn config_in_project(&self) -> Result<String, Failure> {
         let file = self.config_file();
-        let relative = relative_to(&real_place(Path::new(".")), &file).ok_or_else(|| {
+        let relative = relative_to(&resolved_path(Path::new(".")), &file).ok_or_else(|| {
             Failure::at(
                 &file,
-                "it is neither in this folder nor in one above, and a file that a team shares cannot name it; \
-                 run this in its folder, or use --scope user",
+                "it is outside this directory and its parents, and a shared file cannot name it; \
+                 run this command in its directory, or use --scope user",
             )
         })?;
         let relative = relative.to_string_lossy();
@@ -166,7 +168,7 @@ impl<'a> Link<'a> {
         entry
     }
 
-    /// One for each client and scope. Each can be revoked alone.
+    /// Each client and scope has its own token, which can be revoked alone.
     fn token_name(&self) -> String {
         let client = self.client.name();
         match self.scope {
@@ -191,20 +193,20 @@ impl<'a> Link<'a> {
         Ok(token.as_str().to_owned())
     }
 
-    /// Says whether there was one.
+    /// Returns whether there was a token.
     fn revoke_token(&self) -> Result<bool, Failure> {
         let state = approvals::state(self.config)?;
         let revoked = tokens::revoke(&state, &self.token_name(), |entry| gateway::note(self.config, entry))?;
         Ok(revoked.map(Revoked::recorded).transpose()?.is_some())
     }
 
-    /// The token that was made for the file is in no file.
-    fn unwritten(&self, failure: &Failure) -> Failure {
+    /// Revokes the new token after the file could not be written.
+    fn write_failure(&self, failure: &Failure) -> Failure {
         let name = self.token_name();
         Failure::new(match self.revoke_token() {
-            Ok(_) => format!("{failure}; the token `{name}`, which was made for it, is revoked again"),
+            Ok(_) => format!("{failure}; its new token `{name}` is revoked again"),
             Err(problem) => {
-                format!("{failure}; the token `{name}`, which was made for it, is still good: {problem}")
+                format!("{failure}; its new token `{name}` is still valid: {problem}")
             }
         })
     }
@@ -229,19 +231,22 @@ impl<'a> Link<'a> {
         Ok(Ending::Clean)
     }
 
-    /// Symlinks are not followed, nor one in the place of the client's folder in a project: the author of a project may not
-    /// choose another of the user's files.
+    /// Refuses symlinks, also for the client's directory in a project. Otherwise the author of a project could redirect the
+    /// write to another file of the user.
     fn check_links(&self) -> Result<(), Failure> {
         let path = &self.file.path;
         let folder =
             path.parent().filter(|folder| self.scope == ScopeKind::Project && !folder.as_os_str().is_empty());
-        match folder.into_iter().chain([path.as_path()]).find(|place| place.is_symlink()) {
-            Some(link) => Err(Failure::at(link, "this is a link, and is not written through; use --print")),
+        match folder.into_iter().chain([path.as_path()]).find(|path| path.is_symlink()) {
+            Some(link) => Err(Failure::at(
+                link,
+                "this is a symlink, which is not followed; use --print and edit the file by hand",
+            )),
             None => Ok(()),
         }
     }
 
-    /// A copy of the file as it is, or the folder that it will be in. The copy may hold a token, so no tool can read its folder.
+    /// Backs an existing file up, or creates its directory. Tools cannot read the backups, which may contain tokens.
     fn make_ready(&self, terminal: &mut Terminal) -> Result<(), Failure> {
         let path = &self.file.path;
         if path.exists() {
@@ -257,12 +262,12 @@ impl<'a> Link<'a> {
     fn note(&self, transport: TransportKind) {
         match (transport, self.scope) {
             (TransportKind::Http, ScopeKind::Project) => Terminal::note(&format!(
-                "`{}` holds a token now, and is a file that people commit: leave it out (`.gitignore`), and use `toolgate token revoke {}` if it got out",
+                "`{}` now contains a token and may be committed by accident: add it to `.gitignore`; if it leaks, run `toolgate token revoke {}`",
                 visible(&self.file.path.to_string_lossy()),
                 self.token_name()
             )),
             (TransportKind::Stdio, ScopeKind::Project) if !is_on_path() => Terminal::note(&format!(
-                "`{NAME}` is not on your PATH, where the client will look for it; `make install` puts it there"
+                "`{NAME}` is not on your PATH, where the client looks for it; `make install` puts it there"
             )),
             _ => {}
         }
@@ -274,7 +279,7 @@ fn is_on_path() -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(NAME).is_file())
 }
 
-/// `file` from `folder`, if one of the two folders is in the other. Both are absolute.
+/// The path of `file` relative to `folder`, if one of the two directories contains the other. Both are absolute.
 fn relative_to(folder: &Path, file: &Path) -> Option<PathBuf> {
     if let Ok(below) = file.strip_prefix(folder) {
         return Some(below.to_owned());
@@ -284,30 +289,30 @@ fn relative_to(folder: &Path, file: &Path) -> Option<PathBuf> {
     Some(up.collect::<PathBuf>().join(file.file_name()?))
 }
 
-/// A token that opens nothing helps nobody; one that every tool can read is everybody's.
-fn check_token_place(config: &Config, path: &Path) -> Result<(), Failure> {
+/// Refuses to write a token that is not accepted, or to a file that tools can read.
+fn check_token_path(config: &Config, path: &Path) -> Result<(), Failure> {
     if !config.auth.tokens {
         return Err(Failure::new(
-            "`auth.tokens` is false, so a token would open nothing; set it to true, or use --transport stdio",
+            "`auth.tokens` is false, so the gateway accepts no tokens; set it to true, or use --transport stdio",
         ));
     }
-    let real = real_place(path);
-    let workspace = real_place(&config.workspace);
-    let is_guarded = config.guarded_paths().iter().any(|own| real.starts_with(real_place(own)));
+    let real = resolved_path(path);
+    let workspace = resolved_path(&config.workspace);
+    let is_guarded = config.guarded_paths().iter().any(|own| real.starts_with(resolved_path(own)));
     if !real.starts_with(&workspace) || is_guarded {
         return Ok(());
     }
     Err(Failure::at(
         path,
         format!(
-            "every tool that reads files could read the token there, in the workspace; run this in `{}`, whose client files no tool reads, or use --transport stdio",
+            "this file is in the workspace, where tools could read the token; run this command in `{}`, whose client files are hidden from tools, or use --transport stdio",
             workspace.display()
         ),
     ))
 }
 
-/// Where it is, or will be: its folder as the system knows it, as far as that is there.
-fn real_place(path: &Path) -> PathBuf {
+/// The absolute path with symlinks resolved, as far as it exists.
+fn resolved_path(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut rest = Vec::new();
     let mut there = whole.as_path();
@@ -325,16 +330,16 @@ fn real_place(path: &Path) -> PathBuf {
     }
 }
 
-/// Does a person sit before the client and answer its questions?
+/// Whether a person uses the client and answers its questions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attendance {
     Attended,
-    /// The gateway puts no questions to the client; they go to the queue.
+    /// The gateway sends all questions to the queue.
     Unattended,
 }
 
 impl Attendance {
-    /// From the flags, or asked on the terminal. Without both, a person may be missing, and the queue is the safe choice.
+    /// From the flags, or asked on the terminal. Otherwise unattended, which is the safe choice.
     fn of(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Self, Failure> {
         match (args.attended, args.unattended) {
             (true, _) => return Ok(Self::Attended),
@@ -343,14 +348,14 @@ impl Attendance {
         }
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
             Terminal::note(
-                "connected as unattended: questions about calls go to `toolgate approvals`; \
-                 use --attended if a person answers in this client",
+                "connected as unattended: approval questions go to `toolgate approvals`; \
+                 use --attended if a person answers them in this client",
             );
             return Ok(Self::Unattended);
         }
         terminal.flush()?;
         let mut stderr = io::stderr();
-        write!(stderr, "Does a person sit before this client and answer its questions? [y/N] ")?;
+        write!(stderr, "Does a person use this client and answer its questions? [y/N] ")?;
         stderr.flush()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
@@ -358,12 +363,12 @@ impl Attendance {
     }
 }
 
-/// The snippet that `serve` prints: what most clients take under `mcpServers`.
+/// The configuration that `serve` prints. Most clients accept it.
 pub fn snippet(url: &str, token: &str) -> Value {
     json!({ "mcpServers": { NAME: { "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {token}") } } } })
 }
 
-/// `None`: there is no such file yet.
+/// `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -381,7 +386,7 @@ mod tests {
     use super::relative_to;
 
     #[test]
-    fn configuration_is_named_from_the_project() {
+    fn configuration_path_is_relative_to_the_project() {
         let check = |folder: &str, file: &str, expect: Option<&str>| {
             assert_eq!(relative_to(Path::new(folder), Path::new(file)).as_deref(), expect.map(Path::new));
         };

@@ -1,4 +1,4 @@
-//! What does a change to a tool mean for its reach and risk?
+//! Compares the reach and risk of two versions of a tool.
 
 use std::io::Write;
 
@@ -9,8 +9,8 @@ use super::resolve::Resolved;
 use crate::{
     Ending, Failure,
     args::{DiffArgs, OutputFormat, PolicyArgs},
-    check_file::Rules,
-    documents::{self, Document},
+    check_file::CheckRules,
+    documents::{self, ToolDocument},
     terminal::{Terminal, visible},
 };
 
@@ -33,44 +33,44 @@ pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     Ok(if is_wider { Ending::Findings } else { Ending::Clean })
 }
 
-/// What became of one tool.
+/// The difference of one tool between two versions.
 struct Difference {
     name: String,
-    kind: Kind,
+    kind: DifferenceKind,
     changes: Vec<PolicyChange>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
+enum DifferenceKind {
     Added,
     Removed,
     Changed,
 }
 
 impl Difference {
-    /// What cannot be ordered counts as wider: it reaches something that it did not reach before.
+    /// A change that is neither wider nor narrower counts as wider, because the tool reaches something new.
     fn is_wider(&self) -> bool {
         match self.kind {
-            Kind::Added => true,
-            Kind::Removed => false,
-            Kind::Changed => self.changes.iter().any(|change| match change.direction {
+            DifferenceKind::Added => true,
+            DifferenceKind::Removed => false,
+            DifferenceKind::Changed => self.changes.iter().any(|change| match change.direction {
                 ChangeDirection::Widened => true,
                 ChangeDirection::Narrowed => false,
-                ChangeDirection::Changed => !OF_NO_REACH.contains(&change.setting),
+                ChangeDirection::Changed => !WITHOUT_REACH.contains(&change.setting),
             }),
         }
     }
 }
 
 fn differences(
-    before: &[Document],
-    after: &[Document],
-    rules: [&Rules; 2],
+    before: &[ToolDocument],
+    after: &[ToolDocument],
+    rules: [&CheckRules; 2],
     terminal: &Terminal,
 ) -> Result<Vec<Difference>, Failure> {
     let [_, after_rules] = rules;
     if let ([old], [new]) = (before, after) {
-        // Two files of one tool each are two versions of it, whatever their names.
+        // Two files with one tool each are versions of the same tool, even if its name changed.
         return Ok(vec![changed(old, new, rules, terminal)?]);
     }
     let mut found = Vec::new();
@@ -78,20 +78,20 @@ fn differences(
         if let Some(old) = before.iter().find(|old| old.check.name == new.check.name) {
             found.push(changed(old, new, rules, terminal)?);
         } else {
-            // An added tool must be sound, or nobody knows what was added.
+            // An added tool with errors has no policy, so its reach is unknown.
             Resolved::new(new, after_rules, terminal)?;
-            found.push(whole(new, Kind::Added));
+            found.push(whole(new, DifferenceKind::Added));
         }
     }
-    let is_gone = |old: &&Document| !after.iter().any(|new| new.check.name == old.check.name);
-    found.extend(before.iter().filter(is_gone).map(|old| whole(old, Kind::Removed)));
+    let is_gone = |old: &&ToolDocument| !after.iter().any(|new| new.check.name == old.check.name);
+    found.extend(before.iter().filter(is_gone).map(|old| whole(old, DifferenceKind::Removed)));
     Ok(found)
 }
 
 fn changed(
-    old: &Document,
-    new: &Document,
-    [before_rules, after_rules]: [&Rules; 2],
+    old: &ToolDocument,
+    new: &ToolDocument,
+    [before_rules, after_rules]: [&CheckRules; 2],
     terminal: &Terminal,
 ) -> Result<Difference, Failure> {
     let before = Resolved::new(old, before_rules, terminal)?;
@@ -105,11 +105,11 @@ fn changed(
         ChangeDirection::Changed => 1,
         ChangeDirection::Narrowed => 2,
     });
-    Ok(Difference { name: new.check.name.clone(), kind: Kind::Changed, changes })
+    Ok(Difference { name: new.check.name.clone(), kind: DifferenceKind::Changed, changes })
 }
 
-/// A tool that can leak nothing may read anything: where nobody set this label it follows from the other settings,
-/// and what makes the tool narrower would seem to make it wider.
+/// Whether the label is derived and not set by anyone. A tool that cannot leak data may accept untrusted input, so a
+/// narrower tool would seem wider.
 fn is_derived(change: &PolicyChange, after: &EffectivePolicy) -> bool {
     change.setting == DERIVED && after.labels.accepts_untrusted.origin == SettingOrigin::Builtin
 }
@@ -118,7 +118,7 @@ fn version<'v>(resolved: &'v Resolved<'v>) -> ToolVersion<'v> {
     ToolVersion { spec: resolved.spec, policy: &resolved.policy, risk: &resolved.risk }
 }
 
-fn whole(document: &Document, kind: Kind) -> Difference {
+fn whole(document: &ToolDocument, kind: DifferenceKind) -> Difference {
     Difference { name: document.check.name.clone(), kind, changes: Vec::new() }
 }
 
@@ -129,14 +129,14 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
     for difference in differences {
         let name = visible(&difference.name);
         match difference.kind {
-            Kind::Added => {
+            DifferenceKind::Added => {
                 writeln!(terminal, "{bold}{name}{bold:#}\n  {error}widened{error:#}   the tool is new")?;
             }
-            Kind::Removed => {
+            DifferenceKind::Removed => {
                 writeln!(terminal, "{bold}{name}{bold:#}\n  {good}narrowed{good:#}  the tool is gone")?;
             }
-            Kind::Changed if difference.changes.is_empty() => continue,
-            Kind::Changed => writeln!(terminal, "{bold}{name}{bold:#}")?,
+            DifferenceKind::Changed if difference.changes.is_empty() => continue,
+            DifferenceKind::Changed => writeln!(terminal, "{bold}{name}{bold:#}")?,
         }
         is_silent = false;
         for change in &difference.changes {
@@ -147,7 +147,7 @@ fn print(differences: &[Difference], terminal: &mut Terminal) -> Result<(), Fail
             };
             let direction = change.direction.name();
             write!(terminal, "  {style}{direction:<8}{style:#}  ")?;
-            if OF_THE_DOCUMENT.contains(&change.setting) {
+            if WITHOUT_VALUES.contains(&change.setting) {
                 writeln!(terminal, "{}", change.setting)?;
             } else {
                 let (before, after) = (visible(&change.before), visible(&change.after));
@@ -181,10 +181,10 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) {
                 })
             });
             let kind = match difference.kind {
-                Kind::Added => "added",
-                Kind::Removed => "removed",
-                Kind::Changed if difference.changes.is_empty() => "same",
-                Kind::Changed => "changed",
+                DifferenceKind::Added => "added",
+                DifferenceKind::Removed => "removed",
+                DifferenceKind::Changed if difference.changes.is_empty() => "same",
+                DifferenceKind::Changed => "changed",
             };
             json!({
                 "name": difference.name,
@@ -199,13 +199,14 @@ fn print_json(differences: &[Difference], terminal: &mut Terminal) {
     terminal.data(report);
 }
 
-/// Parts that a text comparison shows better; what they may reach stands in the settings.
-const OF_NO_REACH: [&str; 7] = ["name", "toolId", "description", "params", "code", "humanInTheLoop", DERIVED];
+/// Parts that have no reach themselves. Settings determine what they may reach; a text diff shows the rest.
+const WITHOUT_REACH: [&str; 7] =
+    ["name", "toolId", "description", "params", "code", "humanInTheLoop", DERIVED];
 
 const DERIVED: &str = "labels.acceptsUntrusted";
 
-/// Parts whose texts are not repeated; `compare` leaves them out.
-const OF_THE_DOCUMENT: [&str; 13] = [
+/// Parts whose values are not printed, because `compare` omits them.
+const WITHOUT_VALUES: [&str; 13] = [
     "name",
     "toolId",
     "description",

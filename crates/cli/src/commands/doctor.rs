@@ -1,4 +1,4 @@
-//! What does this machine enforce, and what would help?
+//! Reports the isolation that this machine enforces, and remedies for missing parts.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ use crate::{
 pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let host = probe();
     let gateway = checks(args);
-    let verdict = Verdict::of(&host.rows, &gateway);
+    let verdict = DoctorVerdict::of(&host.rows, &gateway);
     match args.format {
         OutputFormat::Json => {
             let rows: Vec<Value> = host
@@ -44,8 +44,8 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
 
 fn print(
     host: &HostStrength,
-    gateway: &[Check],
-    verdict: &Verdict,
+    gateway: &[GatewayCheck],
+    verdict: &DoctorVerdict,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let palette = terminal.palette;
@@ -74,13 +74,13 @@ fn print(
 }
 
 /// Problems decide the exit code; notes do not.
-struct Verdict {
+struct DoctorVerdict {
     problems: usize,
     notes: usize,
 }
 
-impl Verdict {
-    fn of(rows: &[HostRow], gateway: &[Check]) -> Self {
+impl DoctorVerdict {
+    fn of(rows: &[HostRow], gateway: &[GatewayCheck]) -> Self {
         let weaker = || rows.iter().filter(|row| row.state != HostState::Enforced);
         let lacking = weaker().filter(|row| is_needed(row) && row.state == HostState::Missing).count();
         let problems = gateway.iter().filter(|check| check.problem.is_some()).count();
@@ -100,12 +100,12 @@ impl Verdict {
     }
 }
 
-/// Without these no tool runs: the filter of system calls, paths below a folder, and the jail of commands.
+/// Without these no tool runs: the system-call filter, path confinement, and the jail for commands.
 fn is_needed(row: &HostRow) -> bool {
     matches!(row.name, "seccomp" | "openat2" | "jail for commands")
 }
 
-/// A row, and below it what helps, where anything does: also what is in force may lack something.
+/// A row and its remedy. An enforced layer may have a remedy, too.
 fn lines(row: &HostRow, style: Style) -> String {
     let (word, why) = (layer_state(row.state), visible(&row.why));
     let remedy = if row.remedy.is_empty() { String::new() } else { format!("{:33}{}\n", "", row.remedy) };
@@ -113,46 +113,46 @@ fn lines(row: &HostRow, style: Style) -> String {
 }
 
 #[derive(Default)]
-struct Check {
+struct GatewayCheck {
     name: &'static str,
-    /// Keeps the gateway from doing its work.
+    /// Keeps the gateway from working.
     problem: Option<String>,
-    /// Worth knowing.
+    /// Does not change the exit code.
     note: Option<String>,
 }
 
-/// Puts a gateway together as a command would, which starts a jailed worker for each shipped tool's test run.
-fn checks(args: &DoctorArgs) -> Vec<Check> {
+/// Opens a gateway as a command does. That test-runs shipped tools in sandboxed workers.
+fn checks(args: &DoctorArgs) -> Vec<GatewayCheck> {
     if args.config.names_none() {
-        let note = Some("there is no configuration here; `toolgate init` writes one".to_owned());
-        return vec![Check { name: "configuration", note, ..Check::default() }];
+        let note = Some("no configuration found; run `toolgate init` to create one".to_owned());
+        return vec![GatewayCheck { name: "configuration", note, ..GatewayCheck::default() }];
     }
     let config = match args.config.load(&Overrides::default()) {
         Ok(config) => config,
         Err(failure) => {
             let problem = Some(failure.to_string());
-            return vec![Check { name: "configuration", problem, ..Check::default() }];
+            return vec![GatewayCheck { name: "configuration", problem, ..GatewayCheck::default() }];
         }
     };
     let open: Vec<String> = config.writable_by_others().iter().map(ToString::to_string).collect();
-    let check = |name, problem| Check { name, problem, ..Check::default() };
+    let check = |name, problem| GatewayCheck { name, problem, ..GatewayCheck::default() };
     let mut checks =
         vec![check("configuration", None), check("permissions", (!open.is_empty()).then(|| open.join("; ")))];
     let opened = gateway::wait(async {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
         let loaded = toolgate.loaded();
-        let told = |problems: &[Problem]| {
+        let joined = |problems: &[Problem]| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             (!lines.is_empty()).then(|| lines.join("; "))
         };
-        Ok((told(&loaded.problems), told(&loaded.unheeded), gateway::older_state(&toolgate)))
+        Ok((joined(&loaded.problems), joined(&loaded.unheeded), gateway::older_state(&toolgate)))
     });
     match opened {
         Err(failure) => checks.push(check("gateway", Some(failure.to_string()))),
         Ok((documents, overrides, older)) => {
             checks.push(check("state and journal", older));
             checks.push(check("documents", documents));
-            checks.push(Check { name: "overrides", note: overrides, ..Check::default() });
+            checks.push(GatewayCheck { name: "overrides", note: overrides, ..GatewayCheck::default() });
         }
     }
     checks
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_remedy_is_printed_whatever_the_state() {
+    fn remedy_is_printed_in_every_state() {
         let remedy = format!("{}use another\n", " ".repeat(33));
         for (state, word) in [
             (HostState::Enforced, "enforced "),
@@ -183,22 +183,25 @@ mod tests {
     }
 
     #[test]
-    fn only_needed_parts_are_problems() {
+    fn missing_optional_parts_are_notes() {
         let row = |name, state| HostRow { name, state, why: String::new(), remedy: "" };
-        let verdict = |rows: &[HostRow], checks: &[Check]| {
-            let verdict = Verdict::of(rows, checks);
+        let verdict = |rows: &[HostRow], checks: &[GatewayCheck]| {
+            let verdict = DoctorVerdict::of(rows, checks);
             (verdict.problems, verdict.sentence())
         };
         let fine = [row("seccomp", HostState::Enforced), row("jail for commands", HostState::Partly)];
-        assert_eq!(verdict(&fine[..1], &[Check::default()]), (0, "everything needed works".to_owned()));
+        assert_eq!(
+            verdict(&fine[..1], &[GatewayCheck::default()]),
+            (0, "everything needed works".to_owned())
+        );
         let optional = [row("seccomp", HostState::Enforced), row("cgroups v2", HostState::Missing)];
-        let note = Check { note: Some("no configuration".to_owned()), ..Check::default() };
+        let note = GatewayCheck { note: Some("no configuration".to_owned()), ..GatewayCheck::default() };
         let expect = "everything needed works; 2 notes about optional parts";
         assert_eq!(verdict(&optional, &[note]), (0, expect.to_owned()));
         assert_eq!(verdict(&fine, &[]).0, 0);
         let lacking = [row("jail for commands", HostState::Missing)];
         assert_eq!(verdict(&lacking, &[]), (1, "1 problem".to_owned()));
-        let broken = Check { problem: Some("x".to_owned()), ..Check::default() };
+        let broken = GatewayCheck { problem: Some("x".to_owned()), ..GatewayCheck::default() };
         assert_eq!(verdict(&fine[..1], &[broken]).0, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Explains codes: findings of documents, reasons of calls, refusals at the gateway's door, and failed requests of tools.
+//! Explains codes: findings in documents, reasons of calls, refused HTTP requests, and failed requests of tools.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     Ok(Ending::Clean)
 }
 
-/// A code that a user can meet.
+/// A code that users see.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Finding(Code),
@@ -66,7 +66,7 @@ impl Known {
         }
     }
 
-    /// One word for how it ends.
+    /// The severity or outcome, in one word.
     const fn kind(self) -> &'static str {
         match self {
             Self::Finding(code) => severity_name(code.severity()),
@@ -96,7 +96,7 @@ impl Known {
         }
     }
 
-    /// Cause and remedy, a paragraph each.
+    /// The cause and the remedy, one paragraph each.
     fn paragraphs(self) -> Vec<String> {
         match self {
             Self::Finding(code) => {
@@ -145,17 +145,17 @@ impl Known {
 fn publishing(code: Code) -> String {
     let remark = match code.severity() {
         Severity::Error => {
-            return "A document with this finding is refused; it cannot be allowed.".to_owned();
+            return "A document with this finding is rejected; the finding cannot be allowed.".to_owned();
         }
         Severity::Warning if code.may_block_publishing() => {
-            "`toolgate check` passes a document with this finding; `toolgate publish` may want `--accept` for it."
+            "`toolgate check` accepts a document with this finding; `toolgate publish` may require `--accept` for it."
         }
         Severity::Warning => "A document with this finding is accepted.",
     };
-    format!("{remark} `toolgate check --allow {}` leaves it out.", code.name())
+    format!("{remark} `toolgate check --allow {}` hides it.", code.name())
 }
 
-/// The finding's code of that name, or a failure that suggests one.
+/// Finds a finding's code by name, or suggests a similar one.
 pub fn code(name: &str) -> Result<Code, Failure> {
     Code::from_name(name).ok_or_else(|| unknown(name, Code::ALL.iter().map(|code| code.name())))
 }
@@ -169,7 +169,7 @@ fn known(name: &str) -> Result<Known, Failure> {
 fn unknown(name: &str, codes: impl Iterator<Item = &'static str>) -> Failure {
     let hint = match similar::closest(name, codes) {
         Some(close) => format!("did you mean `{close}`?"),
-        None => "`toolgate explain` lists all codes".into(),
+        None => "run `toolgate explain` to list all codes".into(),
     };
     Failure::new(format!("unknown code `{}`; {hint}", visible(name)))
 }

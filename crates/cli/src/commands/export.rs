@@ -1,4 +1,4 @@
-//! Our files become one bundle, or the declarations that models and clients read.
+//! Writes documents as one bundle, or as the declarations that models and clients read.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use toolgate_spec::{
 use crate::{
     Ending, Failure,
     args::{DocumentFormat, ExportArgs, Wire},
-    documents::{self, Document, Loaded},
+    documents::{self, LoadedFile, ToolDocument},
     report::counted,
     terminal::{Terminal, is_deceptive, json_safe, visible},
     write::{self, Existing},
@@ -36,8 +36,8 @@ pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     Ok(Ending::Clean)
 }
 
-/// INVARIANT: nothing is exported if anything is wrong; half a catalog is worse than none.
-fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<Loaded>, Failure> {
+/// INVARIANT: nothing is exported if any document has errors. A partial catalog would look complete.
+fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<LoadedFile>, Failure> {
     let rules = args.policy.rules()?;
     let files = documents::gather(&args.paths, &rules)?;
     let mut errors = 0;
@@ -49,15 +49,15 @@ fn read_all(args: &ExportArgs, terminal: &Terminal) -> Result<Vec<Loaded>, Failu
         return Err(Failure::Findings(format!("nothing was exported: {}", counted(errors, "error"))));
     }
     if files.is_empty() {
-        return Err(Failure::new("no tool document was found"));
+        return Err(Failure::new("no tool document found"));
     }
     Ok(files)
 }
 
-fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
-    let tools: Vec<&Document> = files.iter().flat_map(|file| &file.tools).collect();
+fn bundle(files: &[LoadedFile], format: DocumentFormat) -> Result<String, Failure> {
+    let tools: Vec<&ToolDocument> = files.iter().flat_map(|file| &file.tools).collect();
     let texts: Vec<(&str, Format)> = tools.iter().map(|tool| (tool.text.as_str(), tool.format)).collect();
-    // A bundle that is exported by itself keeps its own settings: JSON as written, YAML by value.
+    // A single bundle keeps its settings: JSON as written, YAML by value.
     let frame = match files {
         [only] if only.kind == FileKind::Bundle => frame_of(only)?,
         _ => None,
@@ -69,19 +69,19 @@ fn bundle(files: &[Loaded], format: DocumentFormat) -> Result<String, Failure> {
         DocumentFormat::Json => Ok(harmless_json(&text)),
         DocumentFormat::Yaml => {
             let value: Value = serde_json::from_str(&text)
-                .map_err(|error| Failure::new(format!("the bundle does not read back: {error}")))?;
+                .map_err(|error| Failure::new(format!("the bundle cannot be parsed again: {error}")))?;
             harmless_yaml(&value)
         }
     }
 }
 
-/// The same JSON without characters that a terminal or an editor acts upon or hides: texts have escapes for them, and
-/// between texts only line breaks are left.
+/// JSON with the same value, without characters that terminals or editors interpret or hide. Strings use escapes;
+/// between strings only line breaks remain.
 fn harmless_json(text: &str) -> String {
     json_safe(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// The same for YAML. If a text has such characters, the whole bundle is written as JSON, which is valid YAML.
+/// YAML without such characters. If a string contains one, the whole bundle is written as JSON, which is valid YAML.
 fn harmless_yaml(value: &Value) -> Result<String, Failure> {
     let yaml = to_yaml_text(value);
     if !yaml.chars().any(|character| character != '\n' && is_deceptive(character)) {
@@ -96,8 +96,8 @@ fn harmless_yaml(value: &Value) -> Result<String, Failure> {
     }
 }
 
-/// The bundle's own frame as JSON; `None` for an array of tools, which has none.
-fn frame_of(file: &Loaded) -> Result<Option<String>, Failure> {
+/// The bundle without its tools, as JSON. `None` for a plain array of tools.
+fn frame_of(file: &LoadedFile) -> Result<Option<String>, Failure> {
     let value = value_from_text(&file.text, file.format)
         .map_err(|finding| Failure::new(visible(&finding.message)))?;
     Ok(match file.format {
@@ -107,8 +107,8 @@ fn frame_of(file: &Loaded) -> Result<Option<String>, Failure> {
     })
 }
 
-/// Drafts travel, but are not exposed where the bundle arrives.
-fn settings(tools: &[&Document]) -> Value {
+/// The settings of a new bundle. It contains drafts but does not expose them.
+fn settings(tools: &[&ToolDocument]) -> Value {
     let exposed: Vec<&str> = tools
         .iter()
         .filter_map(|tool| tool.check.spec.as_ref())
@@ -121,7 +121,7 @@ fn settings(tools: &[&Document]) -> Value {
     })
 }
 
-fn declarations(files: &[Loaded], wire: Wire) -> Result<String, Failure> {
+fn declarations(files: &[LoadedFile], wire: Wire) -> Result<String, Failure> {
     let target = match wire {
         Wire::Mcp => WireTarget::Mcp,
         Wire::Openai => WireTarget::OpenAi,

@@ -1,4 +1,4 @@
-//! Foreign documents become files of ours: one a tool, all as drafts, all or none.
+//! Imports documents as drafts, one file per tool, all or none.
 
 use std::{
     collections::HashMap,
@@ -15,9 +15,9 @@ use toolgate_spec::{Format, edit, stamp};
 use crate::{
     Ending, Failure,
     args::{ImportArgs, OutputFormat},
-    check_file::Rules,
-    documents::{self, Document},
-    load::{self, Gathered},
+    check_file::CheckRules,
+    documents::{self, ToolDocument},
+    load::{self, GatheredFiles},
     report::counted,
     terminal::{Terminal, visible},
     write::{self, Existing},
@@ -33,7 +33,7 @@ pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         )));
     }
     if documents.is_empty() && faulty == 0 {
-        return Err(Failure::new("no tool document was found"));
+        return Err(Failure::new("no tool document found"));
     }
     let planned = plan(&documents, args)?;
     write::create_folder(&args.into)?;
@@ -50,25 +50,25 @@ pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     let tools = counted(planned.len(), "tool");
     writeln!(terminal, "{tools} imported into {} as drafts", visible(&into))?;
     if faulty > 0 {
-        writeln!(terminal, "{} errors and stayed out", counted_have(faulty))?;
+        writeln!(terminal, "{} errors and not imported", counted_have(faulty))?;
         return Ok(Ending::Findings);
     }
     Ok(Ending::Clean)
 }
 
-struct Target {
+struct ImportTarget {
     name: String,
     path: PathBuf,
     text: String,
 }
 
-/// The documents without errors, and how many have some; those are shown.
+/// The documents without errors, and the number of those with errors. Prints the errors.
 fn sound_documents(
     args: &ImportArgs,
-    rules: &Rules,
+    rules: &CheckRules,
     terminal: &Terminal,
-) -> Result<(Vec<Document>, usize), Failure> {
-    let Gathered { inputs, unreadable } = load::gather(&args.files);
+) -> Result<(Vec<ToolDocument>, usize), Failure> {
+    let GatheredFiles { inputs, unreadable } = load::gather(&args.files);
     if let Some(problem) = unreadable.first() {
         return Err(Failure::new(visible(&problem.problem)));
     }
@@ -92,14 +92,14 @@ fn sound_documents(
     Ok((sound, faulty))
 }
 
-/// Every target is known to be free before the first byte is written.
-fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failure> {
+/// Checks all target paths before the first file is written.
+fn plan(documents: &[ToolDocument], args: &ImportArgs) -> Result<Vec<ImportTarget>, Failure> {
     let mut taken: HashMap<String, &str> = HashMap::new();
     let mut targets = Vec::new();
     for document in documents {
         let name = &document.check.name;
         let path = args.into.join(file_name(name, document.format));
-        // On many disks `Foo.json` and `foo.json` are one file, and the later would replace the earlier.
+        // On case-insensitive disks `Foo.json` and `foo.json` are one file.
         let folded = path.to_string_lossy().to_ascii_lowercase();
         if let Some(other) = taken.insert(folded, &document.file) {
             let problem =
@@ -108,25 +108,25 @@ fn plan(documents: &[Document], args: &ImportArgs) -> Result<Vec<Target>, Failur
         }
         match fs::symlink_metadata(&path) {
             Ok(_) if !args.force => {
-                let problem = "this file exists; nothing was imported; `--force` overwrites";
+                let problem = "this file exists; nothing was imported; use --force to overwrite it";
                 return Err(Failure::at(&path, problem));
             }
             Ok(there) if there.is_symlink() => {
-                let problem = "this is a symbolic link; nothing was imported; remove the link first";
+                let problem = "this is a symlink; nothing was imported; remove it first";
                 return Err(Failure::at(&path, problem));
             }
             _ => {}
         }
-        targets.push(Target { name: name.clone(), text: as_draft(document)?, path });
+        targets.push(ImportTarget { name: name.clone(), text: as_draft(document)?, path });
     }
     Ok(targets)
 }
 
-/// A pass that somebody else recorded means nothing here; everything else stays as it was written.
-fn as_draft(document: &Document) -> Result<String, Failure> {
+/// The document's text as a draft. A pass recorded elsewhere does not count; everything else stays as written.
+fn as_draft(document: &ToolDocument) -> Result<String, Failure> {
     let mut changes = stamp(&document.check.document, super::new::now_ms());
     changes.push(("draft", Some(Value::Bool(true))));
-    // One file a tool has no bundle. The tool says itself that its bundle does not expose it.
+    // The new file has no bundle settings, so the tool itself must say that it is not exposed.
     let is_hidden = document.check.spec.as_ref().is_some_and(|spec| spec.governance.exposed == Some(false));
     if is_hidden {
         let is_manifest = document.check.document.contains_key("handler");
@@ -138,8 +138,8 @@ fn as_draft(document: &Document) -> Result<String, Failure> {
     })
 }
 
-/// INVARIANT: if one file cannot be written, those that this run has made are gone again.
-fn write_all(targets: &[Target], args: &ImportArgs) -> Result<(), Failure> {
+/// INVARIANT: if one file cannot be written, the files created before it are removed.
+fn write_all(targets: &[ImportTarget], args: &ImportArgs) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let mut made: Vec<&Path> = Vec::new();
     for target in targets {
@@ -148,9 +148,10 @@ fn write_all(targets: &[Target], args: &ImportArgs) -> Result<(), Failure> {
             let left: Vec<_> = made.iter().filter(|path| fs::remove_file(path).is_err()).collect();
             return Err(match left.first() {
                 None => failure,
-                Some(path) => {
-                    Failure::new(format!("{failure}; `{}` is left behind", visible(&path.to_string_lossy())))
-                }
+                Some(path) => Failure::new(format!(
+                    "{failure}; `{}` could not be removed again",
+                    visible(&path.to_string_lossy())
+                )),
             });
         }
         if is_new {
@@ -160,14 +161,14 @@ fn write_all(targets: &[Target], args: &ImportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A name is anybody's text: what is no plain file name is made one, with a few digits that keep it apart.
+/// A safe file name for an untrusted tool name. A digest keeps changed names apart.
 fn file_name(name: &str, format: Format) -> String {
     let extension = match format {
         Format::Json => "json",
         Format::Yaml => "yaml",
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    // A file called `-rf.json` is an option to the next command that meets it.
+    // Other commands would take a file called `-rf.json` for an option.
     if !name.is_empty() && !name.starts_with('-') && name.len() <= LONGEST && name.bytes().all(is_plain) {
         return format!("{name}.{extension}");
     }
@@ -197,7 +198,7 @@ mod tests {
     use super::file_name;
 
     #[test]
-    fn a_name_cannot_choose_its_folder() {
+    fn tool_name_cannot_escape_the_directory() {
         assert_eq!(file_name("word-count", Format::Json), "word-count.json");
         for name in ["../../etc/passwd", "/etc/passwd", "..", ".bashrc", "a/b", "nul\0", "漢字", " ", "-rf"]
         {

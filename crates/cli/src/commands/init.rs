@@ -1,4 +1,4 @@
-//! What does a gateway need to begin with? A configuration, a folder for tools, and one tool.
+//! Sets up a directory: configuration, tools directory and a first tool.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     if !known.contains(&args.preset.as_str()) {
         let hint = similar::closest(&args.preset, known.iter().copied());
         let hint = hint.map_or_else(
-            || format!("there are: {}", known.join(", ")),
+            || format!("known presets: {}", known.join(", ")),
             |close| format!("did you mean `{close}`?"),
         );
-        return Err(Failure::new(format!("there is no preset `{}`; {hint}", visible(&args.preset))));
+        return Err(Failure::new(format!("unknown preset `{}`; {hint}", visible(&args.preset))));
     }
     let tools = args.dir.join("tools");
     write::create_folder(&tools)?;

@@ -1,4 +1,4 @@
-//! Which tools are there, and how far has each come?
+//! Lists all tools with state, level and last pass.
 
 use std::io::Write;
 
@@ -21,10 +21,10 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
     match args.format {
         OutputFormat::Json => {
             let tools: Vec<Value> = loaded.tools.iter().map(|tool| to_json(tool, &loaded)).collect();
-            let told = |problems: &[Problem]| -> Vec<Value> {
+            let entries = |problems: &[Problem]| -> Vec<Value> {
                 problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
             };
-            let (problems, unheeded) = (told(&loaded.problems), told(&loaded.unheeded));
+            let (problems, unheeded) = (entries(&loaded.problems), entries(&loaded.unheeded));
             let isolation = layers.to_json();
             let all =
                 json!({ "tools": tools, "problems": problems, "unheeded": unheeded, "isolation": isolation });
@@ -45,7 +45,7 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     if loaded.tools.is_empty() {
         writeln!(
             terminal,
-            "no tools yet; `toolgate new NAME --dir tools` writes one, `catalog.preset` chooses shipped ones"
+            "no tools yet; create one with `toolgate new NAME --dir tools`, or set `catalog.preset` to use shipped ones"
         )?;
     }
     let widest =
@@ -97,7 +97,7 @@ fn row(tool: &Surveyed, loaded: &Loaded) -> (&'static str, &'static str, String,
             let why = match (&lifecycle.error, lifecycle.missing.as_slice()) {
                 (Some(error), _) => error.clone(),
                 _ if is_held_back => {
-                    "the policies have errors, and no tool is served until they are fixed".to_owned()
+                    "the policies have errors; no tool is served until they are fixed".to_owned()
                 }
                 (None, []) => lifecycle.because.to_owned(),
                 (None, missing) => format!("set {}", missing.join(", ")),

@@ -1,4 +1,4 @@
-//! The manual pages, made from the same words as `--help`.
+//! Writes manual pages from the texts of `--help`.
 
 use std::{fs, io::Write, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{
 
 pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let mut command = Args::command();
-    // Also gives the subcommands their full names and the flags they share.
+    // Also sets the full names and shared flags of the subcommands.
     command.build();
     match &args.out {
         None => terminal.write_all(&page(&command, "toolgate")?)?,
@@ -41,6 +41,6 @@ fn write_page(command: &Command, title: &str, folder: &Path, terminal: &mut Term
 fn page(command: &Command, title: &str) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).title(title).render(&mut page)?;
-    // What stands below the flags has no name there; readers of manuals look for notes.
+    // The generator calls the text below the flags EXTRA; manual pages call it NOTES.
     Ok(String::from_utf8_lossy(&page).replace("\n.SH EXTRA\n", "\n.SH NOTES\n").into_bytes())
 }

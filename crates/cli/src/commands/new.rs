@@ -1,4 +1,4 @@
-//! A document to start from: complete, commented, and without a finding.
+//! Writes a new document: complete, commented and without findings.
 
 use std::{
     io::Write,
@@ -17,7 +17,7 @@ use crate::{
 
 pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     refuse_bad_name(&args.name)?;
-    let Start { template, schema, extension } = start(args.kind, args.format)?;
+    let DocumentTemplate { template, schema, extension } = start(args.kind, args.format)?;
     let path = args.dir.join(format!("{}.{extension}", args.name));
     let known = known_schema(schema, &args.dir);
     let reference = known.clone().unwrap_or_else(|| format!("{OWN_FOLDER}/{}", file_name(schema)));
@@ -31,11 +31,11 @@ pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
         let beside = write_schema(schema, &args.dir)?;
         writeln!(terminal, "wrote {}, for editors", visible(&beside.to_string_lossy()))?;
     }
-    writeln!(terminal, "\nnext: edit it, then `toolgate check {shown}` and `toolgate test {shown}`")?;
+    writeln!(terminal, "\nnext: edit it, then run `toolgate check {shown}` and `toolgate test {shown}`")?;
     Ok(Ending::Clean)
 }
 
-/// Milliseconds since 1970, as documents count. A clock before that is as good as none.
+/// Milliseconds since 1970; 0 if the clock is earlier.
 pub fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -44,7 +44,7 @@ pub fn now_ms() -> u64 {
         .unwrap_or_default()
 }
 
-/// Names become file names, command lines and identifiers elsewhere, so a new one is a plain slug.
+/// Whether a name is a plain slug. Names become file names, command lines and identifiers.
 pub fn is_slug(name: &str) -> bool {
     let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
     let ends_well = name.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit());
@@ -57,21 +57,21 @@ fn refuse_bad_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "`{}` is no name for a tool; write lower-case letters, digits, `-` and `_`, beginning with a letter, at \
-         most {LONGEST_NAME}, such as `word-count`",
+        "invalid tool name `{}`; use at most {LONGEST_NAME} lower-case letters, digits, `-` and `_`, starting with a \
+         letter, such as `word-count`",
         visible(name)
     )))
 }
 
-/// A kind's template.
-struct Start {
+/// The template of a kind of tool.
+struct DocumentTemplate {
     template: &'static str,
     schema: Schema,
     extension: &'static str,
 }
 
-/// Refuses kinds that do not run: their documents could be neither tested nor published.
-fn start(kind: ToolKind, format: DocumentFormat) -> Result<Start, Failure> {
+/// Refuses kinds that do not run, because their documents can be neither tested nor published.
+fn start(kind: ToolKind, format: DocumentFormat) -> Result<DocumentTemplate, Failure> {
     let (template, schema, extension) = match (kind, format) {
         (ToolKind::Js, DocumentFormat::Yaml) => {
             (include_str!("../../templates/js.yaml"), Schema::SafeToolSpec, "yaml")
@@ -83,18 +83,18 @@ fn start(kind: ToolKind, format: DocumentFormat) -> Result<Start, Failure> {
             (include_str!("../../templates/cli.yaml"), Schema::ToolManifest, "yaml")
         }
         (ToolKind::Cli, DocumentFormat::Json) => {
-            return Err(Failure::new("a command is written as YAML; leave out `--format json`"));
+            return Err(Failure::new("command tools are YAML only; leave out `--format json`"));
         }
         (ToolKind::Http, _) => return Err(not_yet("HTTP calls")),
         (ToolKind::Grpc, _) => return Err(not_yet("gRPC calls")),
         (ToolKind::Mcp, _) => return Err(not_yet("tools of other MCP servers")),
     };
-    Ok(Start { template, schema, extension })
+    Ok(DocumentTemplate { template, schema, extension })
 }
 
 fn not_yet(tools: &str) -> Failure {
     Failure::new(format!(
-        "this version does not run {tools}, so nothing was written; the kinds that run are `js` and `cli`"
+        "this version does not run {tools}; nothing was written; use --kind js or --kind cli"
     ))
 }
 
@@ -106,7 +106,7 @@ fn document(template: &str, name: &str, schema: &str) -> String {
         .replace("@NOW@", &now_ms().to_string())
 }
 
-/// A `schemas` folder somewhere above that has the schema, so that editors find it without a network.
+/// The path of the schema in a `schemas` directory further up, where editors find it without a network.
 fn known_schema(schema: Schema, dir: &Path) -> Option<String> {
     let file = file_name(schema);
     let absolute = std::path::absolute(dir).ok()?;
@@ -121,7 +121,7 @@ fn known_schema(schema: Schema, dir: &Path) -> Option<String> {
     None
 }
 
-/// Beside the documents, in a folder that `check` passes over.
+/// Writes the schema next to the documents, into a directory that `check` skips.
 fn write_schema(schema: Schema, dir: &Path) -> Result<PathBuf, Failure> {
     let folder = dir.join(OWN_FOLDER);
     write::create_folder(&folder)?;

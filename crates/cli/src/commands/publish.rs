@@ -1,4 +1,4 @@
-//! Which tools may be served? Those that pass, and that a person lets through where they reach far.
+//! Tests and publishes tools, and unpublishes them. Risky tools need a person's confirmation.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -15,9 +15,9 @@ use toolgate_spec::model::ToolId;
 use crate::{
     Ending, Failure, announce,
     args::{OutputFormat, PublishArgs, UnpublishArgs},
-    draft::{self, Cleared},
+    draft::{self, DraftEdit},
     gateway,
-    progress::Waiting,
+    progress::Spinner,
     similar,
     terminal::{Terminal, visible},
     trial,
@@ -35,16 +35,16 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
             for tool in loaded.tools.iter().filter(|tool| is_withdrawn(tool)) {
                 writeln!(
                     terminal,
-                    "left out   {}: somebody took it back; publish it by its name",
+                    "left out   {}: it was unpublished; to publish it again, name it",
                     visible(&tool.name)
                 )?;
             }
         }
         let mut tools = Vec::new();
         for tool in chosen {
-            let before = terminal.said();
+            let before = terminal.kept_bytes();
             let ended = publish(&toolgate, tool, args, terminal).await?;
-            let said = terminal.said_since(before);
+            let said = terminal.kept_since(before);
             tools.push(json!({ "name": tool.name, "published": ended == Ending::Clean, "said": said }));
             ending = ending.max(ended);
         }
@@ -53,16 +53,16 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     })
 }
 
-pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
-        // All of them are found before any is taken back.
-        let chosen: Vec<Vec<Record>> =
+        // Find all tools before the first is unpublished.
+        let chosen: Vec<Vec<StoredPublication>> =
             args.tools.iter().map(|tool| records(&toolgate, &loaded, tool)).collect::<Result<_, _>>()?;
         for (tool, records) in args.tools.iter().zip(chosen) {
-            for Record { id, name, digest } in records {
+            for StoredPublication { id, name, digest } in records {
                 let withdrawn = toolgate.workshop().unpublish(&id, &name, SystemTime::now());
                 withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
                 note(&toolgate, "tool.unpublished", &name, &digest)?;
@@ -74,22 +74,22 @@ pub fn take_back(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
     })
 }
 
-/// What is remembered of a tool.
-struct Record {
+/// A tool's stored publication.
+struct StoredPublication {
     id: String,
     name: String,
     digest: String,
 }
 
-/// What makes the tool that is called so, or has this id, a published one. A live tool may outlive its document: where
-/// that is broken, or names another id by now, only what was kept of its test run leads to it.
-fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Record>, Failure> {
+/// Finds the publications of a tool by name or id. Also searches stored test runs, because the document of a live tool
+/// may be broken, gone, or have another id by now.
+fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<StoredPublication>, Failure> {
     let passes = toolgate.state().all_passes().map_err(|error| Failure::new(visible(&error.to_string())))?;
     let derived = ToolId::of_name(tool);
-    let mut records: Vec<Record> = passes
+    let mut records: Vec<StoredPublication> = passes
         .into_iter()
         .filter(|(id, pass)| pass.name.as_deref() == Some(tool) || id == tool || id == derived.as_str())
-        .map(|(id, pass)| Record {
+        .map(|(id, pass)| StoredPublication {
             name: pass.name.unwrap_or_else(|| tool.to_owned()),
             digest: pass.record.document_digest,
             id,
@@ -100,17 +100,17 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Recor
         Ok(Some(Surveyed { candidate: Ok(candidate), .. })) => {
             let live = &candidate.tool;
             records.retain(|record| record.id != live.spec().id.as_str());
-            records.push(Record {
+            records.push(StoredPublication {
                 id: live.spec().id.as_str().to_owned(),
                 name: live.name().to_owned(),
                 digest: live.digest().to_owned(),
             });
         }
-        // Nothing would have been taken back.
+        // There is nothing to unpublish.
         Ok(Some(Surveyed { candidate: Err(problem), .. })) if records.is_empty() => {
             let (name, problem) = (visible(tool), visible(problem));
             return Err(Failure::Findings(format!(
-                "`{name}` has errors, and no test run under its name is known; say its `toolId`: {problem}"
+                "`{name}` has errors, and no test run has this name; use its `toolId`: {problem}"
             )));
         }
         Err(failure) if records.is_empty() => return Err(failure),
@@ -119,8 +119,8 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Recor
     Ok(records)
 }
 
-/// All that are named; without names, all that are not active yet, and those that something keeps from it, but none that
-/// somebody took back: whoever publishes the rest does not overrule that unawares.
+/// The named tools. Without names, all inactive and broken tools except those that a person unpublished: publishing all
+/// must not undo that decision by accident.
 fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
     let tools: Vec<&Surveyed> = loaded.tools.iter().map(AsRef::as_ref).collect();
     if names.is_empty() {
@@ -137,7 +137,7 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
                 let hint = similar::closest(name, tools.iter().map(|tool| tool.name.as_str()));
                 let hint =
                     hint.map_or_else(String::new, |close| format!("; did you mean `{}`?", visible(close)));
-                Failure::new(format!("there is no tool `{}`{hint}", visible(name)))
+                Failure::new(format!("unknown tool `{}`{hint}", visible(name)))
             })
         })
         .collect()
@@ -166,9 +166,9 @@ async fn publish(
     if vetting::vet(candidate, terminal)? == Vetting::Refused {
         return Ok(Ending::Findings);
     }
-    let told = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
+    let failure = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
     let level = candidate.tool.level();
-    // Before the run: a test run acts.
+    // Ask before the test run, because it has effects.
     let concerns = concerns(candidate, &announce::announce(toolgate, tool, candidate, terminal)?);
     if !concerns.is_empty() && !args.yes && !confirmed(candidate, &concerns, terminal)? {
         let concerns = concerns.join(", and ");
@@ -180,7 +180,7 @@ async fn publish(
     {
         return publish_released(toolgate, candidate, terminal);
     }
-    // Before the run: it gets their values.
+    // Announce before the run, which gets the values.
     if let Some(taken) = taken_in(candidate) {
         writeln!(terminal, "takes      {name}: {taken} from the gateway's environment")?;
         terminal.flush()?;
@@ -188,7 +188,7 @@ async fn publish(
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
         return Ok(Ending::Findings);
     };
-    // It is over already, so before anything else that may end the command, such as a person who is asked.
+    // StoredPublication at once, before anything that may end the command.
     if trial.took_back {
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
     }
@@ -198,7 +198,7 @@ async fn publish(
         trial::print_failure(candidate, &trial, terminal)?;
         return Ok(Ending::Findings);
     }
-    let mut passed = trial.publishable(candidate).map_err(told)?;
+    let mut passed = trial.publishable(candidate).map_err(failure)?;
     if let Origin::File(file) = &tool.origin {
         clear_draft(file, &mut passed, terminal)?;
     }
@@ -206,32 +206,29 @@ async fn publish(
         let noted = toolgate.note_published(candidate, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
-    toolgate.workshop().publish(&passed, &record).map_err(told)?;
+    toolgate.workshop().publish(&passed, &record).map_err(failure)?;
     let style = terminal.palette.of("published");
     writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
     Ok(Ending::Clean)
 }
 
-/// Takes `draft: true` out of the file, and says so. A file that cannot be written does not matter: the state keeps it, too.
+/// Clears `draft: true` in the file. If the file cannot be written, the state stores the decision instead.
 fn clear_draft(file: &Path, passed: &mut Candidate, terminal: &mut Terminal) -> Result<(), Failure> {
     let shown = file.to_string_lossy();
     let shown = visible(&shown);
     match draft::clear(file, &passed.tool.spec().name)? {
-        Cleared::Unchanged => {}
-        Cleared::Edited => writeln!(terminal, "edited     {shown}: `draft` is now false")?,
-        Cleared::NotWritable(why) => {
+        DraftEdit::Unchanged => {}
+        DraftEdit::Edited => writeln!(terminal, "edited     {shown}: `draft` is now false")?,
+        DraftEdit::NotWritable(why) => {
             passed.accept_draft();
-            writeln!(
-                terminal,
-                "note       {shown} still says `draft: true`, and is served all the same: {why}"
-            )?;
+            writeln!(terminal, "note       {shown} still has `draft: true`, but the tool is served: {why}")?;
         }
     }
     Ok(())
 }
 
-/// A shipped tool that reaches other hosts has the pass of its release, and is not run again.
+/// Publishes a shipped tool that reaches other hosts. It was tested at release and is not run again.
 fn publish_released(
     toolgate: &Toolgate,
     candidate: &Candidate,
@@ -248,7 +245,7 @@ fn publish_released(
     Ok(Ending::Clean)
 }
 
-/// The test run. `None` if it could change something for real and was not confirmed; the terminal then says so.
+/// Runs the test. Returns `None`, after a message, if the run could have real effects and was not confirmed.
 async fn tested(
     toolgate: &Toolgate,
     tool: &Surveyed,
@@ -259,7 +256,7 @@ async fn tested(
     let name = visible(&tool.name);
     let failed = |why: &NotTested| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
-    let waiting = Waiting::to(format!("testing {name}"));
+    let waiting = Spinner::to(format!("testing {name}"));
     let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
     drop(waiting);
     let why = match tested {
@@ -267,22 +264,22 @@ async fn tested(
         Err(why @ NotTested::Failed(_)) => return Err(failed(&why)),
         Err(why @ NotTested::NeedsConsent(_)) => why,
     };
-    let told = visible(&why.to_string()).into_owned();
+    let reason = visible(&why.to_string()).into_owned();
     if !can_ask() {
-        writeln!(terminal, "not published  {name}: {told}; nothing was run; add --for-real to run it")?;
+        writeln!(terminal, "not published  {name}: {reason}; nothing was run; add --for-real to run it")?;
         return Ok(None);
     }
-    if !asked(&format!("`{name}`: {told}. Run it? [y/N] "), terminal)? {
+    if !asked(&format!("`{name}`: {reason}. Run it? [y/N] "), terminal)? {
         writeln!(terminal, "not published  {name}: its test run was not confirmed; nothing was run")?;
         return Ok(None);
     }
-    let _waiting = Waiting::to(format!("testing {name}"));
+    let _waiting = Spinner::to(format!("testing {name}"));
     let trial = toolgate.local_pass(candidate, &tool.origin, TestRuns::ForReal).await;
     trial.map(Some).map_err(|why| failed(&why))
 }
 
-/// Lists the points that a person must confirm before the tool is tested and published. The level is the inherent one: an approval at
-/// call time does not replace the review at publication.
+/// The points that a person must confirm before the tool is tested and published. Uses the inherent level, because an
+/// approval at call time does not replace the review at publication.
 fn concerns(candidate: &Candidate, consequences: &[&str]) -> Vec<String> {
     let level = candidate.tool.inherent_level();
     let mut concerns = Vec::new();
@@ -296,7 +293,7 @@ fn concerns(candidate: &Candidate, consequences: &[&str]) -> Vec<String> {
     concerns
 }
 
-/// Asks on a terminal; without one the answer is no.
+/// Asks on the terminal; without one the answer is no.
 fn confirmed(candidate: &Candidate, concerns: &[String], terminal: &mut Terminal) -> Result<bool, Failure> {
     let (name, concerns) = (visible(&candidate.tool.spec().name), concerns.join(", and "));
     if !can_ask() {
@@ -323,7 +320,7 @@ fn asked(question: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The variables whose values the tool gets, by name.
+/// The names of the environment variables that the tool gets.
 fn taken_in(candidate: &Candidate) -> Option<String> {
     let names = candidate.tool.spec().required_environment();
     (!names.is_empty()).then(|| visible(&names.join(", ")).into_owned())

@@ -1,4 +1,4 @@
-//! What may this tool do, who says so, and how risky is it?
+//! Shows a tool's effective policy, the origin of each setting, and the risk level.
 
 mod asking;
 
@@ -21,8 +21,8 @@ use toolgate_spec::{
 use crate::{
     Ending, Failure,
     args::{OutputFormat, PolicyArgs, ResolveArgs},
-    check_file::Rules,
-    documents::{self, Document, Loaded},
+    check_file::CheckRules,
+    documents::{self, LoadedFile, ToolDocument},
     report::counted,
     similar,
     table::Table,
@@ -31,17 +31,17 @@ use crate::{
 };
 
 pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let gateway = Gateway::of(args)?;
+    let gateway = GatewaySettings::of(args)?;
     let rules = args.policy.or(&gateway.policy).rules()?;
     let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
     if let Some(close) = misspelt_override(&rules, &loaded, resolved.spec) {
         let (close, name) = (visible(close), visible(&document.check.name));
-        Terminal::note(&format!("the overrides speak of `{close}`, and not of `{name}`"));
+        Terminal::note(&format!("the overrides name `{close}` but not `{name}`; is it misspelt?"));
     }
-    let said =
+    let capability =
         rules.overrides.as_ref().and_then(|overrides| overrides.for_tool(resolved.spec).ok().flatten());
-    for note in said.into_iter().flat_map(|said| without_effect(said, &resolved.policy)) {
+    for note in capability.into_iter().flat_map(|capability| without_effect(capability, &resolved.policy)) {
         Terminal::note(&note);
     }
     match args.format {
@@ -60,7 +60,7 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
 }
 
 /// The gateway that the tool is resolved for.
-pub(super) struct Gateway {
+pub(super) struct GatewaySettings {
     pub ask_from: AskThreshold,
     /// The configuration file, if there is one.
     pub file: Option<PathBuf>,
@@ -68,8 +68,8 @@ pub(super) struct Gateway {
     policy: PolicyArgs,
 }
 
-impl Gateway {
-    /// The gateway of the configuration that is named or lies here; without one the defaults.
+impl GatewaySettings {
+    /// The settings of the named configuration or of `./toolgate.yaml`; otherwise the defaults.
     fn of(args: &ResolveArgs) -> Result<Self, Failure> {
         let file = config_path(args.config.config.as_deref(), &process_environment);
         let has_file = args.config.config.is_some() || file.exists();
@@ -77,7 +77,7 @@ impl Gateway {
             args.config.load(&Overrides::default())?
         } else {
             let defaults = Config::parse("version: 1\n", Path::new("/"), &|_| None, &Overrides::default());
-            defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?
+            defaults.map_err(|_| Failure::new("the default configuration is invalid; report this"))?
         };
         Ok(Self {
             ask_from: toolgate::ask_threshold(config.approvals.ask_from),
@@ -99,20 +99,21 @@ fn merge(report: &mut Value, more: Value) {
     }
 }
 
-/// A name in the overrides that was probably meant for this tool: a guard that is not up, and looks as if it were.
-fn misspelt_override<'r>(rules: &'r Rules, loaded: &Loaded, spec: &ToolSpec) -> Option<&'r str> {
+/// A name in the overrides that was probably meant for this tool. A misspelt override protects nothing.
+fn misspelt_override<'r>(rules: &'r CheckRules, loaded: &LoadedFile, spec: &ToolSpec) -> Option<&'r str> {
     let overrides = rules.overrides.as_ref().filter(|overrides| overrides.for_tool(spec) == Ok(None))?;
     let is_other = |named: &&str| loaded.tools.iter().any(|tool| tool.check.name == *named);
     similar::closest(&spec.name, overrides.tool_names().filter(|named| !is_other(named)))
 }
 
-/// What the overrides say of this tool and nothing comes of; in a document it would be an error.
-fn without_effect(patch: &CapabilityPatch, policy: &EffectivePolicy) -> Vec<String> {
+/// Notes about overrides without effect. In a document they would be errors.
+fn without_effect(capability: &CapabilityPatch, policy: &EffectivePolicy) -> Vec<String> {
     let is_limited = matches!(policy.network.mode.value, NetworkMode::Allowlist | NetworkMode::Strict);
-    let lists_hosts = patch.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
-    let asks = patch.network.require_approval_for_unknown_hosts == Some(true);
+    let lists_hosts = capability.network.allowed_hosts.as_ref().is_some_and(|hosts| !hosts.is_empty());
+    let asks = capability.network.require_approval_for_unknown_hosts == Some(true);
     let is_explicit = policy.execution.env.value == EnvironmentMode::Explicit;
-    let lists_variables = patch.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty());
+    let lists_variables =
+        capability.execution.allowed_env_vars.as_ref().is_some_and(|names| !names.is_empty());
     [
         (lists_hosts && !is_limited, "network.allowedHosts", "access: limited"),
         (asks && !is_limited, "network.requireApprovalForUnknownHosts", "access: limited"),
@@ -120,11 +121,11 @@ fn without_effect(patch: &CapabilityPatch, policy: &EffectivePolicy) -> Vec<Stri
     ]
     .into_iter()
     .filter(|(is_idle, ..)| *is_idle)
-    .map(|(_, key, with)| format!("`{key}` in the overrides has no effect: it counts with `{with}` only"))
+    .map(|(_, key, with)| format!("`{key}` in the overrides has no effect without `{with}`"))
     .collect()
 }
 
-/// A tool and everything that was worked out about it.
+/// A tool with its resolved policy, risk and state.
 pub struct Resolved<'a> {
     file: &'a str,
     pub spec: &'a ToolSpec,
@@ -140,8 +141,8 @@ pub struct Resolved<'a> {
 }
 
 impl<'a> Resolved<'a> {
-    /// A document with errors has no policy; its findings are shown instead.
-    pub fn new(document: &'a Document, rules: &Rules, terminal: &Terminal) -> Result<Self, Failure> {
+    /// Prints the findings and fails if the document has errors.
+    pub fn new(document: &'a ToolDocument, rules: &CheckRules, terminal: &Terminal) -> Result<Self, Failure> {
         let check = &document.check;
         let name = visible(&check.name);
         let refused = |errors: usize| {
@@ -166,7 +167,7 @@ impl<'a> Resolved<'a> {
         let digest = toolgate_spec::digest(spec, &check.document).to_string();
         let policy_digest = policy_digest(&policy);
         let current = Digests { document: &digest, policy: &policy_digest };
-        // No records are kept yet: what was passed elsewhere does not count here.
+        // Passes recorded elsewhere do not count here.
         let lifecycle = state(spec, current, None, &process_environment);
         Ok(Self {
             file: &document.file,
@@ -183,7 +184,7 @@ impl<'a> Resolved<'a> {
         })
     }
 
-    fn print(&self, gateway: &Gateway, terminal: &mut Terminal) -> Result<(), Failure> {
+    fn print(&self, gateway: &GatewaySettings, terminal: &mut Terminal) -> Result<(), Failure> {
         let palette = terminal.palette;
         let bold = palette.bold;
         let (name, file) = (visible(&self.spec.name), visible(self.file));
@@ -219,7 +220,7 @@ impl<'a> Resolved<'a> {
         Ok(())
     }
 
-    /// Without what concerns Java classes, which no tool here can use, unless the document itself speaks of them.
+    /// Omits settings about Java classes, which no tool can use, unless the document sets them.
     fn settings(&self) -> impl Iterator<Item = SettingView> {
         let is_java = |name: &str| name == "javaInterop" || name.starts_with("classes.");
         let settings = self.policy.settings().into_iter();
@@ -228,10 +229,10 @@ impl<'a> Resolved<'a> {
 
     fn risk_line(&self) -> String {
         match (self.risk.level, self.met) {
-            (RiskLevel::L0, _) => "L0: nothing that could do harm".into(),
+            (RiskLevel::L0, _) => "L0: cannot do harm".into(),
             (level, met) if level == met => level.name().into(),
             (level, met) => {
-                format!("{}, counts as {} because a person confirms every call", level.name(), met.name())
+                format!("{}, counts as {} because a person approves every call", level.name(), met.name())
             }
         }
     }
@@ -278,7 +279,7 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// Whether the variables are there; their values are nobody's business here.
+/// The required variables, and whether they are set. Their values are never read out.
 fn environment(spec: &ToolSpec) -> Vec<(&str, bool)> {
     let is_set = |name: &str| process_environment(name).is_some_and(|value| !value.trim().is_empty());
     spec.required_environment().into_iter().map(|name| (name, is_set(name))).collect()
@@ -293,7 +294,7 @@ fn wording(findings: &[Finding]) -> Wording {
     if is_poisoned { Wording::Poisoned } else { Wording::Clean }
 }
 
-/// A list as its entries, so that the table can break between them.
+/// Joins the entries of a list with commas, where the table can wrap.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -306,8 +307,8 @@ fn shown(value: &Value) -> String {
 
 fn write_safety(
     path: &Path,
-    loaded: &Loaded,
-    document: &Document,
+    loaded: &LoadedFile,
+    document: &ToolDocument,
     resolved: &Resolved<'_>,
 ) -> Result<(), Failure> {
     if path.as_os_str() == "-" {

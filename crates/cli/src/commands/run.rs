@@ -1,4 +1,4 @@
-//! What does this tool do? One run with everything shown.
+//! Runs a tool once and shows everything it did.
 
 use std::{io::Write, sync::Arc};
 
@@ -115,7 +115,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| visible(line).into_owned()).collect::<Vec<_>>().join("\n         ")
 }
 
-/// The machine's view of a run.
+/// A run for `--format json`.
 fn to_json(report: &RunReport) -> Value {
     let usage = &report.usage;
     let outcome = match &report.outcome {

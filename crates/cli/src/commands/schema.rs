@@ -1,4 +1,4 @@
-//! Which shape must a document have? Prints what we publish.
+//! Prints the published JSON Schemas.
 
 use std::io::Write;
 
@@ -49,5 +49,5 @@ fn list(format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure
     Ok(Ending::Clean)
 }
 
-/// The one schema that is not a document's.
+/// The schema of `toolgate.yaml`, which is not a tool document.
 const CONFIG: &str = "config";

@@ -1,4 +1,4 @@
-//! The gateway as a process: what the command line says, its log, and a token to try it with.
+//! Runs the gateway as a process, with its log and a token for first steps.
 
 use std::{
     any::Any,
@@ -21,7 +21,7 @@ use crate::{
     args::ServeArgs,
     commands::connect,
     gateway,
-    serve::{calls::CallLog, local::LocalDoor, log::Log},
+    serve::{calls::CallLog, local::LocalSocket, log::Log},
     terminal::{Terminal, json_pretty, visible},
     tokens::{self, Revoked},
 };
@@ -37,9 +37,9 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
     if args.autonomous || args.unattended {
         config.approvals.client_may_answer = false;
     }
-    // Before anything is opened.
+    // Check before anything is opened.
     if args.autonomous && !args.stdio {
-        Tokenless::Local.check(&config).map_err(|error| told(&error))?;
+        Tokenless::Local.check(&config).map_err(|error| serve_failure(&error))?;
     }
     gateway::wait_without_signals(serve(config, args, overrides))
 }
@@ -51,18 +51,18 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
         LogLevel::Warn => log.warn(message),
         LogLevel::Info | LogLevel::Debug => log.info(message),
     });
-    // Before anything is read, so that no edit falls between reading and watching.
+    // Watch before reading; otherwise an edit in between would be missed.
     let watching = Watching::start(&config, &lines);
     let calls = CallLog::start(log, None);
     let observer: Arc<dyn Observer> = Arc::<CallLog>::clone(&calls);
     let extras = Extras { observer: Some(observer), ..Extras::default() };
     let mut signals =
-        StopSignals::hear().map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+        StopSignals::hear().map_err(|error| Failure::new(format!("no signal handler: {error}")))?;
     let opened = tokio::select! {
-        opened = gateway::open_with(config, extras, |said| log.error(said)) => opened?,
-        // Test runs of shipped tools are dropped, which gives them their closing records.
+        opened = gateway::open_with(config, extras, |warning| log.error(warning)) => opened?,
+        // Dropping the test runs of shipped tools writes their closing records.
         () = signals.asked() => {
-            log.info("stopped before it served");
+            log.info("stopped before serving");
             return Ok(Ending::Clean);
         }
     };
@@ -82,19 +82,19 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let front = if args.stdio { Front::Stdio } else { Front::Http };
     let toolgate = Arc::new(opened);
     let stop = CancellationToken::new();
-    let local = LocalDoor::open(&toolgate, log, stop.clone()).await;
+    let local = LocalSocket::open(&toolgate, log, stop.clone()).await;
     let served = toolgate.serve_until_signal(front, options, &mut signals).await;
     stop.cancel();
     local.close().await;
     calls.close();
-    served.map(|()| Ending::Clean).map_err(|error| told(&error))
+    served.map(|()| Ending::Clean).map_err(|error| serve_failure(&error))
 }
 
-fn told(error: &ServeError) -> Failure {
+fn serve_failure(error: &ServeError) -> Failure {
     Failure::new(visible(&error.to_string()))
 }
 
-/// A token that lives as long as this process, so that something can be tried at once.
+/// A token for trying the gateway. It is revoked when this process ends.
 struct SessionToken {
     toolgate: Arc<Toolgate>,
     name: String,
@@ -102,7 +102,7 @@ struct SessionToken {
 
 impl Drop for SessionToken {
     fn drop(&mut self) {
-        // Where this fails, the token still expires.
+        // If this fails, the token still expires.
         let _ = tokens::revoke(self.toolgate.state(), &self.name, |entry| note(&self.toolgate, entry));
     }
 }
@@ -115,7 +115,7 @@ fn greet(
 ) -> Result<Option<SessionToken>, Failure> {
     let config = toolgate.config();
     if tokenless == Tokenless::Local {
-        log.warn("--autonomous is on: whoever reaches the port may call tools as the caller of auth.local");
+        log.warn("--autonomous is on: anyone who reaches the port can call tools as auth.local");
         return Ok(None);
     }
     if !config.auth.tokens || !std::io::stderr().is_terminal() {
@@ -134,7 +134,7 @@ fn greet(
     };
     let text = tokens::create(toolgate.state(), new, |entry| note(toolgate, entry))?;
     let snippet = json_pretty(&connect::snippet(&format!("{base}/mcp"), text.as_str()));
-    Terminal::note(&format!("\nFor clients, good until this process ends:\n{snippet}\n"));
+    Terminal::note(&format!("\nClient configuration, valid until this process ends:\n{snippet}\n"));
     Ok(Some(SessionToken { toolgate: Arc::clone(toolgate), name }))
 }
 

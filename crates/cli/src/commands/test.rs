@@ -1,5 +1,4 @@
-//! Do these tools pass? Each one is called once with its test values, through all stages, in the sandbox it would be
-//! served in.
+//! Tests tools: calls each one once with its test values, through all stages, in the sandbox that would serve it.
 
 use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt as _};
 
@@ -12,7 +11,7 @@ use crate::{
     Ending, Failure,
     args::{OutputFormat, TestArgs},
     draft, gateway,
-    progress::Waiting,
+    progress::Spinner,
     report::counted,
     terminal::{Terminal, visible},
     trial,
@@ -29,21 +28,24 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
             return test_all(&toolgate, args, terminal).await;
         }
-        // Nothing is remembered of documents that belong to no workspace.
+        // Documents outside a workspace leave no stored results.
         let private = Permissions::from_mode(0o700);
         let scratch = tempfile::Builder::new().permissions(private).tempdir();
-        let scratch = scratch.map_err(|error| Failure::new(format!("no scratch folder: {error}")))?;
+        let scratch = scratch
+            .map_err(|error| Failure::new(format!("the scratch directory cannot be created: {error}")))?;
         let config = config_for(args, scratch.path())?;
         let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
         test_all(&toolgate, args, terminal).await
     })
 }
 
-/// A flag that would change nothing is refused, or somebody believes that it did.
+/// Refuses flags that would have no effect.
 fn refuse_idle_flags(args: &TestArgs) -> Result<(), Failure> {
     if !args.paths.is_empty() {
         return match args.config.config {
-            Some(_) => Err(Failure::new("`--config` goes without paths: it says which tools are tested")),
+            Some(_) => {
+                Err(Failure::new("use either `--config` or paths: the configuration already names the tools"))
+            }
             None => Ok(()),
         };
     }
@@ -56,22 +58,23 @@ fn refuse_idle_flags(args: &TestArgs) -> Result<(), Failure> {
     ];
     match given.into_iter().find(|(_, _, is_given)| *is_given) {
         Some((flag, key, _)) => Err(Failure::new(format!(
-            "`{flag}` goes with paths; for the tools of the workspace the configuration says it, as `{key}`"
+            "`{flag}` needs paths; for the tools of the workspace set `{key}` in the configuration"
         ))),
         None => Ok(()),
     }
 }
 
 fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Failure> {
-    let here =
-        std::env::current_dir().map_err(|error| Failure::new(format!("no current folder: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::new(format!("the current directory is unknown: {error}")))?;
     for path in &args.paths {
         if !path.exists() {
-            return Err(Failure::at(path, "there is no such file or folder"));
+            return Err(Failure::at(path, "no such file or directory"));
         }
     }
     let defaults = Config::parse("version: 1\n", &here, &|_| None, &Overrides::default());
-    let mut config = defaults.map_err(|_| Failure::new("our own defaults are wrong; report this"))?;
+    let mut config =
+        defaults.map_err(|_| Failure::new("the default configuration is invalid; report this"))?;
     config.workspace = here.join(args.sandbox.workspace());
     let environment = |name: &str| std::env::var(name).ok();
     config.also_guarded = toolgate_config::guarded_in(&config.workspace, &environment);
@@ -93,7 +96,7 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
     for tool in &loaded.tools {
         match &tool.candidate {
             Ok(candidate) => {
-                let waiting = Waiting::to(format!("testing {}", visible(&tool.name)));
+                let waiting = Spinner::to(format!("testing {}", visible(&tool.name)));
                 let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
                 drop(waiting);
                 let trial = match tested {
@@ -133,7 +136,7 @@ fn is_mistake(loaded: &Loaded, problem: &str) -> bool {
     loaded.problems.iter().any(|known| known.what == problem)
 }
 
-/// Writes the narrower grants into the document; its pass is for the old text, so that it is to be tested again.
+/// Writes the narrower grants into the document, which must then be tested again.
 fn tighten(
     tool: &Surveyed,
     wider: &[Wider],

@@ -1,4 +1,4 @@
-//! Who may call, and with which token?
+//! Creates, lists and revokes access tokens.
 
 use std::{io::Write, time::SystemTime};
 
@@ -26,7 +26,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 Some(text) => Some(
                     now + time::span(text).ok_or_else(|| {
                         Failure::new(format!(
-                            "`{}` is no time; write one such as 30d, 12h, 15m or 90s",
+                            "invalid duration `{}`; write for example 30d, 12h, 15m or 90s",
                             visible(text)
                         ))
                     })?,
@@ -40,7 +40,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 expires,
             };
             let text = tokens::create(&state, new, |entry| gateway::note(&config, entry))?;
-            Terminal::note("This token is shown once; keep it where secrets are kept.");
+            Terminal::note("this token is shown only once; store it with your secrets");
             match format {
                 OutputFormat::Json => terminal.data(json!({ "name": name, "token": text.as_str() })),
                 OutputFormat::Text => writeln!(terminal, "{}", text.as_str())?,
@@ -58,7 +58,10 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                     }
                     Ok(Ending::Clean)
                 }
-                None => Err(Failure::new(format!("there is no token `{}`", visible(token)))),
+                None => Err(Failure::new(format!(
+                    "unknown token `{}`; list all with `toolgate token list`",
+                    visible(token)
+                ))),
             }
         }
     }
@@ -72,13 +75,13 @@ fn list(state: &StateDb, format: OutputFormat, terminal: &mut Terminal) -> Resul
         return Ok(Ending::Clean);
     }
     if tokens.is_empty() {
-        writeln!(terminal, "no tokens yet; `toolgate token create NAME` makes one")?;
+        writeln!(terminal, "no tokens yet; create one with `toolgate token create NAME`")?;
     }
     for token in tokens {
         let permissions: Vec<&str> = token.permissions.iter().map(String::as_str).collect();
         let state = match (state_of(&token), token.expires) {
             ("valid", Some(at)) => format!("until {}", time::minute(at)),
-            ("valid", None) => "no end".to_owned(),
+            ("valid", None) => "no expiry".to_owned(),
             (ended, _) => ended.to_owned(),
         };
         let style = terminal.palette.of(&state);

@@ -1,11 +1,11 @@
-//! The part of a line that a finding is about, small enough for a screen even if the line has a megabyte.
+//! The part of a line that a finding is about, short enough for a screen however long the line is.
 
 use toolgate_spec::Span;
 use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::{push_visible, width};
 
-/// One line in three parts, already visible; the middle one is at fault.
+/// One line in three parts, already escaped for the terminal. The finding is about the middle part.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Excerpt {
     pub before: String,
@@ -14,26 +14,26 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// What lies inside `secrets` is not shown: a report ends up in logs that more people read than the document.
+    /// Hides text inside `secrets`, because reports end up in logs that more people read than the document.
     pub fn new(text: &str, span: Span, secrets: &[Span]) -> Self {
         let start = floor(text, span.start.min(text.len()));
         let end = floor(text, span.end.clamp(start, text.len()));
         let (before, rest) = text.split_at(start);
         let marked = rest.get(..end - start).unwrap_or(rest);
         let after = text.get(end..).unwrap_or_default();
-        let shown = Shown { secrets };
+        let shown = ExcerptWriter { secrets };
         let spans_lines = marked.contains('\n');
-        // A line that fits is shown whole.
+        // Show a short line whole.
         let (around, most) = if line_fits(before, rest) { (SCREEN, SCREEN) } else { (AROUND, MARKED) };
         let (_, marked_whole) = head(marked, most);
-        // A mark that was cut or goes on below has nothing after it on this line.
+        // A marked part that was cut or continues on the next line has nothing after it.
         let after = if spans_lines || !marked_whole { String::new() } else { shown.head(after, end, around) };
         Self { before: shown.tail(before, around), marked: shown.head(marked, start, most), after }
     }
 }
 
 impl Excerpt {
-    /// The same in at most so many columns: the mark stays in sight, and `…` stands for what was cut.
+    /// Shortens the excerpt to this many columns. The marked part stays visible, and `…` replaces the rest.
     pub fn within(&self, columns: usize) -> Self {
         let marked = start(&self.marked, columns / 2);
         let left = columns.saturating_sub(width(&marked));
@@ -64,13 +64,13 @@ fn end(text: &str, most: usize) -> String {
     start(&turned, most).chars().rev().collect()
 }
 
-/// Turns text into what may be shown of it.
-struct Shown<'s> {
+/// Escapes text and hides secrets.
+struct ExcerptWriter<'s> {
     secrets: &'s [Span],
 }
 
-impl Shown<'_> {
-    /// The beginning of a text that stands at `offset`, up to the end of its line.
+impl ExcerptWriter<'_> {
+    /// The start of a text at `offset`, up to the end of its line.
     fn head(&self, text: &str, offset: usize, most: usize) -> String {
         let (text, whole) = head(text, most);
         let mut shown = String::with_capacity(text.len());
@@ -97,11 +97,11 @@ impl Shown<'_> {
         shown
     }
 
-    /// Tabs are what editors make of them; everything else that a terminal acts upon is spelled out.
+    /// Tabs become spaces; other control and invisible characters become escapes.
     fn push(&self, shown: &mut String, at: usize, character: char) {
         match character {
             '\t' => shown.push_str("    "),
-            // Quotes around a secret are not part of it, and show where it begins and ends.
+            // Keep quotes: they show where the secret begins and ends.
             '"' => shown.push('"'),
             _ if self.secrets.iter().any(|secret| secret.range().contains(&at)) => shown.push('*'),
             other => push_visible(shown, other),
@@ -115,7 +115,7 @@ fn line_fits(before: &str, rest: &str) -> bool {
     left + rest.chars().take(SCREEN + 1).take_while(is_inside).count() <= SCREEN
 }
 
-/// The rest of the line from here, up to `most` characters, and whether that was all of it.
+/// The rest of the line, up to `most` characters, and whether it was complete.
 fn head(text: &str, most: usize) -> (&str, bool) {
     let mut end = 0;
     for (count, (at, character)) in text.char_indices().enumerate() {
@@ -140,10 +140,10 @@ fn floor(text: &str, mut offset: usize) -> usize {
 /// Characters of a line that need no cropping.
 const SCREEN: usize = 112;
 
-/// Characters kept on either side of the mark.
+/// Characters kept on either side of the marked part.
 const AROUND: usize = 48;
 
-/// Characters kept of the mark itself.
+/// Characters kept of the marked part.
 const MARKED: usize = 64;
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_to_the_line() {
+    fn excerpt_has_one_line() {
         check("{\n  \"a\": 1,\r\n}", 4, 7, ("  ", "\"a\"", ": 1,"));
         check("{\n  \"a\": {\n}", 9, 12, ("  \"a\": ", "{", ""));
         check("", 0, 0, ("", "", ""));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn crops_what_no_screen_can_hold() {
+    fn long_lines_are_cropped() {
         let text = format!("{}X{}", "a".repeat(10_000), "b".repeat(10_000));
         let excerpt = Excerpt::new(&text, Span::new(10_000, 10_001), &[]);
         assert_eq!(excerpt.before, format!("…{}", "a".repeat(48)));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminals_keep_the_mark() {
+    fn narrow_excerpts_keep_the_marked_part() {
         let text = "  \"sandboxOverrides\": { \"networkmode\": \"open\", \"hostsAllow\": [\"http://api.example.com\"] }";
         let at = text.find("\"networkmode\"").unwrap();
         let whole = Excerpt::new(text, Span::new(at, at + 13), &[]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_repeated() {
+    fn secrets_are_hidden() {
         let text = "{\"key\": \"hunter2\", \"b\": 1}";
         let secret = Span::new(8, 17);
         let itself = Excerpt::new(text, secret, &[secret]);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_cannot_forge_what_is_around_it() {
+    fn terminal_escapes_in_documents_are_escaped() {
         check("\u{1b}[31m\u{202e}x", 0, 1, ("", "\\u{1b}", "[31m\\u{202e}x"));
     }
 }

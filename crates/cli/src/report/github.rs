@@ -1,16 +1,16 @@
-//! Workflow commands, one line a finding. A document must not be able to write a command of its own.
+//! GitHub workflow commands, one line for each finding. Text from documents is escaped, so it cannot inject commands.
 
 use std::io::{self, Write};
 
 use toolgate_spec::Severity;
 
-use super::{Report, Reported, Summary};
+use super::{ReportFormatter, Reported, Summary};
 use crate::{load::Unreadable, terminal::visible};
 
 #[derive(Debug)]
-pub struct Github;
+pub struct GithubReport;
 
-impl Report for Github {
+impl ReportFormatter for GithubReport {
     fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -21,13 +21,13 @@ impl Report for Github {
             Severity::Warning => "warning",
         };
         write!(out, "::{command} file={}", property(&reported.file))?;
-        if let Some(place) = &reported.place {
-            write!(out, ",line={},endLine={}", place.start.line, place.end.line)?;
-            // Columns are understood only within one line.
-            if place.start.line == place.end.line {
-                write!(out, ",col={},endColumn={}", place.start.column, place.end.column)?;
+        if let Some(location) = &reported.location {
+            write!(out, ",line={},endLine={}", location.start.line, location.end.line)?;
+            // GitHub supports an end column only within one line.
+            if location.start.line == location.end.line {
+                write!(out, ",col={},endColumn={}", location.start.column, location.end.column)?;
             } else {
-                write!(out, ",col={}", place.start.column)?;
+                write!(out, ",col={}", location.start.column)?;
             }
         }
         let finding = &reported.finding;
@@ -52,8 +52,8 @@ impl Report for Github {
     }
 }
 
-/// The text of a command. Line breaks are already spelled out by `visible`; `%` would start an escape, and `::`
-/// is kept apart for readers that look for it anywhere in a line.
+/// Escapes the text of a command. `visible` already escapes line breaks. `::` is escaped for parsers that search for it
+/// anywhere in a line.
 fn data(text: &str) -> String {
     visible(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A").replace("::", "%3A%3A")
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::{data, property};
 
     #[test]
-    fn a_document_cannot_write_commands() {
+    fn documents_cannot_inject_commands() {
         assert_eq!(data("a\n::set-output name=x::y"), "a\\n%3A%3Aset-output name=x%3A%3Ay");
         assert_eq!(data("100%0A::error::"), "100%250A%3A%3Aerror%3A%3A");
         assert_eq!(property("a,line=1:b"), "a%2Cline=1%3Ab");

@@ -1,26 +1,26 @@
-//! One JSON object, written as the findings come.
+//! One JSON object, streamed as findings arrive.
 
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Report, Reported, Summary};
+use super::{ReportFormatter, Reported, Summary};
 use crate::{commands::explain::severity_name, load::Unreadable, terminal};
 
 #[derive(Debug, Default)]
-pub struct Json {
+pub struct JsonReport {
     deny_warnings: bool,
     written: usize,
     unreadable: Vec<Value>,
 }
 
-impl Json {
+impl JsonReport {
     pub fn new(deny_warnings: bool) -> Self {
         Self { deny_warnings, ..Self::default() }
     }
 }
 
-impl Report for Json {
+impl ReportFormatter for JsonReport {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{{\"version\":{VERSION},\"findings\":[")
     }
@@ -59,15 +59,15 @@ impl Report for Json {
 }
 
 fn object(reported: &Reported) -> Value {
-    let place = reported.place.as_ref();
+    let location = reported.location.as_ref();
     json!({
         "file": reported.file,
         "tool": reported.tool,
         "pointer": reported.finding.at.as_str(),
-        "line": place.map(|place| place.start.line),
-        "column": place.map(|place| place.start.column),
-        "endLine": place.map(|place| place.end.line),
-        "endColumn": place.map(|place| place.end.column),
+        "line": location.map(|location| location.start.line),
+        "column": location.map(|location| location.start.column),
+        "endLine": location.map(|location| location.end.line),
+        "endColumn": location.map(|location| location.end.column),
         "code": reported.code().name(),
         "severity": severity_name(reported.severity()),
         "message": reported.finding.message,
@@ -75,5 +75,5 @@ fn object(reported: &Reported) -> Value {
     })
 }
 
-/// Of this object's shape; fields may be added without changing it.
+/// The version of the object's format. Added members do not change it.
 const VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, for code scanning services. Results are written as they come; only what could not be read waits.
+//! SARIF 2.1.0, for code scanning services. Findings are streamed; unreadable files are listed at the end.
 
 use std::{
     fmt::Write as _,
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use toolgate_spec::{Code, Severity};
 
-use super::{Report, Reported, Summary};
+use super::{ReportFormatter, Reported, Summary};
 use crate::{load::Unreadable, terminal};
 
 #[derive(Debug, Default)]
-pub struct Sarif {
+pub struct SarifReport {
     written: usize,
     notifications: Vec<Value>,
 }
 
-impl Report for Sarif {
+impl ReportFormatter for SarifReport {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let driver = json!({
             "name": "toolgate",
@@ -74,15 +74,15 @@ fn result(reported: &Reported) -> Value {
     let finding = &reported.finding;
     let index = Code::ALL.iter().position(|code| *code == finding.code).unwrap_or_default();
     let mut location = json!({ "physicalLocation": { "artifactLocation": artifact(&reported.file) } });
-    if let (Some(place), Some(physical)) = (&reported.place, location.get_mut("physicalLocation")) {
+    if let (Some(found), Some(physical)) = (&reported.location, location.get_mut("physicalLocation")) {
         set(
             physical,
             "region",
             json!({
-                "startLine": place.start.line,
-                "startColumn": place.start.column,
-                "endLine": place.end.line,
-                "endColumn": place.end.column,
+                "startLine": found.start.line,
+                "startColumn": found.start.column,
+                "endLine": found.end.line,
+                "endColumn": found.end.column,
             }),
         );
     }
@@ -106,7 +106,7 @@ fn result(reported: &Reported) -> Value {
     })
 }
 
-/// The same finding after lines have moved: what, in which tool, at which pointer; not in which line.
+/// Identifies a finding by code, file, tool, pointer and message, so it survives moved lines.
 fn fingerprint(reported: &Reported) -> String {
     let mut hash = Sha256::new();
     let tool = reported.tool.as_deref().unwrap_or_default();
@@ -122,7 +122,7 @@ fn fingerprint(reported: &Reported) -> String {
     })
 }
 
-/// Relative where the file is below the working directory, as services expect; absolute otherwise.
+/// Relative below the working directory, as services expect; otherwise absolute.
 fn artifact(file: &str) -> Value {
     let path = Path::new(file);
     let below =

@@ -1,4 +1,4 @@
-//! For people: severity, code, message, place, excerpt with a caret, remedy.
+//! Findings for people: severity, code, message, location, excerpt with carets, remedy.
 
 use std::{
     fmt::Write as _,
@@ -7,21 +7,21 @@ use std::{
 
 use toolgate_spec::Severity;
 
-use super::{Place, Report, Reported, Summary};
+use super::{FindingLocation, ReportFormatter, Reported, Summary};
 use crate::{
     load::Unreadable,
     terminal::{Palette, visible, width},
 };
 
 #[derive(Debug)]
-pub struct Text {
+pub struct TextReport {
     pub palette: Palette,
     pub with_summary: bool,
-    /// The width that excerpts have to fit; a wrapped line would part the carets from what they mark.
+    /// The maximum width of excerpts. If a line wrapped, the carets would no longer match it.
     pub columns: Option<usize>,
 }
 
-impl Report for Text {
+impl ReportFormatter for TextReport {
     fn begin(&mut self, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -34,18 +34,18 @@ impl Report for Text {
         };
         let message = visible(&reported.finding.message);
         writeln!(out, "{style}{word}[{}]{style:#}{bold}: {message}{bold:#}", reported.code().name())?;
-        let margin = reported.place.as_ref().map_or(1, |place| place.start.line.to_string().len());
+        let margin = reported.location.as_ref().map_or(1, |location| location.start.line.to_string().len());
         let gap = " ".repeat(margin);
         let file = visible(&reported.file);
-        match &reported.place {
-            Some(place) => {
-                let (line, column) = (place.start.line, place.start.column);
+        match &reported.location {
+            Some(location) => {
+                let (line, column) = (location.start.line, location.start.column);
                 writeln!(out, "{gap}{frame}-->{frame:#} {file}:{line}:{column}")?;
                 let shown = match self.columns {
-                    Some(columns) => place.excerpt.within(columns.saturating_sub(margin + 3)),
-                    None => place.excerpt.clone(),
+                    Some(columns) => location.excerpt.within(columns.saturating_sub(margin + 3)),
+                    None => location.excerpt.clone(),
                 };
-                excerpt(out, (place, &shown), &gap, frame, style)?;
+                excerpt(out, (location, &shown), &gap, frame, style)?;
             }
             None => writeln!(out, "{gap}{frame}-->{frame:#} {file}")?,
         }
@@ -63,7 +63,7 @@ impl Report for Text {
     }
 
     fn unreadable(&mut self, _: &mut dyn Write, _: &Unreadable) -> io::Result<()> {
-        // Said on standard error, where it survives a pipe.
+        // `check` prints it on standard error.
         Ok(())
     }
 
@@ -96,7 +96,7 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 fn excerpt(
     out: &mut dyn Write,
-    (place, shown): (&Place, &super::Excerpt),
+    (location, shown): (&FindingLocation, &super::Excerpt),
     gap: &str,
     frame: anstyle::Style,
     style: anstyle::Style,
@@ -105,11 +105,11 @@ fn excerpt(
     let indent = " ".repeat(width(before));
     let carets = "^".repeat(width(marked).max(1));
     writeln!(out, "{gap} {frame}|{frame:#}")?;
-    writeln!(out, "{frame}{} |{frame:#} {before}{marked}{after}", place.start.line)?;
+    writeln!(out, "{frame}{} |{frame:#} {before}{marked}{after}", location.start.line)?;
     writeln!(out, "{gap} {frame}|{frame:#} {indent}{style}{carets}{style:#}")
 }
 
-/// The tool and the pointer, as far as there is more to say than the line above did.
+/// The tool and the pointer, if the finding has any.
 fn whereabouts(reported: &Reported) -> Option<String> {
     let pointer = reported.finding.at.as_str();
     let tool = reported.tool.as_deref().filter(|name| !name.is_empty());
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_counts_as_people_do() {
+    fn summary_has_plurals_and_separators() {
         let summary = Summary { files: 37, tools: 1204, errors: 2, warnings: 14, ..Summary::default() };
         assert_eq!(sentence(&summary), "1,204 tools in 37 files: 2 errors, 14 warnings");
         let summary = Summary { files: 1, tools: 1, unreadable: 1, ..Summary::default() };

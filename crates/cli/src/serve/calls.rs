@@ -1,4 +1,4 @@
-//! Logs one line for each call that ended. Arguments and results never appear.
+//! Logs one line for each finished call, without arguments and results.
 //!
 //! A thread writes the lines, because standard error may block and a call must not wait for it.
 
@@ -16,10 +16,11 @@ use serde_json::Value;
 use toolgate_gate::{Finished, Observer, Purpose};
 
 use super::log::{CallLine, Log};
+use crate::report::counted;
 
 pub struct CallLog {
     lines: Mutex<Option<SyncSender<CallLine>>>,
-    /// Closes when the thread has written everything.
+    /// Disconnects when the thread has written everything.
     done: Mutex<Receiver<()>>,
     /// Lines that were not written because the thread was behind.
     missed: Arc<AtomicU64>,
@@ -32,23 +33,22 @@ impl CallLog {
         let (lines, waiting) = sync_channel::<CallLine>(MOST_WAITING);
         let (finished, done) = sync_channel(0);
         let missed = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&missed);
+        let missing = Arc::clone(&missed);
         thread::spawn(move || {
             let _finished: SyncSender<()> = finished;
             for line in waiting {
                 log.call(&line);
-                let missed = counted.swap(0, Ordering::Relaxed);
+                let missed = missing.swap(0, Ordering::Relaxed);
                 if missed > 0 {
-                    log.warn(&format!(
-                        "{missed} calls were not logged: the log could not be written fast enough"
-                    ));
+                    let calls = counted(usize::try_from(missed).unwrap_or(usize::MAX), "call");
+                    log.warn(&format!("standard error is too slow: {calls} not logged"));
                 }
             }
         });
         Arc::new(Self { lines: Mutex::new(Some(lines)), done: Mutex::new(done), missed, next })
     }
 
-    /// Writes the lines that wait, for a moment at most.
+    /// Writes the queued lines, for a limited time.
     pub fn close(&self) {
         drop(self.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ fn line_of(call: &Finished<'_>) -> CallLine {
         call_id: record.call_id.clone(),
         caller: record.caller.sub.clone(),
         tool: text(record.tool.get("name")),
-        // Only a tool that exists has a level. Another name is any text that the caller sent.
+        // Only an existing tool has a level. Any other name is text from the caller.
         is_known_tool: record.tool.get("level").is_some(),
         outcome: record.outcome.unwrap_or("unknown"),
         reason: record.reason,

@@ -1,4 +1,4 @@
-//! The socket by which `toolgate call` reaches the running gateway. See `crate::local`.
+//! The Unix socket through which `toolgate call` reaches the running gateway. See `crate::local`.
 
 use std::{
     collections::VecDeque,
@@ -24,14 +24,14 @@ use crate::{
     local::{self, LocalAnswer, LocalCall},
 };
 
-/// Listens until it is stopped, then removes the socket.
+/// Listens until stopped, then removes the socket.
 #[derive(Debug)]
-pub struct LocalDoor {
+pub struct LocalSocket {
     task: Option<(tokio::task::JoinHandle<()>, OwnSocket)>,
 }
 
-impl LocalDoor {
-    /// Without a socket the command makes its calls itself. A gateway that runs beside this one keeps its socket.
+impl LocalSocket {
+    /// Opens the socket. If that fails, `toolgate call` makes its calls itself. Another running gateway keeps its socket.
     pub async fn open(toolgate: &Arc<Toolgate>, log: Log, stop: CancellationToken) -> Self {
         let path = local::socket(&toolgate.config());
         let opened = match local::key(&toolgate.config()) {
@@ -40,19 +40,19 @@ impl LocalDoor {
         };
         let task = match opened {
             Ok(Some((listener, socket, key))) => {
-                let door = Arc::new(Door { toolgate: Arc::clone(toolgate), key });
+                let door = Arc::new(LocalServer { toolgate: Arc::clone(toolgate), key });
                 Some((tokio::spawn(accept(listener, door, stop)), socket))
             }
             Ok(None) => None,
             Err(error) => {
-                log.warn(&format!("`toolgate call` cannot use this gateway: {}: {error}", path.display()));
+                log.warn(&format!("`toolgate call` cannot reach this gateway: {}: {error}", path.display()));
                 None
             }
         };
         Self { task }
     }
 
-    /// To be called when the calls have ended: the last answers are sent.
+    /// Sends the last answers. Call this after all calls have ended.
     pub async fn close(self) {
         if let Some((task, socket)) = self.task {
             let _ = timeout(LAST_ANSWERS, task).await;
@@ -96,7 +96,7 @@ async fn bind(path: &Path) -> io::Result<Option<(UnixListener, OwnSocket)>> {
             if UnixStream::connect(path).await.is_ok() {
                 return Ok(None);
             }
-            // A gateway that was killed left it.
+            // The socket is left over from a killed gateway.
             fs::remove_file(path)?;
             UnixListener::bind(path)?
         }
@@ -106,12 +106,12 @@ async fn bind(path: &Path) -> io::Result<Option<(UnixListener, OwnSocket)>> {
     Ok(Some((listener, OwnSocket::bound_at(path)?)))
 }
 
-struct Door {
+struct LocalServer {
     toolgate: Arc<Toolgate>,
     key: String,
 }
 
-async fn accept(listener: UnixListener, door: Arc<Door>, stop: CancellationToken) {
+async fn accept(listener: UnixListener, door: Arc<LocalServer>, stop: CancellationToken) {
     let mut requests = Requests::default();
     let mut calls = JoinSet::new();
     loop {
@@ -144,7 +144,7 @@ struct Requests {
 
 impl Requests {
     /// Closes the oldest idle connection if there are too many: a command sends its request at once.
-    fn read(&mut self, stream: UnixStream, door: &Arc<Door>) {
+    fn read(&mut self, stream: UnixStream, door: &Arc<LocalServer>) {
         self.order.retain(|one| !one.is_finished());
         if self.order.len() >= MOST_IDLE
             && let Some(oldest) = self.order.pop_front()
@@ -156,7 +156,7 @@ impl Requests {
     }
 }
 
-impl Door {
+impl LocalServer {
     /// `None`: the peer may not make calls.
     async fn request(&self, mut stream: UnixStream) -> Option<(UnixStream, LocalCall)> {
         if !local::is_own_user(&stream) {
@@ -186,7 +186,9 @@ impl Door {
         }
         let answer = request.answer.as_ref().map(local::answer_from);
         if matches!(answer, Some(None)) {
-            return LocalAnswer::Unusable("the answer is not one that this gateway knows".to_owned());
+            return LocalAnswer::Unusable(
+                "unknown answer to an approval question; is the command another version?".to_owned(),
+            );
         }
         let answer = answer.flatten();
         match call::make(&self.toolgate, &request.tool, &request.arguments, answer).await {
@@ -196,7 +198,7 @@ impl Door {
     }
 }
 
-/// In constant time.
+/// Compares in constant time.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
@@ -204,5 +206,5 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
 const MOST_CALLS: usize = 256;
 const MOST_IDLE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
-/// For answers to commands whose calls have ended.
+/// How long `close` waits for answers to be sent.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What does a running gateway say? A line for each thing that an operator wants to know, on standard error, without secrets.
+//! The log of a running gateway: lines on standard error, with secrets redacted.
 
 use std::time::SystemTime;
 
@@ -18,13 +18,13 @@ pub struct Log {
     format: LogFormat,
 }
 
-/// A call that has ended, for its line in the log.
+/// The log line of a finished call.
 #[derive(Clone, Debug)]
 pub struct CallLine {
     pub call_id: String,
     pub caller: String,
     pub tool: String,
-    /// Otherwise the name is any text that the caller sent.
+    /// If false, the name is arbitrary text from the caller.
     pub is_known_tool: bool,
     pub outcome: &'static str,
     pub reason: Option<&'static str>,
@@ -48,7 +48,7 @@ impl Log {
         self.line(LogLevel::Info, "info", message);
     }
 
-    /// One line for a call, at `info`.
+    /// Logs a call at level `info`.
     pub fn call(self, call: &CallLine) {
         if LogLevel::Info <= self.level {
             Terminal::note(&self.call_written(&time::rfc3339(SystemTime::now()), call));
@@ -68,7 +68,7 @@ impl Log {
                 "outcome": outcome, "reason": reason, "ms": milliseconds,
             })),
             LogFormat::Text => {
-                // Quoted as JSON, because a name may contain spaces and look like another field.
+                // Quote names as JSON: they may contain spaces and look like another field.
                 let quoted = |name: &str| json_text(&json!(name));
                 let reason = reason.map_or_else(String::new, |reason| format!(" reason={reason}"));
                 format!(
@@ -96,7 +96,7 @@ impl Log {
     }
 }
 
-/// A name, cut if it is long.
+/// Shortens a long name.
 fn bounded(name: &str) -> String {
     match name.char_indices().nth(LONGEST_NAME) {
         Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
@@ -104,11 +104,11 @@ fn bounded(name: &str) -> String {
     }
 }
 
-/// Of a caller or tool in the log, in characters.
+/// The longest caller or tool name in the log, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// With the shipped rules, which are there from the first line on, before the gateway has read the operator's own. Without rules
-/// nothing could be told from a secret, so nothing is said.
+/// Redacts with the shipped rules, because they are available before the operator's rules are read. Without rules the
+/// whole message is redacted, because a secret could not be recognised.
 fn without_secrets(message: &str) -> String {
     match Detector::shipped() {
         Ok(detector) => text_for_journal(&detector, message.to_owned()),
@@ -124,9 +124,9 @@ mod tests {
         Log { level: LogLevel::Info, format }
     }
 
-    /// Down to what is only possible: nobody can take a line back.
+    /// Redacts even possible secrets, because a written line cannot be removed.
     #[test]
-    fn a_line_has_no_secrets_in_it() {
+    fn secrets_are_redacted() {
         let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
         let possible = "d8dFAcabbEcc60b2059202398C50c67c65fAED6A";
         let message =
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_secrets_stays_as_it_is() {
+    fn line_without_secrets_is_unchanged() {
         let line = log(LogFormat::Text).written("now", "info", "2 of 3 tools are live");
         assert_eq!(line, "now info  2 of 3 tools are live");
     }

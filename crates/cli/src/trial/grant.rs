@@ -1,9 +1,9 @@
-//! What would have to be granted for a test run to pass?
+//! Suggests the grants that a failed test run needs.
 
 use toolgate_gate::{Candidate, EffectEntry, EffectKind, Outcome, Reason, Trial};
 use toolgate_spec::{missing_helpers, model::Body};
 
-/// A line for each thing that was not granted and was asked for. Empty where no grant would help.
+/// One line for each missing grant. Empty if no grant would help.
 pub fn grants(candidate: &Candidate, trial: &Trial) -> Vec<String> {
     let mut grants: Vec<String> = match &trial.outcome {
         Outcome::Released(_) => return Vec::new(),
@@ -20,30 +20,29 @@ pub fn grants(candidate: &Candidate, trial: &Trial) -> Vec<String> {
     grants
 }
 
-/// A call that was refused before it ran: by what its test values name.
+/// Grants for a call that was refused before it ran, because of its test values.
 const fn of_refusal(reason: Reason) -> Option<&'static str> {
     match reason {
         Reason::HostNotAllowed => Some(
-            "a test value leads to a host that is not granted; it would need `networkMode: allowlist` with that host in `hostsAllow` of `sandboxOverrides`",
+            "a test value names a host that is not granted; the tool needs `networkMode: allowlist` with that host in `hostsAllow` of `sandboxOverrides`",
         ),
         Reason::PathOutsideRoots => Some(
-            "a test value leads to a path that is not granted; it would need `fileRead: true` or `fileWrite: true`, and a path inside `fsBasePath`, in `sandboxOverrides`",
+            "a test value names a path that is not granted; the tool needs `fileRead: true` or `fileWrite: true`, and a path inside `fsBasePath`, in `sandboxOverrides`",
         ),
         _ => None,
     }
 }
 
-/// Helpers that are not granted do not exist, so that the run says no more than that something is undefined.
+/// Grants for helpers that the code calls. Without a grant a helper is undefined, and the run's error does not say why.
 fn of_code(candidate: &Candidate) -> Vec<String> {
     let Body::JavaScript { code } = &candidate.tool.spec().body else { return Vec::new() };
     let missing = missing_helpers(code, candidate.tool.denied_helpers());
     missing
         .into_iter()
         .map(|missing| {
-            let hosts =
-                if missing.field == "networkMode" { ", with its hosts in `hostsAllow`" } else { "" };
+            let hosts = if missing.field == "networkMode" { ", with its hosts in `hostsAllow`" } else { "" };
             format!(
-                "the code calls {}, which is not there without a grant; it would need `{}: {}`{hosts} in `sandboxOverrides`",
+                "the code calls {}, which needs a grant: `{}: {}`{hosts} in `sandboxOverrides`",
                 missing.call, missing.field, missing.value
             )
         })
@@ -58,7 +57,7 @@ fn of_effect(effect: &EffectEntry) -> Option<String> {
         }
         ("host-not-in-allowlist", _) => "this host in `hostsAllow` of `sandboxOverrides`",
         ("literal-private-ip", _) => {
-            "`networkMode: allowlist` with this very address in `hostsAllow` of `sandboxOverrides`"
+            "`networkMode: allowlist` with exactly this address in `hostsAllow` of `sandboxOverrides`"
         }
         ("resolved-private-ip", _) => "`network.blockPrivateIPs: false` in `capability`",
         ("method-needs-approval", _) => {
@@ -71,16 +70,16 @@ fn of_effect(effect: &EffectEntry) -> Option<String> {
             "`fileWrite: true` in `sandboxOverrides`"
         }
         ("path-escapes-base" | "path-not-allowed", _) => {
-            "a path inside `fsBasePath` of `sandboxOverrides`, or its folder in `execution.allowedPaths` of `capability`"
+            "a path inside `fsBasePath` of `sandboxOverrides`, or its directory in `execution.allowedPaths` of `capability`"
         }
         ("write-outside-workspace", _) => "a path inside the workspace",
-        // A prohibition wins over every grant, and the rest is no question of grants.
+        // No grant overrides a prohibition, and other errors have nothing to do with grants.
         _ => return None,
     };
-    Some(format!("{} of `{}` was refused; it would need {needed}", effect.what, effect.target))
+    Some(format!("{} of `{}` was refused; it needs {needed}", effect.what, effect.target))
 }
 
-/// A run that is refused a thousand times says nothing new.
+/// Limits the output of a run with many refusals.
 const MOST: usize = 8;
 
 #[cfg(test)]
@@ -100,12 +99,12 @@ mod tests {
             bytes: 0,
             elapsed: Duration::ZERO,
         };
-        let expect = expect.map(|needed| format!("it of `there` was refused; it would need {needed}"));
+        let expect = expect.map(|needed| format!("it of `there` was refused; it needs {needed}"));
         assert_eq!(of_effect(&effect), expect, "{outcome}");
     }
 
     #[test]
-    fn the_grant_fits_the_reason() {
+    fn suggested_grant_matches_the_reason() {
         check(
             EffectKind::Fetch,
             "SECURITY host-not-in-allowlist",
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_grant_would_help_none_is_named() {
+    fn prohibitions_and_other_errors_suggest_no_grant() {
         for outcome in
             ["SECURITY metadata-endpoint", "SECURITY path-blocked", "HELPER_RUNTIME io", "ok", "404"]
         {

@@ -1,4 +1,4 @@
-//! Does a whole gateway ring? This very program is its worker, which answers and then attacks.
+//! A complete gateway reports an attacking worker. This program is the worker: it answers and then attacks.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use toolgate_config::Overrides;
 
 use crate::{PATIENCE, gateway::document};
 
-/// What this program does as a worker.
+/// The attack of this program as a worker.
 pub const ATTEMPT: &str = "mmap executable after the answer";
 
 pub fn check() {
@@ -33,7 +33,7 @@ pub fn check() {
         let toolgate = Toolgate::open(config, Extras::default()).await.unwrap();
         let trials = toolgate.publish_all().await.unwrap();
         assert_eq!(trials.len(), 1);
-        // Nobody asks for the worker again.
+        // No later call uses the worker.
         let posted = heard.recv_timeout(PATIENCE).expect("the webhook is told");
         let posted: Value = serde_json::from_str(&posted).unwrap();
         assert_eq!((&posted["kind"], &posted["calls"]), (&json!("worker.escape_attempt"), &json!(1)));
@@ -58,7 +58,7 @@ fn records(folder: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].clone()).collect()
 }
 
-/// A webhook that takes everything, and the bodies that it took.
+/// A webhook that accepts everything and returns the bodies.
 fn hook() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -72,7 +72,7 @@ fn hook() -> (String, mpsc::Receiver<String>) {
                 let count = stream.read(&mut some).unwrap();
                 request.extend_from_slice(&some[..count]);
                 let text = String::from_utf8_lossy(&request);
-                // The body is one object, and none of its values has a brace.
+                // The body is one object without braces in its values.
                 if count == 0 || text.ends_with('}') {
                     break text.rsplit("\r\n").next().unwrap().to_owned();
                 }

@@ -1,4 +1,4 @@
-//! The worker that was taken over: locked in like every other, with native code where the engine was.
+//! The compromised worker: in the real jail, with native code instead of the engine.
 
 use std::{
     io::{self, Read as _},
@@ -17,7 +17,7 @@ use toolgate_sandbox::{
 
 use crate::attacks;
 
-/// Never returns and never panics: a message on a closed descriptor would be killed for, and pass for an attack.
+/// Never returns and never panics: writing a panic message to a closed descriptor would be killed and look like an attack.
 pub fn main(attempt: &str) -> ! {
     leave(match play(attempt) {
         Some(()) => SURVIVED,
@@ -25,7 +25,7 @@ pub fn main(attempt: &str) -> ! {
     })
 }
 
-/// The life of a worker up to its first call, and then the attempt.
+/// Acts as a worker until its first call, then makes the attempt.
 fn play(attempt: &str) -> Option<()> {
     let ToWorker::Start(start) = receive()? else { return None };
     let gateway = parent_id();
@@ -63,7 +63,7 @@ fn perform(attempt: &str, gateway: u32) -> Option<()> {
             flood(&vec![0; 64 << 10])
         }
         "signal the parent" => {
-            // A signal that does nothing, should it arrive.
+            // SIGURG is ignored by default, so a delivered signal does no harm.
             attacks::raw(libc::SYS_kill, [gateway as usize, libc::SIGURG as usize, 0, 0, 0, 0]);
             Some(())
         }
@@ -97,7 +97,7 @@ fn frame(frame: &FromWorker) -> Option<Vec<u8>> {
     frame.encode().ok()
 }
 
-/// Ends with the socket.
+/// Sends until the socket closes.
 fn flood(bytes: &[u8]) -> Option<()> {
     loop {
         send(bytes)?;
@@ -123,11 +123,11 @@ fn receive() -> Option<ToWorker> {
     ToWorker::decode(kind, &body).ok()
 }
 
-/// The kind of a frame that holds an answer.
+/// The kind of an answer frame.
 const DONE: u8 = 5;
-/// Behind the name of an attempt: it comes when the call is over already.
+/// Suffix of an attempt: attack after the call has ended.
 const AFTER_THE_ANSWER: &str = " after the answer";
-/// Behind that: when the gateway has long put the worker aside.
+/// Second suffix: attack after the worker has been idle for a while.
 const A_WHILE: &str = ", a while";
 const HEADROOM: u64 = 64 << 20;
 const SURVIVED: u8 = 9;

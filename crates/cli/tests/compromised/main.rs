@@ -1,8 +1,8 @@
-//! Does the gateway hold against a worker that somebody took over? Native code in place of the engine enters the real
-//! jail, takes a call and attacks; after every attempt the same pool serves the next call with the real worker.
+//! Attacks by a compromised worker. Native code instead of the engine enters the real jail, takes a call and attacks. After
+//! every attempt the same pool serves the next call with the real worker.
 //!
-//! Not an ordinary test binary: it is its own attacker, and the jail is entered with one thread. It understands a
-//! filter and `--list`. Every forbidden system call by itself is tried in the tests of `toolgate-sandbox`.
+//! Has its own test harness, because this binary is also the attacker and must enter the jail with one thread. It accepts a
+//! filter and `--list`. The tests of `toolgate-sandbox` try every forbidden system call.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -38,27 +38,27 @@ use toolgate_sandbox::{Death, PoolConfig, WORKER_NAME, WorkerEnd};
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
-/// How a call ends whose worker was taken over.
+/// How a call with a compromised worker ends.
 #[derive(Clone, Copy, Debug)]
 enum Ends {
     /// The kernel kills the worker for the attempt.
     Killed,
-    /// The gateway stops the worker for what it said.
+    /// The gateway stops the worker because of its messages.
     Stopped,
-    /// The gateway does not wait longer than the call may take.
+    /// The call's deadline ends it.
     TimedOut,
-    /// Well: nothing was attempted.
+    /// Successfully: nothing was attempted.
     Answered,
-    /// Well, for the attempt comes after the answer. The kernel kills the worker, and whoever watches is told though no
-    /// call asks for the worker again.
+    /// Successfully, because the attempt comes after the answer. The kernel kills the worker, and the pool reports it although
+    /// no call uses the worker again.
     KilledLater,
-    /// As before, under a whole gateway: journal, metrics and webhook are told.
+    /// As before, in a complete gateway: journal, metrics and webhook report it.
     Rings,
 }
 
-/// Calls of the kernel have the names they have in the table of attacks.
+/// System calls have the names of the table of attacks.
 const ATTEMPTS: &[(&str, Ends)] = &[
-    // Without it, a death on the way to the attempt would pass for one.
+    // Control case: otherwise a crash before the attempt would look like a blocked attack.
     ("nothing at all", Ends::Answered),
     #[cfg(target_arch = "x86_64")]
     ("open", Ends::Killed),
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
 fn run(filter: &str) -> ExitCode {
     let chosen: Vec<_> = ATTEMPTS.iter().filter(|(attempt, _)| attempt.contains(filter)).collect();
     println!("running {} tests", chosen.len());
-    // Every call starts a worker, so that the test can say which one is taken over.
+    // Every call starts a worker, so the test can choose the compromised one.
     let stage = Stage::new(1);
     let mut failed = 0;
     for (attempt, ends) in &chosen {
@@ -127,7 +127,7 @@ fn run(filter: &str) -> ExitCode {
 
 fn check(stage: &Stage, attempt: &str, ends: Ends) {
     match ends {
-        // Its worker may be used again, or the gateway would end it before it attacks.
+        // The worker must be reusable; otherwise the gateway ends it before it attacks.
         Ends::KilledLater => Stage::new(1_000).check_later(attempt),
         Ends::Rings => alarm::check(),
         _ => stage.check(attempt, ends),
@@ -143,7 +143,7 @@ fn check(stage: &Stage, attempt: &str, ends: Ends) {
     );
 }
 
-/// One gateway, and what it hears of its workers' ends.
+/// One gateway and the reported ends of its workers.
 struct Stage {
     gateway: Gateway,
     folder: TempDir,
@@ -221,7 +221,7 @@ fn violation_in(worker: Option<u64>) -> WorkerEnd {
     WorkerEnd { worker: worker.expect("it ran in a worker"), calls: 1, death: Death::SeccompViolation }
 }
 
-/// Becomes the attacker once for each `next`, and the real worker at every other start.
+/// A script that starts the attacker once for each `next` file, and otherwise the real worker.
 fn write_program(folder: &Path) -> PathBuf {
     let attacker = std::env::current_exe().unwrap();
     symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join(WORKER_NAME)).unwrap();

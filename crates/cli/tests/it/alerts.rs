@@ -1,4 +1,4 @@
-//! Whoever wants to be told of a call is told, once; and a webhook that does not answer holds nobody up.
+//! Alerts are delivered once, and a webhook that does not answer delays no call.
 
 use std::{
     net::TcpListener,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[test]
-fn an_alert_arrives_once_and_holds_nothing_of_the_call() {
+fn alert_is_sent_once_without_call_data() {
     let hook = Hook::answering("204 No Content");
     let place = place_with(&hook.at("/hook"));
     let token = token(&place, &[]);
@@ -36,7 +36,7 @@ fn an_alert_arrives_once_and_holds_nothing_of_the_call() {
 }
 
 #[test]
-fn what_a_webhook_refuses_is_tried_a_few_times_and_then_written_down() {
+fn refused_alert_is_retried_and_then_recorded() {
     let hook = Hook::answering("503 Service Unavailable");
     let place = place_with(&hook.at("/hook"));
     let token = token(&place, &[]);
@@ -57,9 +57,9 @@ fn what_a_webhook_refuses_is_tried_a_few_times_and_then_written_down() {
     assert_eq!(hook.rest(), Vec::<String>::new());
 }
 
-/// It would be minutes until the last try is given up.
+/// The retries would take minutes.
 #[test]
-fn a_webhook_that_never_answers_holds_up_no_call_and_no_stop() {
+fn silent_webhook_delays_neither_calls_nor_shutdown() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = place_with(&format!("http://{}/hook", silent.local_addr().unwrap()));
     let token = token(&place, &[]);
@@ -75,7 +75,7 @@ fn a_webhook_that_never_answers_holds_up_no_call_and_no_stop() {
 }
 
 #[test]
-fn a_command_that_calls_a_tool_ends_after_its_alert_was_delivered() {
+fn call_command_ends_after_its_alert_is_delivered() {
     let hook = Hook::answering("200 OK");
     let place = place_with(&hook.at("/hook"));
     place.ok(&["call", "say", "text=launch"]);

@@ -1,4 +1,4 @@
-//! The queue on the command line: nothing that waits is out of sight.
+//! The approval queue on the command line.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -13,14 +13,14 @@ use toolgate_store::{ApprovalLimits, StateDb};
 
 use crate::place::Place;
 
-/// The queue of a place, as a gateway with room for many questions has it.
+/// Opens the queue of a workspace with a high limit.
 fn queue(place: &Place) -> StateDb {
-    assert!(place.ok(&["approvals", "list"]).contains("nothing waits"));
+    assert!(place.ok(&["approvals", "list"]).contains("no pending questions"));
     let limits = ApprovalLimits { max_pending: 1_000, max_pending_per_caller: 1_000 };
     StateDb::open(&place.path().join(".toolgate/state.db"), limits).unwrap()
 }
 
-/// The later it is asked, the later it expires.
+/// Later questions expire later.
 fn ask(state: &StateDb, number: u64) {
     state.open(question(number), SystemTime::now()).unwrap();
 }
@@ -48,7 +48,7 @@ fn question(number: u64) -> NewApproval {
 }
 
 #[test]
-fn hidden_arguments_are_revealed_before_they_are_approved() {
+fn hidden_arguments_must_be_revealed_before_approval() {
     let place = Place::new();
     let state = queue(&place);
     let whole = r#"{"text":"all of it"}"#.to_owned();
@@ -61,10 +61,7 @@ fn hidden_arguments_are_revealed_before_they_are_approved() {
     };
     let id = state.open(asked, SystemTime::now()).unwrap().id.to_string();
     let listed = place.ok(&["approvals", "list"]);
-    assert!(
-        listed.contains("    not shown 9 bytes of the arguments (secrets, or too long); see"),
-        "{listed}"
-    );
+    assert!(listed.contains("    hidden 9 bytes of the arguments (secrets, or too long); see"), "{listed}");
     assert!(listed.contains(&format!("    if approved, {remembers}\n")), "{listed}");
     let refused = place.fails(&["approvals", "approve", &id], 1);
     assert!(refused.contains(&format!("`toolgate approvals show {id} --reveal`")), "{refused}");
@@ -82,7 +79,7 @@ fn hidden_arguments_are_revealed_before_they_are_approved() {
 }
 
 #[test]
-fn what_is_left_out_is_counted_and_the_next_to_expire_is_not() {
+fn list_counts_omitted_questions_and_shows_the_next_to_expire() {
     let place = Place::new();
     let state = queue(&place);
     for number in 0..3 {
@@ -90,7 +87,7 @@ fn what_is_left_out_is_counted_and_the_next_to_expire_is_not() {
     }
     let said = place.ok(&["approvals", "list", "--limit", "2"]);
     assert!(said.contains("question 0.") && said.contains("question 1."), "{said}");
-    assert!(!said.contains("question 2.") && said.ends_with("1 more, see --limit\n"), "{said}");
+    assert!(!said.contains("question 2.") && said.ends_with("1 more; raise --limit to see them\n"), "{said}");
     let said = place.ok(&["approvals", "list"]);
     assert!(said.contains("question 2.") && !said.contains("--limit"), "{said}");
     let output = place.toolgate(&["approvals", "list", "--limit", "1", "--format", "json"]);
@@ -103,7 +100,7 @@ fn what_is_left_out_is_counted_and_the_next_to_expire_is_not() {
 }
 
 #[test]
-fn whoever_watches_sees_every_question_once() {
+fn watch_shows_every_question_once() {
     const AT_FIRST: u64 = 205;
     let place = Place::new();
     let state = queue(&place);
@@ -139,9 +136,9 @@ fn whoever_watches_sees_every_question_once() {
     watching.wait().unwrap();
 }
 
-/// A client without a person could answer its own questions: whoever starts the gateway is told whether it may.
+/// A client without a person could answer its own questions, so the gateway logs at start whether clients may answer.
 #[test]
-fn a_gateway_says_at_its_start_who_answers() {
+fn gateway_logs_at_start_who_may_answer() {
     const CLIENTS: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or \
         `--autonomous` leaves all answers to the queue";
     const QUEUE: &str = "only the queue answers questions about calls; see `toolgate approvals`";
@@ -158,5 +155,5 @@ fn a_gateway_says_at_its_start_who_answers() {
     assert_eq!(counts(&said(&["serve", "--stdio"])), [0, 1]);
 }
 
-/// For a machine that is busy with other tests.
+/// Generous, because other tests keep the machine busy.
 const PATIENCE: Duration = Duration::from_mins(1);

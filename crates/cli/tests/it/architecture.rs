@@ -1,4 +1,4 @@
-//! The rules that keep the code map true: ranks, doorways, budgets, one place for `unsafe`.
+//! Architecture rules: ranks of crates, restricted dependencies, size budgets, and the files with `unsafe`.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-/// From pure to wired. A crate may depend on crates of a lower rank, never on its own or a higher one.
+/// Ranks of the crates, pure ones first. A crate may depend on lower ranks only.
 const RANKS: &[(&str, u8)] = &[
     ("toolgate-secrets", 0),
     ("toolgate-spec", 1),
@@ -30,10 +30,10 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-cli", 8),
 ];
 
-/// Mechanism does not know policy: these depend on none of ours.
+/// Mechanism without policy: these crates depend on no other crate of the workspace.
 const MECHANISMS: &[&str] = &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-secrets"];
 
-/// A dangerous or defining dependency has one doorway.
+/// Dangerous or central dependencies, each with the only crate that may use it.
 const DOORWAYS: &[(&str, &[&str])] = &[
     ("cedar-policy", &["toolgate-policy"]),
     ("hyper", &["toolgate-egress"]),
@@ -82,7 +82,7 @@ fn crates_depend_downwards_only() {
 }
 
 #[test]
-fn dangerous_dependencies_have_one_doorway() {
+fn dangerous_dependencies_are_used_by_one_crate() {
     for (package, dependencies) in packages() {
         for dependency in &dependencies {
             assert!(
@@ -100,7 +100,7 @@ fn dangerous_dependencies_have_one_doorway() {
 }
 
 #[test]
-fn every_package_takes_the_workspace_lints() {
+fn every_package_uses_the_workspace_lints() {
     for manifest in manifests() {
         let text = fs::read_to_string(&manifest).unwrap();
         assert!(
@@ -118,7 +118,7 @@ fn files_keep_their_budgets() {
 }
 
 #[test]
-fn unsafe_code_lives_in_its_files() {
+fn unsafe_code_is_in_listed_files_only() {
     for path in sources() {
         let name = relative(&path);
         let text = fs::read_to_string(&path).unwrap();
@@ -140,7 +140,7 @@ fn unsafe_code_lives_in_its_files() {
 }
 
 #[test]
-fn nothing_unfinished_is_committed() {
+fn no_unfinished_code_is_committed() {
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
         for mark in

@@ -1,4 +1,4 @@
-//! Who is asked, by whom, and how an operator sees and changes it.
+//! Which calls ask for approval, and how an operator sees and changes that.
 
 use std::fs;
 
@@ -94,7 +94,7 @@ fn check_warns_about_disabled_approval_from_l3_on() {
     assert!(said.contains("rated L3"), "{said}");
 }
 
-/// A person who confirms every call lowers the level of a call, and not the need to review the tool.
+/// Approval of every call lowers the level of the calls, but the tool still needs a review.
 #[test]
 fn publish_asks_by_the_inherent_level() {
     let place = Place::new();
@@ -124,17 +124,17 @@ fn publish_asks_when_a_version_weakens_approval() {
     place.write_tool("reads", &reads(&json!({ "humanInTheLoop": { "mode": "REQUIRED" } })));
     place.ok(&["publish", "reads"]);
     place.write_tool("reads", &reads(&json!({ "humanInTheLoop": { "mode": "DISABLED" } })));
-    // A test run in between does not hide what was published.
+    // A test run in between does not replace the published version.
     place.ok(&["test"]);
     let said = place.fails(&["publish", "reads"], 1);
     assert!(said.contains("relaxed    reads: approval.level always -> auto"), "{said}");
     assert!(said.contains("calls that required approval run without it"), "{said}");
     assert!(said.contains("not published  reads"), "{said}");
     place.ok(&["publish", "--yes", "reads"]);
-    // A stricter version needs no answer.
+    // A stricter version needs no confirmation.
     place.write_tool("reads", &reads(&json!({ "humanInTheLoop": { "mode": "REQUIRED" } })));
     place.ok(&["publish", "reads"]);
-    // An override relaxes it without an edit of the document.
+    // An override relaxes it without an edit.
     place
         .write_tool("reads", &reads(&json!({ "x-toolgate-capability": { "approval": { "level": "ask" } } })));
     place.ok(&["publish", "--yes", "reads"]);

@@ -1,5 +1,5 @@
-//! Every hostile script of `tests/attacks/js` is run by the real gateway and ends as its header says; afterwards the
-//! gateway serves as before.
+//! Runs every hostile script of `tests/attacks/js` in the real gateway. Each must end as its header says, and the gateway
+//! must still serve.
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
@@ -33,16 +33,16 @@ fn every_script_has_its_row_in_the_ledger() {
 }
 
 #[test]
-fn a_script_that_never_ran_proves_nothing() {
+fn script_that_never_ran_fails_the_check() {
     let gateway = Gateway::new();
     let header = "// grants: none\n// expect: never CANARY\n";
     assert!(check(&gateway, &format!("{header}return 1;")).is_ok());
     assert!(check(&gateway, &format!("{header}return (;")).is_err());
 }
 
-/// Quotes and backslashes too, which look different where a report is written for debugging.
+/// Includes quotes and backslashes, which debug output would escape.
 #[test]
-fn a_script_that_lets_the_secret_out_is_told() {
+fn script_that_leaks_the_secret_fails_the_check() {
     let gateway = Gateway::new();
     for code in [
         r#"return 'a"b\\c';"#,
@@ -121,7 +121,7 @@ fn grant(tool: &mut Value, grants: &str) -> Result<(), String> {
                     hosts.extend((!host.is_empty()).then(|| host.to_owned()));
                     overrides["hostsAllow"] = json!(hosts);
                 }
-                // A further host of the list.
+                // Another host for the allowlist.
                 None if !hosts.is_empty() => {
                     hosts.push(other.to_owned());
                     overrides["hostsAllow"] = json!(hosts);
@@ -136,7 +136,7 @@ fn grant(tool: &mut Value, grants: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Failures of which no script is the author: what was never tried did not come out either.
+/// Failures that a script cannot cause. They mean that the attack was never tried.
 fn never_ran(code: FailureCode) -> bool {
     matches!(
         code,
@@ -176,7 +176,7 @@ fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
     if expect.split('|').any(|code| code == failure.code.code()) { Ok(()) } else { told() }
 }
 
-/// Everything that is told of a call, as it stands there: what is written for debugging would escape quotes once more.
+/// All texts of a report, unescaped. Debug output would escape quotes.
 fn texts(report: &JsReport) -> Vec<String> {
     let JsReport {
         outcome,

@@ -1,4 +1,4 @@
-//! What `toolgate audit` reads, writes and proves.
+//! `toolgate audit`: queries, exports, verification and receipts.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// A place whose journal has a call that was let through and three that were not, at a stage each.
+/// A workspace whose journal has one released call and three refused ones, each in another stage.
 fn with_calls() -> Place {
     let place = Place::new();
     place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
@@ -19,7 +19,7 @@ fn with_calls() -> Place {
     place
 }
 
-/// The tools whose closing records fit.
+/// The tools of the matching closing records.
 fn found(place: &Place, search: &[&str]) -> Vec<String> {
     let arguments = [&["audit", "query", "--format", "json"], search].concat();
     let mut found: Value = serde_json::from_str(&place.ok(&arguments)).unwrap();
@@ -30,7 +30,7 @@ fn found(place: &Place, search: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_query_takes_stages_in_either_vocabulary() {
+fn query_accepts_both_kinds_of_stage_names() {
     let place = with_calls();
     for (stage, expect) in [
         ("admit", vec![]),
@@ -54,7 +54,7 @@ fn a_query_takes_stages_in_either_vocabulary() {
 }
 
 #[test]
-fn an_export_has_every_record_as_it_was_written() {
+fn export_contains_every_record_unchanged() {
     let place = with_calls();
     let text = place.ok(&["audit", "export"]);
     let exported: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -68,12 +68,12 @@ fn an_export_has_every_record_as_it_was_written() {
     assert_eq!(place.ok(&["audit", "export", "--to", "2001-01-01"]), "");
     assert_eq!(place.ok(&["audit", "export", "--from", "2001-01-01"]), text);
     let said = place.fails(&["audit", "export", "--from", "yesterday"], 2);
-    assert!(said.contains("`yesterday` is no day; write it as 2026-11-16"), "{said}");
+    assert!(said.contains("invalid day `yesterday`; write it as 2026-11-16"), "{said}");
 }
 
-/// A changed line ends an export with the exit code of a finding, and is not passed on.
+/// A changed line ends the export with exit code 1 and is not exported.
 #[test]
-fn an_export_of_a_changed_journal_fails() {
+fn export_of_a_changed_journal_fails() {
     let place = with_calls();
     let folder = place.path().join(".toolgate/journal-commands");
     let is_records = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "jsonl");
@@ -86,15 +86,15 @@ fn an_export_of_a_changed_journal_fails() {
     assert!(!said.contains("\"word_mount\""), "{said}");
 }
 
-/// Whoever writes a new history signs it with a key of their own, and takes away the one that would tell.
+/// An attacker who rewrites the journal signs it with a new key and removes the old one.
 #[test]
-fn a_journal_is_not_checked_by_the_key_that_it_names_itself() {
+fn journal_is_not_verified_with_its_own_key() {
     let place = with_calls();
     let file = place.path().join(".toolgate/keys/journal.key.pub");
     let key = fs::read_to_string(&file).unwrap();
     fs::remove_file(&file).unwrap();
     let said = place.fails(&["audit", "verify"], 1);
-    assert!(said.contains("journal.key.pub is gone") && said.contains("--key"), "{said}");
+    assert!(said.contains("journal.key.pub is missing") && said.contains("--key"), "{said}");
     let told = place.toolgate(&["audit", "verify", "--format", "json"]).stdout;
     assert_eq!(serde_json::from_slice::<Value>(&told).unwrap()["clean"], false);
     place.ok(&["audit", "verify", "--key", key.trim()]);
@@ -110,14 +110,14 @@ fn a_journal_is_not_checked_by_the_key_that_it_names_itself() {
 }
 
 #[test]
-fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
+fn receipt_is_valid_with_the_right_key_only() {
     let place = with_calls();
     let records = place.journal("journal-commands");
     let is_of_call = |record: &&Value| record["decision"] == "ALLOWED" && record["purpose"] == "call";
     let call = records.iter().find(is_of_call).unwrap()["callId"].as_str().unwrap().to_owned();
     let receipt = place.ok(&["audit", "receipt", &call]);
     let key = fs::read_to_string(place.path().join(".toolgate/keys/journal.key.pub")).unwrap();
-    // A receipt is checked far from the gateway: no configuration, no journal.
+    // Checking a receipt needs no configuration and no journal.
     let elsewhere = Place::new();
     fs::remove_dir_all(elsewhere.path().join(".toolgate")).ok();
     fs::remove_file(elsewhere.path().join("toolgate.yaml")).unwrap();
@@ -135,7 +135,7 @@ fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
         assert!(receipt.contains(from), "{from}: {receipt}");
         let said = check(&receipt.replace(from, to), key.trim(), 1);
         assert!(
-            said.contains("not valid") && !said.contains("call.opened"),
+            said.contains("invalid receipt") && !said.contains("call.opened"),
             "nothing is shown as proven: {said}"
         );
     }
@@ -143,9 +143,9 @@ fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
     let said = check(&receipt, &other.public().to_string(), 1);
     assert!(!said.contains("call.opened"), "{said}");
 
-    assert!(check("{}", key.trim(), 2).contains("this is no receipt"));
+    assert!(check("{}", key.trim(), 2).contains("this is not a receipt"));
     check(&receipt, "ed25519:nonsense", 2);
-    // The file of the key is as good as its text.
+    // The key can also be given as a file.
     fs::write(elsewhere.path().join("journal.key.pub"), &key).unwrap();
     assert!(check(&receipt, "journal.key.pub", 0).starts_with("valid "));
     let said = check(&receipt, "receipt.json", 2);
@@ -154,7 +154,7 @@ fn a_receipt_is_proven_by_the_right_key_and_nothing_else() {
     place.ok(&["audit", "verify", "--key", ".toolgate/keys/journal.key.pub"]);
     fs::write(&file, &receipt).unwrap();
     let said = elsewhere.fails(&["audit", "receipt", "--check", "receipt.json"], 2);
-    assert!(said.contains("say whose signature counts"), "{said}");
+    assert!(said.contains("name the key to trust"), "{said}");
     elsewhere.fails(&["audit", "receipt", "--check", "absent.json", "--key", key.trim()], 2);
 }
 

@@ -1,4 +1,4 @@
-//! A gateway for agents that nobody sits behind: the caller comes from the configuration, and answers from the queue.
+//! `serve --autonomous`: the caller comes from the configuration, and approvals from the queue.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::place::{Place, Serving, token};
 const HERE: [&str; 3] = ["--autonomous", "--listen", "127.0.0.1:0"];
 
 #[test]
-fn who_comes_without_a_token_is_the_local_caller() {
+fn caller_without_a_token_is_the_local_caller() {
     let place = Place::new();
     place.configure("auth:\n  local:\n    subject: agent\n    permissions: [words]\n");
     place.write_tool("say", &json!({ "x-toolgate-permissions": { "required": ["words"] } }));
@@ -15,7 +15,7 @@ fn who_comes_without_a_token_is_the_local_caller() {
     place.ok(&["publish"]);
     let own = token(&place, &[]);
     let serving = Serving::start_with(&place, &HERE);
-    serving.wait_for("--autonomous is on: whoever reaches the port");
+    serving.wait_for("--autonomous is on: anyone who reaches the port");
     let call = |token, tool: &str| {
         serving.ask(token, "tools/call", json!({ "name": tool, "arguments": { "text": "hi" } }))
     };
@@ -24,13 +24,13 @@ fn who_comes_without_a_token_is_the_local_caller() {
     assert!(answer.to_string().contains("hi!"), "{answer}");
     let (_, answer) = call(None, "held");
     assert!(answer.to_string().contains("toolgate approvals approve"), "for the queue: {answer}");
-    // A token that is sent counts: a good one for its caller, a bad one for nobody.
+    // A token that is sent is checked: a valid one authenticates its caller, an invalid one is refused.
     let (_, answer) = call(Some(own.as_str()), "say");
     assert!(answer.to_string().contains("admit.unknown_tool"), "{answer}");
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     assert_eq!(serving.post(Some("tg_wrong"), &list, &[]).0, 401);
     assert_eq!(serving.post(None, &list, &[("authorization", "Basic eDp5")]).0, 401);
-    // Nor is a web page on this machine an agent, nor a name that was bent to lead here.
+    // Requests from web pages (Origin) and rebound DNS names (Host) are refused.
     assert_eq!(serving.post(None, &list, &[("origin", "https://evil.example")]).0, 403);
     assert_eq!(serving.post(None, &list, &[("sec-fetch-site", "cross-site")]).0, 403);
     assert_eq!(serving.post_to("/admin/v1/approvals", None, &Value::Null, &[]).0, 403, "never an admin");
@@ -54,7 +54,7 @@ fn without_the_flag_there_is_no_local_caller_over_http() {
 }
 
 #[test]
-fn it_is_for_this_machine_alone() {
+fn autonomous_mode_needs_a_loopback_address() {
     let place = Place::new();
     let refused = |more: &[&str]| place.fails(&[&["serve", "--autonomous"], more].concat(), 2);
     for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {

@@ -1,6 +1,7 @@
-//! The shipped `bash` passes its test run, in a container from an image that is made here, and reaches what a person lets it reach.
+//! The shipped `bash` passes its test run in a container, and reaches a host only after approval.
 //!
-//! With Podman and with Docker. Where one of them runs no container this fails, unless `TOOLGATE_TESTS_NO_CONTAINERS=1` chose to leave it out; then it says so.
+//! Runs with Podman and with Docker, and fails if one of them cannot run containers. `TOOLGATE_TESTS_NO_CONTAINERS=1` skips it with a
+//! message.
 
 use std::{
     env, fs,
@@ -25,9 +26,9 @@ fn bash_passes_in_a_container() {
     }
 }
 
-/// Nothing before the yes, one host after it, and for one call.
+/// No host before the approval; afterwards one host for one call.
 #[test]
-fn a_person_lets_bash_reach_one_host() {
+fn approval_lets_bash_reach_one_host() {
     if !is_root() {
         let _ = writeln!(io::stderr(), "LEFT OUT: the way out of a container, which only root can open");
         return;
@@ -72,10 +73,10 @@ fn check_approvals(runtime: &'static [&'static str], port: &str, asked: &Mutex<V
     }
 }
 
-/// The world that a script left and what it said, with the first of a runtime's ways that works; `None` where that was left out.
+/// Runs a script with the first runtime setup that works. Returns its directory and output; `None` if skipped.
 fn in_a_container(what: &str, ways: &[&str], script: &str, words: &[&str]) -> Option<(TempDir, String)> {
     if env::var_os("TOOLGATE_TESTS_NO_CONTAINERS").is_some_and(|value| value == "1") {
-        // Not `eprintln!`, which is only shown for tests that fail.
+        // `eprintln!` would be shown only for failed tests.
         let _ = writeln!(io::stderr(), "LEFT OUT: {what} in a container (TOOLGATE_TESTS_NO_CONTAINERS=1)");
         return None;
     }
@@ -133,7 +134,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// What the calls left, in one text.
+/// All journal files as one text.
 fn journal(world: &Path) -> String {
     let mut text = String::new();
     let mut folders = vec![world.join("workspace/.toolgate")];
@@ -151,11 +152,11 @@ fn journal(world: &Path) -> String {
     text
 }
 
-/// Each in the ways that it may work: not every low-level runtime of Podman knows every kernel's control groups.
+/// Alternative setups per runtime, because not every OCI runtime supports every kernel's cgroups.
 const RUNTIMES: [&[&str]; 2] = [&["crun", "runc"], DOCKER];
 const DOCKER: &[&str] = &["docker"];
 
-/// Says that it does not run a container in this way, with Toolgate or without.
+/// Exit code of a script whose setup cannot run containers, with or without Toolgate.
 const NO_RUNTIME: i32 = 77;
 
 const IMAGE: &str = r#"set -e
@@ -170,8 +171,8 @@ done
 tar --owner=0 --group=0 --numeric-owner -C image -cf image.tar .
 "#;
 
-/// The gateway asks Podman without options, so that its storage is chosen where Podman looks for it: for root that is `/etc`,
-/// for an ordinary user the home.
+/// The gateway calls Podman without options, so the storage is set in Podman's configuration: in `/etc` for root, in the
+/// home directory for other users.
 const OF_PODMAN: &str = r#"podman=/usr/bin/podman
 [ -x $podman ] || { echo "there is no $podman"; exit 77; }
 if [ "$(id -u)" -eq 0 ]; then
@@ -194,7 +195,7 @@ $podman run --rm --network=none --pull=never --ulimit=nofile=256:256 --ulimit=np
 }
 "#;
 
-/// A machine that has Docker and no Podman, with a daemon at the usual place, which nobody else sees.
+/// A private machine with Docker but no Podman, and a daemon at the default socket.
 const OF_DOCKER: &str = r#"[ -x "$DOCKER/sbin/dockerd" ] || { echo "there is no $DOCKER/sbin/dockerd"; exit 77; }
 [ ! -e /usr/bin/podman ] || mount --bind /dev/null /usr/bin/podman
 mkdir -p etc home
@@ -228,7 +229,7 @@ const TEST_RUN: &str = r#"echo 'tools: {}' > overrides.yaml
 "$2" test
 "#;
 
-/// Calls, says yes where a person is asked, and calls again. `$3` is the port of the one server there is, which has two names.
+/// Calls, approves the question and calls again. `$3` is the port of the only server, which has two names.
 const APPROVALS: &str = r#"echo '127.0.0.1 allowed.test other.test' >> /etc/hosts
 echo 'tools: {bash: {capability: {network: {blockPrivateIPs: false}}}}' > overrides.yaml
 echo 'auth: {local: {permissions: [allow_destructive]}}' >> toolgate.yaml

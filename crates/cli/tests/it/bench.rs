@@ -1,4 +1,4 @@
-//! A folder to work in, a way to run the binary in it, and texts that are compared with files.
+//! A temporary directory, a way to run the binary in it, and snapshots.
 
 use std::{
     fs::{self, File},
@@ -9,12 +9,12 @@ use std::{
 
 use serde_json::Value;
 
-/// A temporary folder; gone when dropped.
+/// A temporary directory, removed when dropped.
 pub struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,
@@ -55,7 +55,7 @@ impl Bench {
         self.run_with_input(args, b"")
     }
 
-    /// Bounded in time and memory, so that a hostile document fails a test instead of the machine.
+    /// Bounds time and memory, so a hostile document fails the test and not the machine.
     pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Run {
         let traces = tempfile::tempdir().unwrap();
         let file = |name: &str| traces.path().join(name);
@@ -105,7 +105,7 @@ impl Run {
     }
 }
 
-/// Compares with `tests/snapshots/NAME`; `TOOLGATE_BLESS=1` writes it anew.
+/// Compares with `tests/snapshots/NAME`; `TOOLGATE_BLESS=1` rewrites it.
 #[track_caller]
 pub fn snapshot(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
@@ -114,10 +114,10 @@ pub fn snapshot(name: &str, text: &str) {
         return;
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{} differs; TOOLGATE_BLESS=1 writes it anew", path.display());
+    assert_eq!(text, expected, "{} differs; TOOLGATE_BLESS=1 rewrites it", path.display());
 }
 
-/// A sound tool in JavaScript.
+/// A valid JavaScript tool.
 pub fn tool(name: &str) -> String {
     format!(
         r#"{{
@@ -136,13 +136,13 @@ pub fn tool(name: &str) -> String {
     )
 }
 
-/// The same with more top-level fields, such as `"draft": false`.
+/// Like `tool`, with more top-level fields, such as `"draft": false`.
 pub fn tool_with(name: &str, fields: &str) -> String {
     tool(name).replace("\"draft\": true", fields)
 }
 
-/// Far beyond what any run takes; a guard against hanging, not a promise.
+/// Much longer than any run; a guard against hanging.
 const HANG: Duration = Duration::from_secs(20);
 
-/// Address space, which is more than memory: stacks and arenas of threads count too.
+/// Address space, which includes the stacks and arenas of threads.
 const MEMORY_KIB: u64 = 1_500_000;

@@ -1,4 +1,4 @@
-//! Who may come in is edited while the gateway runs: what is said now counts now, also for what was let in before.
+//! Edits of `auth` apply to a running gateway at once, also to existing sessions.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::place::{Place, Serving, token, until};
 
 #[test]
-fn who_is_not_let_in_any_more_stays_outside_at_once() {
+fn revoked_access_ends_at_once() {
     let place = Place::new();
     place.configure("auth:\n  anonymous:\n    permissions: []\n");
     place.ok(&["publish"]);
@@ -30,7 +30,7 @@ fn who_is_not_let_in_any_more_stays_outside_at_once() {
 }
 
 #[test]
-fn a_mistake_about_callers_leaves_the_last_good_settings() {
+fn invalid_auth_settings_keep_the_last_valid_ones() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     place.ok(&["publish"]);
@@ -47,9 +47,9 @@ fn a_mistake_about_callers_leaves_the_last_good_settings() {
     serving.stop();
 }
 
-/// The file may say that the gateway listens on loopback; where it listens was decided at its start.
+/// The address is fixed at start, even if the edited file says loopback.
 #[test]
-fn nobody_is_let_in_without_a_token_where_others_can_reach_the_port() {
+fn tokenless_access_is_refused_on_a_public_port() {
     let place = Place::new();
     place.configure("server:\n  listen: 0.0.0.0:0\n");
     let serving = Serving::start_as_configured(&place);
@@ -61,7 +61,7 @@ fn nobody_is_let_in_without_a_token_where_others_can_reach_the_port() {
 }
 
 #[test]
-fn the_local_caller_loses_permissions_at_once() {
+fn local_caller_loses_permissions_at_once() {
     let place = Place::new();
     place.configure("auth:\n  local:\n    permissions: [words]\n");
     place.write_tool("say", &json!({ "x-toolgate-permissions": { "required": ["words"] } }));

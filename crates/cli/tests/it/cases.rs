@@ -1,7 +1,7 @@
-//! Cases from end to end, a folder each, by the stage that decides: `tests/cases/STAGE/CASE/`.
+//! End-to-end cases, one directory each, by the deciding stage: `tests/cases/STAGE/CASE/`.
 //!
-//! `tool.json` is published and served over stdio, `call.json` is called as its `permissions` let it, and then everything
-//! that `outcome.json` says must be in the answer, and everything in `journal.json` in the closing record.
+//! `tool.json` is published and served over stdio. `call.json` is the call and the caller's `permissions`. The answer must
+//! contain `outcome.json`, and the closing record must contain `journal.json`.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ fn run(case: &Path) {
     contains(closed, &read("journal.json"), &format!("{} journal", case.display()));
 }
 
-/// One call over the pipes of a gateway that is started for it.
+/// Starts a gateway over stdio and makes one call.
 fn speak(place: &Place, params: &Value) -> Value {
     let mut child = place.serve_stdio();
     let mut input = child.stdin.take().unwrap();
@@ -66,7 +66,7 @@ fn speak(place: &Place, params: &Value) -> Value {
     answer
 }
 
-/// Objects hold at least the expected members; everything else is equal.
+/// Objects must contain the expected members; all other values must be equal.
 #[track_caller]
 fn contains(found: &Value, expected: &Value, place: &str) {
     match (found, expected) {

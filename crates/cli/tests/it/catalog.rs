@@ -1,4 +1,4 @@
-//! Every shipped tool passes its test run, in the sandbox, on a copy of the fixtures.
+//! Every shipped tool passes its test run in the sandbox, on a copy of the fixtures.
 
 use std::{
     collections::BTreeSet,
@@ -29,10 +29,10 @@ fn every_shipped_tool_passes() {
     assert!(passed && said.contains(&format!("{} tools passed, 0 failed", files.len())), "{said}");
 }
 
-/// What reaches hosts of the internet, or programs that few machines have, meets stand-ins: a network of the test's own in which
-/// their names lead to a server here, and scripts in the place of the programs.
+/// Tools that need internet hosts or rare programs run against stand-ins: a private network with a local server, and
+/// scripts instead of the programs.
 #[test]
-fn what_reaches_out_passes_with_stand_ins() {
+fn online_tools_pass_with_stand_ins() {
     if let Some(world) = env::var_os("TOOLGATE_TEST_WORLD") {
         return stand_ins::inside(Path::new(&world), |world| {
             let files = files(|name| WITH_STAND_INS.contains(&name));
@@ -41,10 +41,10 @@ fn what_reaches_out_passes_with_stand_ins() {
             assert!(passed && said.contains(&format!("{} tools passed, 0 failed", files.len())), "{said}");
         });
     }
-    stand_ins::enter("catalog::what_reaches_out_passes_with_stand_ins");
+    stand_ins::enter("catalog::online_tools_pass_with_stand_ins");
 }
 
-/// The web tools are served without a test run.
+/// Web tools are served without a test run.
 #[test]
 fn gateway_contacts_no_other_host_when_it_starts() {
     if let Some(world) = env::var_os("TOOLGATE_TEST_WORLD") {
@@ -65,7 +65,7 @@ fn gateway_contacts_no_other_host_when_it_starts() {
             }
             place.ok(&["list"]);
             assert_eq!(requests.load(Ordering::SeqCst), 0, "connections and DNS queries");
-            // A call does reach the host.
+            // A call reaches the host.
             place.ok(&["call", "web_fetch", "url=https://docs.github.com/"]);
             assert!(requests.load(Ordering::SeqCst) > 0);
         });
@@ -75,9 +75,9 @@ fn gateway_contacts_no_other_host_when_it_starts() {
     stand_ins::enter("catalog::gateway_contacts_no_other_host_when_it_starts");
 }
 
-/// A host that was down at the first start must not cost a tool for good; an operator's word does.
+/// A host that was down at the first start must not disable a tool forever. `unpublish` does.
 #[test]
-fn a_shipped_tool_that_failed_is_tried_again_at_the_next_start_and_one_that_was_taken_back_is_not() {
+fn failed_shipped_tool_is_retested_at_start_but_an_unpublished_one_is_not() {
     const NAME: &str = "gcd_lcm";
     let place = Place::new();
     place.configure(&format!("catalog:\n  include:\n    names: [{NAME}, slugify]\n"));
@@ -99,9 +99,9 @@ fn a_shipped_tool_that_failed_is_tried_again_at_the_next_start_and_one_that_was_
     serving.stop();
 }
 
-/// Nobody who tests or publishes tools wants their notes rewritten, nor shipped tools taken back because their fixtures are not there.
+/// Test runs must not change the user's files, and shipped tools must not fail because the workspace lacks their fixtures.
 #[test]
-fn no_test_run_of_a_shipped_tool_touches_the_workspace() {
+fn test_runs_of_shipped_tools_do_not_touch_the_workspace() {
     let place = Place::new();
     place.configure("catalog:\n  preset: files\n");
     fs::create_dir_all(place.path().join("out/archive")).unwrap();
@@ -112,7 +112,7 @@ fn no_test_run_of_a_shipped_tool_touches_the_workspace() {
     assert!(before.1.iter().all(|(_, state)| state == "ACTIVE"), "{:?}", before.1);
     place.ok(&["test"]);
     assert_eq!((files_below(&place.path().join("out")), states(&place)), before);
-    // By name, and each on files that no other has changed.
+    // By name, and each tool on fresh files.
     place.ok(&["publish", "--yes", "delete_file", "write_text_file", "move_file", "delete_file"]);
     assert_eq!((files_below(&place.path().join("out")), states(&place)), before);
 }
@@ -138,7 +138,7 @@ fn files_below(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// As a test run leaves it that fails, of the very document and policy of the last one.
+/// Stores a failed test run for the current document and policy.
 fn fail(place: &Place, name: &str) {
     let limits = ApprovalLimits { max_pending: 1, max_pending_per_caller: 1 };
     let state = StateDb::open(&place.path().join(".toolgate/state.db"), limits).unwrap();
@@ -151,7 +151,7 @@ fn fail(place: &Place, name: &str) {
 }
 
 #[test]
-fn the_list_of_what_needs_more_is_what_is_left() {
+fn needs_more_lists_every_tool_that_cannot_pass_alone() {
     let listed = needs_more();
     assert_eq!(listed, ["bash"], "whoever adds to the list says here which test shows it");
     for name in listed {
@@ -162,7 +162,7 @@ fn the_list_of_what_needs_more_is_what_is_left() {
     }
 }
 
-/// Tools that pass only where a host or a program answers.
+/// Tools that pass only if a host or a program is available.
 const WITH_STAND_INS: [&str; 14] = [
     "argocd_diff",
     "argocd_get_app",
@@ -189,7 +189,7 @@ fn needs_more() -> Vec<String> {
     text.lines().filter(|line| !line.starts_with('#')).map(|line| line.trim().to_owned()).collect()
 }
 
-/// The documents of the tools whose names are wanted.
+/// The documents of the wanted tools.
 fn files(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let folders = fs::read_dir(catalog().join("tools")).unwrap().map(|folder| folder.unwrap().path());
     let mut files = Vec::new();
@@ -201,7 +201,7 @@ fn files(is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// Whether all of them pass on a copy of the fixtures, and what was said.
+/// Whether all tools pass on a copy of the fixtures, and the output.
 fn test(files: &[PathBuf]) -> (bool, String) {
     test_with(files, &[])
 }
@@ -212,7 +212,7 @@ fn test_with(files: &[PathBuf], environment: &[(&str, String)]) -> (bool, String
     let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
         .arg("test")
         .args(files)
-        // The hosts are stand-ins, and the workspace is a copy already.
+        // The hosts are stand-ins and the workspace is already a copy.
         .args(["--for-real", "--workspace"])
         .arg(workspace.path())
         .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))
@@ -222,7 +222,7 @@ fn test_with(files: &[PathBuf], environment: &[(&str, String)]) -> (bool, String
     (output.status.success(), said.concat())
 }
 
-/// All tools answer alike.
+/// All tools give the same answer.
 #[test]
 fn no_shipped_tool_shows_a_blocked_file() {
     let place = Place::new();
@@ -258,7 +258,7 @@ fn no_shipped_tool_shows_a_blocked_file() {
 }
 
 #[test]
-fn a_shipped_name_is_reserved() {
+fn shipped_name_is_reserved() {
     let place = Place::new();
     place.write_tool("slugify", &json!({}));
     let said = place.fails(&["list"], 1);
@@ -287,9 +287,9 @@ fn run_notes_that_a_reserved_name_cannot_be_published() {
     assert!(!errors("tools/mine.json").contains("cannot be published"));
 }
 
-/// Models and people choose by what they see.
+/// Models and people choose tools by their visible names.
 #[test]
-fn so_is_every_name_that_would_be_taken_for_a_shipped_one() {
+fn lookalikes_of_shipped_names_are_reserved() {
     for alike in [
         "Slugify",
         "slugify ",
@@ -308,7 +308,7 @@ fn so_is_every_name_that_would_be_taken_for_a_shipped_one() {
 }
 
 #[test]
-fn a_name_holds_nothing_that_nobody_sees() {
+fn name_with_invisible_characters_is_rejected() {
     for unseen in ["slugify\u{200b}", "my\u{2060}own", "own\u{202e}ym", "my\u{1}own", "\u{3164}"] {
         let place = Place::new();
         place.write_tool("mine", &json!({ "name": unseen }));

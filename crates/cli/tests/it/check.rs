@@ -1,16 +1,16 @@
-//! Findings, exit codes, filters, and what counts as a tool.
+//! `check`: findings, exit codes, filters and tool detection.
 
 use crate::bench::{Bench, snapshot, tool, tool_with};
 
 #[test]
-fn a_sound_tool_is_clean() {
+fn valid_tool_has_no_findings() {
     let run = Bench::with("a.json", tool("add")).run(&["check", "a.json"]).expect(0);
     assert_eq!(run.out, "1 tool in 1 file: nothing found\n");
     assert_eq!(run.err, "");
 }
 
 #[test]
-fn a_finding_shows_place_excerpt_and_remedy() {
+fn finding_shows_location_excerpt_and_remedy() {
     let bench = Bench::with("bad.json", BAD);
     let run = bench.run(&["check", "bad.json"]).expect(1);
     snapshot("check_text.txt", &run.out);
@@ -35,7 +35,7 @@ fn carets_end_where_the_value_ends() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_follow_the_flag() {
     let bench = Bench::with("bad.json", BAD);
     assert!(!bench.run(&["check", "bad.json"]).expect(1).out.contains('\u{1b}'));
     assert!(bench.run(&["check", "--color", "always", "bad.json"]).expect(1).out.contains("\u{1b}["));
@@ -43,7 +43,7 @@ fn colours_only_where_they_are_wanted() {
 }
 
 #[test]
-fn a_document_cannot_forge_terminal_output() {
+fn document_cannot_forge_terminal_output() {
     let forged = tool("x").replace(
         "\"name\": \"x\"",
         "\"name\": \"x\\u001b[2J\\u202e\u{202e}\u{200b}\", \"sandboxOverrides\": 3",
@@ -56,7 +56,7 @@ fn a_document_cannot_forge_terminal_output() {
 }
 
 #[test]
-fn a_secret_is_reported_and_not_repeated() {
+fn secret_is_reported_but_not_shown() {
     const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let fields = format!(r#""staticVariables": [{{"token": "{SECRET}"}}], "draft": 7"#);
     let bench = Bench::with("a.json", tool_with("add", &fields));
@@ -71,7 +71,7 @@ fn a_secret_is_reported_and_not_repeated() {
 }
 
 #[test]
-fn a_long_line_is_cropped_around_the_mark() {
+fn long_line_is_cropped_around_the_finding() {
     let long = tool("x").replace("return a + b;", &"a".repeat(100_000)).replace('\n', "");
     let long = long.replace("\"draft\": true", "\"draft\": 7");
     let run = Bench::with("long.json", long).run(&["check", "long.json"]).expect(1);
@@ -80,7 +80,7 @@ fn a_long_line_is_cropped_around_the_mark() {
 }
 
 #[test]
-fn warnings_alone_pass_unless_denied() {
+fn warnings_pass_unless_denied() {
     let bench = Bench::with("a.json", tool_with("add", MISMATCH));
     let run = bench.run(&["check", "a.json"]).expect(0);
     assert!(run.out.contains("warning[LINT_SAFETY_MISMATCH]"), "{}", run.out);
@@ -101,7 +101,7 @@ fn errors_cannot_be_allowed() {
 }
 
 #[test]
-fn a_path_that_cannot_be_read_wins() {
+fn unreadable_path_decides_the_exit_code() {
     let bench = Bench::with("bad.json", BAD);
     let run = bench.run(&["check", "bad.json", "nowhere.json"]).expect(2);
     assert!(run.out.contains("error[SPEC_PARSE]"), "{}", run.out);
@@ -109,14 +109,14 @@ fn a_path_that_cannot_be_read_wins() {
 }
 
 #[test]
-fn a_folder_without_tools_is_no_pass() {
+fn directory_without_tools_fails() {
     let bench = Bench::with("tools/package.json", r#"{"name": "x", "version": "1.0.0"}"#);
     let run = bench.run(&["check", "tools"]).expect(2);
-    assert!(run.err.contains("no tool document was found"), "{}", run.err);
+    assert!(run.err.contains("no tool document found"), "{}", run.err);
 }
 
 #[test]
-fn walking_passes_over_what_is_no_tool_and_naming_does_not() {
+fn files_without_a_tool_are_skipped_unless_named() {
     let bench = Bench::with("t/add.json", tool("add"));
     bench.write("t/package.json", r#"{"name": "x", "version": "1.0.0"}"#);
     bench.write("t/list.json", "[1, 2]");
@@ -129,7 +129,7 @@ fn walking_passes_over_what_is_no_tool_and_naming_does_not() {
 }
 
 #[test]
-fn walking_reports_what_might_have_been_a_tool() {
+fn broken_tool_documents_in_a_directory_are_reported() {
     for (name, content) in [
         ("cut.json", "{\"name\": \"x\", \"descr"),
         ("nameless.json", r#"{"code": "return 1;", "codeType": "Javascript"}"#),
@@ -143,7 +143,7 @@ fn walking_reports_what_might_have_been_a_tool() {
 }
 
 #[test]
-fn standard_input_is_a_file_like_any_other() {
+fn standard_input_is_checked_like_a_file() {
     let bench = Bench::new();
     bench.run_with_input(&["check", "-"], tool("add").as_bytes()).expect(0);
     let run = bench.run_with_input(&["check", "-"], BAD.as_bytes()).expect(1);
@@ -154,7 +154,7 @@ fn standard_input_is_a_file_like_any_other() {
 }
 
 #[test]
-fn tools_of_different_files_must_not_be_mistaken() {
+fn duplicate_tools_in_different_files_are_errors() {
     let bench = Bench::with("a.json", tool_with("add", r#""draft": false"#));
     bench.write("b.json", tool_with("add", r#""draft": false, "toolId": "other""#));
     bench.write("c.json", tool_with("sum", r#""draft": true, "toolId": "other""#));
@@ -162,14 +162,14 @@ fn tools_of_different_files_must_not_be_mistaken() {
     assert!(run.out.contains("`add` has the same name as `add` in `a.json`"), "{}", run.out);
     assert!(run.out.contains("`sum` has the same tool id as `add` in `b.json`"), "{}", run.out);
     assert!(run.out.contains("--> c.json:11:"), "{}", run.out);
-    // Drafts are not served, so two of one name are two attempts at it.
+    // Drafts are not served, so two may have the same name.
     let bench = Bench::with("a.json", tool("add"));
     bench.write("b.json", tool("add"));
     bench.run(&["check", "."]).expect(0);
 }
 
 #[test]
-fn one_file_under_two_names_is_one_file() {
+fn symlinked_file_is_checked_once() {
     let bench = Bench::with("a.json", tool_with("add", r#""draft": false"#));
     std::os::unix::fs::symlink("a.json", bench.path("b.json")).unwrap();
     let run = bench.run(&["check", ".", "a.json", "b.json"]).expect(0);
@@ -177,7 +177,7 @@ fn one_file_under_two_names_is_one_file() {
 }
 
 #[test]
-fn a_tool_that_cannot_be_resolved_is_an_error() {
+fn unresolvable_policy_is_an_error() {
     let bench = Bench::with("a.json", tool_with("add", r#""x-toolgate-profile": "no-such-profile""#));
     let run = bench.run(&["check", "a.json"]).expect(1);
     assert!(run.out.contains("error[RESOLVER_REJECT]"), "{}", run.out);
@@ -186,7 +186,7 @@ fn a_tool_that_cannot_be_resolved_is_an_error() {
 }
 
 #[test]
-fn a_finding_in_a_bundle_points_into_the_file() {
+fn finding_in_a_bundle_points_into_the_file() {
     let bundle = format!("{{\"toolSpecs\": [\n{},\n{}]}}", tool("a"), tool_with("b", r#""draft": 7"#));
     let run = Bench::with("bundle.json", bundle).run(&["check", "--format", "json", "bundle.json"]).expect(1);
     let finding = &run.json()["findings"][0];
@@ -196,7 +196,7 @@ fn a_finding_in_a_bundle_points_into_the_file() {
 }
 
 #[test]
-fn a_policy_with_a_mistake_is_refused() {
+fn invalid_policy_file_is_refused() {
     let bench = Bench::with("a.json", tool("add"));
     bench.write("base.yaml", "netwrok: open\n");
     let run = bench.run(&["check", "--baseline", "base.yaml", "a.json"]).expect(2);
@@ -213,7 +213,7 @@ fn quiet_prints_findings_only() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn closed_output_pipe_is_not_an_error() {
     let bench = Bench::new();
     for number in 0..400 {
         bench.write(&format!("{number}.json"), BAD);

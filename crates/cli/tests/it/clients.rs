@@ -1,7 +1,7 @@
-//! Clients that others wrote: the public conformance suite, the Python and TypeScript SDKs and the Inspector.
+//! Third-party clients: the public conformance suite, the Python and TypeScript SDKs and the Inspector.
 //!
-//! `scripts/setup-clients` installs them. Without them these tests fail, unless `TOOLGATE_TESTS_OFFLINE=1` chose to leave them out;
-//! then they say so.
+//! `scripts/setup-clients` installs them. Without them these tests fail; `TOOLGATE_TESTS_OFFLINE=1` skips them with a
+//! message.
 
 use std::{
     env, fs,
@@ -14,11 +14,11 @@ use std::{
 use crate::place::{Place, Serving, token};
 
 #[test]
-fn the_public_conformance_suite_passes() {
+fn public_conformance_suite_passes() {
     let Some(clients) = installed() else { return };
     let place = Place::new();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    // The one that the instructions there name, elsewhere.
+    // The server from the suite's instructions, on another port.
     let config = fs::read_to_string(root().join("tests/conformance/toolgate.yaml")).unwrap();
     let tools = format!("[{}]", root().join("tests/conformance/tools").display());
     let changes = [
@@ -54,7 +54,7 @@ fn the_public_conformance_suite_passes() {
 }
 
 #[test]
-fn the_python_sdk_lists_and_calls() {
+fn python_sdk_lists_and_calls() {
     let Some(clients) = installed() else { return };
     sdk(|| {
         let mut command = Command::new(clients.folder.join("python/bin/python"));
@@ -64,11 +64,11 @@ fn the_python_sdk_lists_and_calls() {
 }
 
 #[test]
-fn the_typescript_sdk_lists_and_calls() {
+fn typescript_sdk_lists_and_calls() {
     let Some(clients) = installed() else { return };
     sdk(|| {
         let mut command = Command::new(clients.node());
-        // A module is looked up from where the script lies.
+        // Node resolves modules from the script's directory.
         let script = clients.folder.join("client.mjs");
         fs::copy(root().join("tests/clients/client.mjs"), &script).unwrap();
         command.arg(script);
@@ -77,7 +77,7 @@ fn the_typescript_sdk_lists_and_calls() {
 }
 
 #[test]
-fn the_inspector_lists_and_calls() {
+fn inspector_lists_and_calls() {
     let Some(clients) = installed() else { return };
     let place = Place::new();
     place.ok(&["publish"]);
@@ -104,7 +104,7 @@ fn the_inspector_lists_and_calls() {
     serving.stop();
 }
 
-/// Both scripts take the program and the address with its token, use both transports, and end with `ok`.
+/// Both scripts take the program, the address and a token, use both transports, and print `ok`.
 fn sdk(client: impl Fn() -> Command) {
     let place = Place::new();
     place.ok(&["publish"]);
@@ -143,7 +143,7 @@ impl Clients {
     }
 }
 
-/// `None` only where somebody chose it: a test that checks nothing must not look like one that passed.
+/// `None` only if skipping was requested: a test that checks nothing must not look passed.
 #[track_caller]
 fn installed() -> Option<Clients> {
     let folder = root().join("target/clients");
@@ -155,7 +155,7 @@ fn installed() -> Option<Clients> {
         is_chosen,
         "the clients are not installed; `scripts/setup-clients` does that, and TOOLGATE_TESTS_OFFLINE=1 leaves them out"
     );
-    // Not `eprintln!`, which is only shown for tests that fail.
+    // `eprintln!` would be shown only for failed tests.
     let _ = writeln!(
         io::stderr(),
         "LEFT OUT: a test with a client that is not installed (TOOLGATE_TESTS_OFFLINE=1)"

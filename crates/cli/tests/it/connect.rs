@@ -1,4 +1,4 @@
-//! `toolgate connect`: each client's own file, with a backup, and no token lost.
+//! `toolgate connect` and `disconnect`: client files, backups and tokens.
 
 use std::{fs, path::Path};
 
@@ -34,7 +34,7 @@ fn clients_are_configured_with_a_backup() {
 
 /// `claude -p` and `codex exec` answer every question by themselves, so the gateway asks only clients that have a person.
 #[test]
-fn a_client_is_asked_only_if_a_person_sits_before_it() {
+fn client_is_asked_only_if_a_person_uses_it() {
     let place = Place::new();
     let written = |arguments: &[&str]| -> (Value, String) {
         let output = place.toolgate(arguments);
@@ -51,7 +51,7 @@ fn a_client_is_asked_only_if_a_person_sits_before_it() {
     let (server, said) = written(&["connect", "claude", "--attended"]);
     assert!(!is_unattended(&server) && !said.contains("connected as"), "{server} {said}");
     place.fails(&["connect", "claude", "--attended", "--unattended"], 2);
-    // `serve` accepts the flag, and puts no questions to the client.
+    // `serve` accepts the flag and does not ask the client.
     let said = place.toolgate(&["serve", "--stdio", "--unattended"]).stderr;
     assert!(String::from_utf8_lossy(&said).contains("only the queue answers questions"));
 
@@ -64,7 +64,7 @@ fn a_client_is_asked_only_if_a_person_sits_before_it() {
     assert!(codex.contains("toolgate-unattended = \"true\" }"), "{codex}");
 }
 
-/// Runs the command with Codex's home in this place.
+/// Runs the command with `CODEX_HOME` in this workspace.
 fn connect_codex(place: &Place, more: &[&str]) -> std::process::Output {
     connect_codex_at(place, &place.path().join(".codex"), more)
 }
@@ -80,7 +80,7 @@ fn connect_codex_at(place: &Place, home: &Path, more: &[&str]) -> std::process::
         .unwrap()
 }
 
-/// What happened to tokens, by the journal.
+/// The token events in the journal.
 fn tokens_of(place: &Place) -> Vec<(String, String)> {
     let records = place.journal("journal-commands");
     let text = |record: &Value, key: &str| record[key].as_str().map(str::to_owned);
@@ -88,7 +88,7 @@ fn tokens_of(place: &Place) -> Vec<(String, String)> {
 }
 
 #[test]
-fn gemini_has_its_own_words_for_a_server() {
+fn gemini_entry_uses_its_own_field_names() {
     let place = Place::new();
     let file = place.path().join(".gemini/settings.json");
     fs::create_dir(place.path().join(".gemini")).unwrap();
@@ -112,7 +112,7 @@ fn gemini_has_its_own_words_for_a_server() {
 }
 
 #[test]
-fn vscode_and_codex_have_files_of_their_own_kind() {
+fn vscode_and_codex_files_have_their_own_formats() {
     let place = Place::new();
     fs::create_dir(place.path().join(".vscode")).unwrap();
     fs::write(place.path().join(".vscode/mcp.json"), r#"{"inputs": [], "servers": {"other": {"url": "x"}}}"#)
@@ -141,9 +141,9 @@ fn vscode_and_codex_have_files_of_their_own_kind() {
     assert!(fs::read_to_string(&file).unwrap().contains("\nargs = [\"serve\", \"--stdio\""));
 }
 
-/// A client that works goes on working when its file cannot be written anew.
+/// A working client keeps working if its file cannot be rewritten.
 #[test]
-fn a_refusal_costs_no_client_its_token() {
+fn refused_connect_keeps_the_old_token() {
     let place = Place::new();
     let (json, codex) = (place.path().join(".cursor/mcp.json"), place.path().join(".codex/config.toml"));
     place.ok(&["connect", "cursor", "--transport", "http"]);
@@ -151,7 +151,7 @@ fn a_refusal_costs_no_client_its_token() {
     let tokens = tokens_of(&place);
     assert_eq!(tokens.len(), 2, "{tokens:?}");
     for (before, said) in [
-        ("{ broken", "this is not JSON"),
+        ("{ broken", "this is not valid JSON"),
         ("[]", "the top level is not an object"),
         (r#"{"mcpServers": []}"#, "`mcpServers` is not an object"),
     ] {
@@ -162,9 +162,9 @@ fn a_refusal_costs_no_client_its_token() {
         assert!(place.ok(&["connect", "cursor", "--print"]).contains("toolgate"), "as the refusal says");
     }
     for (before, said) in [
-        ("mcp_servers = { other = { url = \"x\" } }\n", "not TOML that can be extended"),
+        ("mcp_servers = { other = { url = \"x\" } }\n", "without changing other parts"),
         ("mcp_servers = 5\n", "`mcp_servers` is not an object"),
-        ("not toml", "not TOML that can be extended"),
+        ("not toml", "this is not valid TOML"),
     ] {
         fs::write(&codex, before).unwrap();
         let output = connect_codex(&place, &["--transport", "http"]);
@@ -178,7 +178,7 @@ fn a_refusal_costs_no_client_its_token() {
         fs::remove_file(file).unwrap();
         std::os::unix::fs::symlink(&elsewhere, file).unwrap();
     }
-    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a link"));
+    assert!(place.fails(&["connect", "cursor", "--transport", "http"], 2).contains("this is a symlink"));
     assert!(!connect_codex(&place, &["--transport", "http"]).status.success());
     assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
     let listed = place.ok(&["token", "list"]);
@@ -186,21 +186,21 @@ fn a_refusal_costs_no_client_its_token() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_no_client_its_token() {
+fn unwritable_directory_keeps_the_old_token() {
     let place = Place::new();
     assert!(connect_codex(&place, &["--transport", "http"]).status.success());
     let tokens = tokens_of(&place);
     assert_eq!(tokens.len(), 1, "{tokens:?}");
-    // Nobody makes a file there, root included.
+    // Not even root can create a file there.
     let output = connect_codex_at(&place, Path::new("/proc"), &["--transport", "http"]);
     let refused = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && refused.contains("/proc/config.toml"), "{refused}");
     assert_eq!(tokens_of(&place), tokens, "neither taken back nor made anew");
 }
 
-/// Tools read the workspace; only the client files at its root are kept from them.
+/// Tools can read the workspace, except the client files at its root.
 #[test]
-fn no_token_is_put_where_tools_can_read_it() {
+fn token_is_not_written_where_tools_can_read_it() {
     let place = Place::new();
     let below = place.path().join("packages/web");
     fs::create_dir_all(&below).unwrap();
@@ -228,7 +228,7 @@ fn no_token_is_put_where_tools_can_read_it() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_is_not_written_through() {
+fn symlinked_directory_is_not_followed() {
     let place = Place::new();
     for (client, folder) in
         [("cursor", ".cursor"), ("vscode", ".vscode"), ("gemini", ".gemini"), ("zed", ".zed")]
@@ -237,7 +237,7 @@ fn a_folder_that_is_a_link_is_not_written_through() {
         std::os::unix::fs::symlink(elsewhere.path(), place.path().join(folder)).unwrap();
         for transport in ["stdio", "http"] {
             let said = place.fails(&["connect", client, "--transport", transport], 2);
-            assert!(said.contains(&format!("`{folder}`: this is a link")), "{said}");
+            assert!(said.contains(&format!("`{folder}`: this is a symlink")), "{said}");
         }
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
@@ -245,11 +245,11 @@ fn a_folder_that_is_a_link_is_not_written_through() {
 }
 
 #[test]
-fn a_token_is_made_only_where_it_counts_and_whoever_gets_it_is_warned() {
+fn token_is_created_only_if_accepted_and_with_a_warning() {
     let place = Place::new();
     let output = place.toolgate(&["connect", "claude", "--transport", "http"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("people commit"), "{said}");
+    assert!(output.status.success() && said.contains(".gitignore"), "{said}");
     assert!(said.contains("toolgate token revoke client-claude"), "{said}");
     place.configure("auth: {tokens: false}\n");
     let said = place.fails(&["connect", "cursor", "--transport", "http"], 2);
@@ -257,7 +257,7 @@ fn a_token_is_made_only_where_it_counts_and_whoever_gets_it_is_warned() {
     assert!(!place.ok(&["token", "list"]).contains("client-cursor"));
 }
 
-/// Runs the command with the user's own files in `home`.
+/// Runs the command with `home` as the home directory.
 #[track_caller]
 fn as_user(place: &Place, home: &Path, arguments: &[&str]) -> String {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"))
@@ -369,7 +369,7 @@ fn repeated_connect_codex_changes_nothing_and_disconnect_removes_one_table() {
     let again = connect_codex(&place, &[]);
     assert!(again.status.success() && String::from_utf8_lossy(&again.stdout).contains("unchanged"));
     assert_eq!(fs::read_to_string(&file).unwrap(), connected);
-    // Another transport replaces the entry in its place.
+    // Another transport replaces the entry.
     assert!(connect_codex(&place, &["--transport", "http"]).status.success());
     let http = fs::read_to_string(&file).unwrap();
     assert!(http.contains("url = ") && !http.contains("args = ") && http.starts_with(before), "{http}");

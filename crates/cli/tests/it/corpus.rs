@@ -1,4 +1,4 @@
-//! The fuzz seeds, and whatever a fuzzer once found, replayed on every test run.
+//! Replays the fuzz seeds and earlier fuzz findings on every test run.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ const TARGETS: &[(&str, Body)] = &[
 ];
 
 #[test]
-fn seeds_are_survived() {
+fn fuzz_seeds_do_not_crash() {
     for (name, body) in TARGETS {
         let mut seeds = 0;
         for entry in fs::read_dir(root().join("fuzz/seeds").join(name)).unwrap() {
@@ -43,7 +43,7 @@ fn seeds_are_survived() {
     }
 }
 
-/// A target that is left out somewhere is run by nobody.
+/// A target missing from one of these lists would never run.
 #[test]
 fn every_target_is_built_replayed_and_in_the_ledger() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();

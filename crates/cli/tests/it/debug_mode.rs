@@ -1,11 +1,11 @@
-//! `audit.debug` writes down what people typed: nobody may miss that it is on, however little they want to hear.
+//! `audit.debug` records full arguments, so it is reported at every log level.
 
 use serde_json::json;
 
 use crate::place::Place;
 
 #[test]
-fn debug_mode_is_said_by_every_command_that_opens_a_gateway_and_in_every_record() {
+fn debug_mode_is_reported_by_commands_and_records() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     place.ok(&["publish"]);

@@ -1,9 +1,9 @@
-//! Wider, narrower, or the same?
+//! `diff`: wider, narrower and unchanged reach.
 
 use crate::bench::{Bench, snapshot, tool, tool_with};
 
 #[test]
-fn the_same_reach_passes() {
+fn same_reach_passes() {
     let bench = Bench::with("a.json", tool("add"));
     bench.write("b.json", tool("add").replace("a + b;", "b + a;"));
     let run = bench.run(&["diff", "a.json", "a.json"]).expect(0);
@@ -24,7 +24,7 @@ fn wider_fails_and_narrower_passes() {
     let run = bench.run(&["diff", "a.json", "b.json"]).expect(1);
     snapshot("diff_text.txt", &run.out);
     assert!(!bench.run(&["diff", "b.json", "a.json"]).expect(0).out.contains("widened"));
-    // A label that somebody sets is not derived.
+    // An explicit label is not derived.
     bench.write(
         "c.json",
         tool_with("add", r#""x-toolgate-capability": { "labels": { "acceptsUntrusted": false } }"#),
@@ -38,7 +38,7 @@ fn wider_fails_and_narrower_passes() {
 }
 
 #[test]
-fn another_host_is_no_narrower_one() {
+fn replaced_host_counts_as_wider() {
     let reach = |host: &str| {
         tool_with(
             "add",
@@ -65,16 +65,16 @@ fn bundles_are_compared_tool_by_tool() {
 }
 
 #[test]
-fn what_cannot_be_read_or_resolved_never_passes() {
+fn unreadable_or_unresolvable_versions_fail() {
     let bench = Bench::with("a.json", tool("add"));
     bench.write("bad.json", crate::check::BAD);
     bench.run(&["diff", "a.json", "nowhere.json"]).expect(2);
     bench.run(&["diff", "a.json", "bad.json"]).expect(1);
 }
 
-/// The reach is the same, but calls are no longer asked about.
+/// The reach is the same, but calls no longer ask for approval.
 #[test]
-fn a_lost_question_fails() {
+fn removed_approval_question_fails() {
     let bench = Bench::with("a.json", tool("add"));
     for (file, more) in [
         ("b.json", r#""humanInTheLoop": { "mode": "DISABLED" }"#),

@@ -1,8 +1,8 @@
-//! Every command that the documents show is run, and prints what they say it prints.
+//! Runs every command in the documents and compares its output.
 //!
-//! In a ```console block, `$ toolgate …` is a command and what follows is its output; a line `…` stands for any lines,
-//! `(exit N)` at the end for an exit code other than 0. Each document gets a scratch folder with the repository's
-//! `examples` in it, and its commands run there in order.
+//! In a ```console block, `$ toolgate …` is a command and the following lines are its output. A line `…` matches any
+//! lines; `(exit N)` at the end is an exit code other than 0. Each document gets a scratch directory with the repository's
+//! `examples`, where its commands run in order.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 };
 
 #[test]
-fn documents_show_what_happens() {
+fn console_examples_match_the_real_output() {
     let mut shown = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
@@ -29,7 +29,7 @@ fn documents_show_what_happens() {
 }
 
 #[test]
-fn documents_show_tools_that_pass() {
+fn tools_in_documents_pass() {
     let mut shown = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
@@ -45,7 +45,7 @@ fn documents_show_tools_that_pass() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_are_valid() {
     let mut followed = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
@@ -85,7 +85,7 @@ fn index_lists_every_page() {
     }
 }
 
-/// Short pages are read. A page over the budget is two pages.
+/// A page over the budget should be split.
 #[test]
 fn pages_stay_within_their_budget() {
     let mut words = 0;
@@ -114,7 +114,7 @@ fn every_code_and_setting_is_documented() {
     }
 }
 
-/// Under the command's own heading, or where what several have in common is told.
+/// Flags are under the command's heading, or in a section about shared flags.
 #[test]
 fn every_flag_of_every_command_is_documented() {
     let page = fs::read_to_string(root().join("docs/cli.md")).unwrap();
@@ -128,7 +128,7 @@ fn every_flag_of_every_command_is_documented() {
         assert!(!told.is_empty(), "{command:?} has no heading");
         let help = help(&command);
         let options = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-        // `-o, --output <FILE>  What it is for`: words behind two blanks may name other flags.
+        // `-o, --output <FILE>  Description`: the description may name other flags.
         let named = options.filter_map(|line| line.split("  ").next());
         let words = named.flat_map(|named| named.split([' ', ',', '=']));
         for flag in words.filter(|word| word.starts_with("--") && *word != "--help") {
@@ -149,7 +149,7 @@ fn help(command: &[String]) -> String {
     toolgate(&arguments)
 }
 
-/// What stands in the list of commands of this command's help.
+/// The subcommands in this command's help.
 fn subcommands(command: &[String]) -> Vec<Vec<String>> {
     let help = help(command);
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -163,7 +163,7 @@ fn subcommands(command: &[String]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// What stands below the headings that are meant, up to the next heading of any level.
+/// The text below matching headings, up to the next heading.
 fn section(page: &str, is_meant: impl Fn(&str) -> bool) -> String {
     let mut is_inside = false;
     let mut text = String::new();
@@ -184,7 +184,7 @@ fn toolgate(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Files that the documents name in backticks by their full path; what is to come is not named like that.
+/// Files that the documents name in backticks by full path must exist.
 #[test]
 fn named_files_exist() {
     for path in documents() {
@@ -212,7 +212,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
         .filter(|target| !target.contains("://"))
 }
 
-/// As the usual renderers name them: lower case, spaces as hyphens, no other punctuation.
+/// Heading anchors as GitHub builds them: lower case, hyphens for spaces, no other punctuation.
 fn headings(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.starts_with('#'));
     let plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
@@ -255,7 +255,7 @@ impl Example {
     }
 }
 
-/// Do the lines fit, where `…` stands for any number of them?
+/// Whether the lines match; `…` matches any number of lines.
 fn fits(expected: &[String], printed: &[&str]) -> bool {
     match expected.split_first() {
         None => printed.is_empty(),

@@ -1,4 +1,4 @@
-//! The gateway as its users meet it: a folder, a few commands, a client that calls, and a journal that says so.
+//! The gateway end to end: publish tools, serve them, call them over MCP, and read the journal.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::place::{Place, Serving, token};
 
 #[test]
-fn a_tool_goes_from_a_file_to_an_answer() {
+fn tool_is_published_and_called() {
     let place = Place::new();
     assert!(place.ok(&["list"]).contains("DRAFT"));
     let refused = place.fails(&["call", "word_count", "text=hi"], 1);
@@ -31,7 +31,7 @@ fn a_tool_goes_from_a_file_to_an_answer() {
 }
 
 #[test]
-fn a_failed_pass_says_where_and_what() {
+fn failed_pass_reports_stage_and_message() {
     let place = Place::new();
     place.write_tool(
         "reads",
@@ -48,13 +48,13 @@ fn a_failed_pass_says_where_and_what() {
     assert!(place.ok(&["list"]).contains("TEST_FAILED"));
 }
 
-/// What an approver writes, with a secret that does not belong there.
+/// An approver's note that contains a secret by mistake.
 fn note(text: &str) -> String {
     format!("{text}, {} is used", concat!("AKIA", "QYLPMN5HHHFPZAM2"))
 }
 
 #[test]
-fn a_person_is_asked_and_a_yes_is_good_once() {
+fn approval_is_valid_for_one_call() {
     let place = Place::new();
     place.write_tool(
         "say",
@@ -85,7 +85,7 @@ fn a_person_is_asked_and_a_yes_is_good_once() {
 }
 
 #[test]
-fn an_admins_answer_over_http_is_written_down() {
+fn answer_of_an_admin_over_http_is_recorded() {
     let place = Place::new();
     place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     place.ok(&["publish", "say"]);
@@ -94,7 +94,7 @@ fn an_admins_answer_over_http_is_written_down() {
     serving.call(&admin, "say", &json!({ "text": "hi" }));
     let waiting: Value = serde_json::from_str(&place.ok(&["approvals", "list", "--format", "json"])).unwrap();
     let id = waiting["approvals"][0]["id"].as_str().unwrap();
-    // The same token made the call.
+    // This token made the call.
     let own = format!("/admin/v1/approvals/{id}/approve");
     let (status, _, body) = serving.post_to(&own, Some(&admin), &json!({}), &[]);
     assert!(status == 403 && body.contains("own_call"), "{status} {body}");
@@ -115,7 +115,7 @@ fn an_admins_answer_over_http_is_written_down() {
 }
 
 #[test]
-fn a_client_lists_and_calls_over_http() {
+fn client_lists_and_calls_over_http() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -146,9 +146,9 @@ fn a_client_lists_and_calls_over_http() {
     assert!(records.iter().any(|record| record["kind"] == "gateway.stopped"));
 }
 
-/// Somebody can choose a name that clients or people take for another tool's.
+/// A new tool may have a name that looks like another tool's.
 #[test]
-fn a_newcomer_does_not_take_a_live_tool_down_with_it() {
+fn new_tool_with_a_confusing_name_does_not_disable_a_live_one() {
     const ALIKE: &str = "P\u{430}y";
     let place = Place::new();
     place.write_tool("pay", &json!({}));
@@ -169,7 +169,7 @@ fn a_newcomer_does_not_take_a_live_tool_down_with_it() {
 }
 
 #[test]
-fn edits_are_live_without_a_restart_and_mistakes_are_not() {
+fn valid_edits_are_live_without_a_restart() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -200,13 +200,13 @@ fn edits_are_live_without_a_restart_and_mistakes_are_not() {
 }
 
 #[test]
-fn when_a_person_is_asked_and_how_large_arguments_are_is_live_without_a_restart() {
+fn approval_and_size_settings_are_live_without_a_restart() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
     let call = |text: &str| serving.call(&token, "word_count", &json!({ "text": text })).to_string();
-    // A file that is written is seen once or twice, so that no single line of the log says that this edit is live.
+    // One write may cause two reloads, so no single log line proves that this edit is live.
     let until = |text: &str, expect: &str| {
         let patience = Instant::now() + Duration::from_mins(1);
         while !call(text).contains(expect) {
@@ -230,7 +230,7 @@ fn when_a_person_is_asked_and_how_large_arguments_are_is_live_without_a_restart(
 }
 
 #[test]
-fn a_client_that_starts_the_gateway_speaks_over_its_pipes() {
+fn client_that_starts_the_gateway_uses_stdio() {
     let place = Place::new();
     place.ok(&["publish"]);
     let mut child = place.serve_stdio();
@@ -266,7 +266,7 @@ fn a_client_that_starts_the_gateway_speaks_over_its_pipes() {
 }
 
 #[test]
-fn tools_never_see_the_gateways_own_files() {
+fn tools_cannot_read_the_gateways_files() {
     let place = Place::new();
     place.write_tool("peek", &json!({
         "params": [],
@@ -275,7 +275,7 @@ fn tools_never_see_the_gateways_own_files() {
         "sandboxOverrides": { "fileRead": true, "fileWrite": true },
         "x-toolgate-capability": { "approval": { "level": "auto" } },
     }));
-    // What clients were given holds a token, and so does what stood there before.
+    // Client files and their backups contain tokens.
     for client in ["claude", "cursor"] {
         place.ok(&["connect", client, "--transport", "http"]);
     }
@@ -284,18 +284,18 @@ fn tools_never_see_the_gateways_own_files() {
     for (path, outcome) in answer["result"].as_object().unwrap() {
         assert_eq!(outcome, "path-blocked", "{path}");
     }
-    // Nor does a draft that is only tried out, from wherever its document comes.
+    // The same is true for a draft under test, wherever its document is.
     let draft = place.path().join("draft.json");
     fs::rename(place.path().join("tools/peek.json"), &draft).unwrap();
     for command in ["run", "test"] {
-        // It throws if it gets at anything.
+        // The tool throws if it can read anything.
         let said = place.ok(&[command, draft.to_str().unwrap(), "--format", "json"]);
         assert!(said.contains("peek") || said.contains("path-blocked"), "{said}");
     }
 }
 
 #[test]
-fn a_tool_that_reaches_far_is_not_published_without_a_word() {
+fn risky_tool_is_not_published_without_confirmation() {
     let place = Place::new();
     place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
     let said = place.fails(&["publish", "writes"], 1);
@@ -305,7 +305,7 @@ fn a_tool_that_reaches_far_is_not_published_without_a_word() {
 }
 
 #[test]
-fn the_operators_policies_decide_hide_and_ask() {
+fn cedar_policies_forbid_hide_and_ask() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     place.ok(&["publish"]);
@@ -338,7 +338,7 @@ forbid (principal, action == Action::"say", resource) when { context.input.text 
 }
 
 #[test]
-fn shipped_tools_are_tested_on_files_of_their_own() {
+fn shipped_tools_are_tested_on_their_own_fixtures() {
     let place = Place::new();
     place.configure("catalog:\n  preset: files\n");
     fs::create_dir(place.path().join("out")).unwrap();
@@ -360,7 +360,7 @@ fn shipped_tools_are_tested_on_files_of_their_own() {
 }
 
 #[test]
-fn a_tool_that_is_taken_back_goes_at_once_whatever_else_is_wrong() {
+fn unpublished_tool_disappears_at_once_despite_other_errors() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -373,7 +373,7 @@ fn a_tool_that_is_taken_back_goes_at_once_whatever_else_is_wrong() {
     serving.stop();
 }
 
-/// Waits until these tools are listed; how long it takes is nobody's business.
+/// Waits until exactly these tools are listed.
 #[track_caller]
 fn until_listed(serving: &Serving, token: &str, expected: &[&str]) {
     let end = Instant::now() + Duration::from_mins(1);
@@ -388,9 +388,9 @@ fn until_listed(serving: &Serving, token: &str, expected: &[&str]) {
     }
 }
 
-/// The documents of live tools are damaged, and they are served as before. Whoever wants them gone needs no document.
+/// Live tools with damaged documents are still served, and can be unpublished without the documents.
 #[test]
-fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
+fn live_tool_with_a_broken_document_can_be_unpublished() {
     let place = Place::new();
     let id = |number: u8| format!("6f1c2a90-7d7e-4a51-9d0a-00000000000{number}");
     for (number, name) in ["cut", "moved", "sound", "wrong"].into_iter().enumerate() {
@@ -403,7 +403,7 @@ fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
     fs::write(place.path().join("tools/cut.json"), "{ \"name\": \"cut\", \"code\": ").unwrap();
     serving.wait_for("the change is not in force");
     place.write_tool("wrong", &json!({ "params": 5 }));
-    // An edit makes it a draft, whatever is wrong with the others.
+    // An edit makes the tool a draft, even if others have errors.
     place.write_tool("moved", &json!({ "toolId": id(9) }));
     until_listed(&serving, &token, &["cut", "sound", "word_count", "wrong"]);
     place.ok(&["unpublish", "cut"]);
@@ -421,14 +421,14 @@ fn a_live_tool_whose_document_is_broken_can_be_taken_back() {
         ["cut", "wrong", "moved", "moved", "sound"],
         "`moved` by its old id and its new one"
     );
-    assert!(place.fails(&["unpublish", "nothing"], 2).contains("there is no tool `nothing`"));
+    assert!(place.fails(&["unpublish", "nothing"], 2).contains("unknown tool `nothing`"));
     place.write_tool("never", &json!({ "params": 5 }));
-    assert!(place.fails(&["unpublish", "never"], 1).contains("say its `toolId`"));
+    assert!(place.fails(&["unpublish", "never"], 1).contains("use its `toolId`"));
     serving.stop();
 }
 
 #[test]
-fn a_tool_that_is_excluded_goes_at_once_whatever_else_is_wrong() {
+fn excluded_tool_disappears_at_once_despite_other_errors() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -443,18 +443,18 @@ fn a_tool_that_is_excluded_goes_at_once_whatever_else_is_wrong() {
 }
 
 #[test]
-fn the_doctor_and_the_configuration_speak() {
+fn doctor_and_config_show_report() {
     let place = Place::new();
     let said = place.ok(&["doctor"]);
     assert!(said.contains("landlock"), "{said}");
     assert!(said.lines().last().unwrap().starts_with("everything needed works"), "{said}");
     let told: Value = serde_json::from_str(&place.ok(&["doctor", "--format", "json"])).unwrap();
     assert_eq!(told["problems"], 0, "{told}");
-    // A machine can be fine before anything is configured on it.
+    // `doctor` also works without a configuration.
     let elsewhere = Place::new();
     fs::remove_file(elsewhere.path().join("toolgate.yaml")).unwrap();
     let said = elsewhere.ok(&["doctor"]);
-    assert!(said.contains("note ") && said.contains("`toolgate init` writes one"), "{said}");
+    assert!(said.contains("note ") && said.contains("run `toolgate init`"), "{said}");
     elsewhere.fails(&["doctor", "--config", "toolgate.yaml"], 1);
     let shown = place.ok(&["config", "show", "--origin"]);
     assert!(shown.contains("server.listen"), "{shown}");
@@ -488,7 +488,7 @@ fn no_tool_is_listed_as_active_while_the_policies_have_errors() {
 }
 
 #[test]
-fn a_helper_that_is_not_offered_is_told_everywhere() {
+fn unavailable_helper_is_reported_everywhere() {
     let place = Place::new();
     place.write_tool("early", &json!({ "toolSafety": { "runtime": { "helpers": ["safety.fs/v9"] } } }));
     let said = place.fails(&["publish"], 1);

@@ -15,7 +15,7 @@ use crate::place::{Place, Serving};
 /// A server that holds back every answer until it is released.
 struct SlowServer {
     address: SocketAddr,
-    /// One message for each request that has come.
+    /// One message for each received request.
     asked: mpsc::Receiver<()>,
     may_answer: Arc<(Mutex<bool>, Condvar)>,
 }
@@ -36,7 +36,7 @@ impl SlowServer {
         Self { address, asked, may_answer }
     }
 
-    fn answer_everybody(&self) {
+    fn answer_all(&self) {
         *self.may_answer.0.lock().unwrap() = true;
         self.may_answer.1.notify_all();
     }
@@ -49,7 +49,7 @@ fn answer(mut stream: TcpStream, (may_answer, changed): &(Mutex<bool>, Condvar),
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
 }
 
-/// A workspace with `word_count`, and with a tool that asks the server and then does this. Tokens of Ann and Bob.
+/// A workspace with `word_count` and a tool that calls the server and then runs `then`. Returns tokens of Ann and Bob.
 fn place_with(server: &SlowServer, then: &str, configuration: &str) -> (Place, [String; 2]) {
     let place = Place::new();
     place.configure(&format!("approvals:\n  ask_from: never\n{configuration}"));
@@ -76,7 +76,7 @@ fn count_words(serving: &Serving, token: &str) {
     }
 }
 
-/// Ann makes slow calls, of which so many hold a worker at once. Bob's calls end before the server answers any of Ann's.
+/// Ann makes slow calls; `at_once` of them hold a worker. Bob's calls end before the server answers any of Ann's.
 fn check(slow_calls: usize, at_once: usize, configuration: &str) {
     let server = SlowServer::start();
     let (place, [ann, bob]) = place_with(&server, "return 'done'", configuration);
@@ -88,10 +88,10 @@ fn check(slow_calls: usize, at_once: usize, configuration: &str) {
             server.asked.recv_timeout(Duration::from_mins(1)).unwrap();
         }
         count_words(&serving, &bob);
-        server.answer_everybody();
+        server.answer_all();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
-    // A call that gave up waiting for the server would show that Bob's calls waited as long.
+    // A timed-out call of Ann would mean that Bob's calls waited as long.
     assert!(answers.iter().all(|answer| answer.contains("done")), "{answers:?}");
     serving.stop();
 }
@@ -107,7 +107,7 @@ fn many_slow_calls_of_one_caller_do_not_keep_another_caller_waiting() {
     check(20, 3, "");
 }
 
-/// More calls than `limits.calls_per_caller` wait for their turn. All of them are answered.
+/// Calls beyond `limits.calls_per_caller` are queued. All of them are answered.
 #[test]
 fn all_calls_of_64_connections_of_one_token_are_answered() {
     check(64, 3, "");
@@ -121,13 +121,13 @@ fn second_worker_is_kept_for_another_caller() {
 #[test]
 fn computing_calls_of_one_caller_do_not_keep_another_caller_waiting() {
     let server = SlowServer::start();
-    server.answer_everybody();
+    server.answer_all();
     let compute = "const end = Date.now() + 10000; while (Date.now() < end); return 'done'";
     let (place, [ann, bob]) = place_with(&server, compute, "");
     let serving = Serving::start(&place);
     let calls: Vec<TcpStream> =
         (0..4).map(|_| serving.begin(&ann, "slow", &json!({ "text": "go" }))).collect();
-    // The first two compute by now, or will in a moment.
+    // The first two are computing, or will soon.
     for _ in 0..2 {
         server.asked.recv_timeout(Duration::from_mins(1)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! JSON, SARIF and workflow commands: for machines, so their shape is a promise.
+//! JSON, SARIF and workflow commands. Programs read them, so their format is stable.
 
 use crate::{
     bench::{Bench, snapshot, tool},
@@ -72,20 +72,20 @@ fn sarif_has_what_the_standard_asks_for() {
 }
 
 #[test]
-fn an_empty_sarif_log_is_a_log() {
+fn sarif_without_findings_is_valid() {
     let run = Bench::with("a.json", tool("add")).run(&["check", "--format", "sarif", "a.json"]).expect(0);
     assert_eq!(run.json()["runs"][0]["results"], serde_json::json!([]));
 }
 
 #[test]
-fn workflow_commands_stay_commands() {
+fn workflow_commands_are_well_formed() {
     let bench = Bench::with("bad.json", BAD);
     let run = bench.run(&["check", "--format", "github", "bad.json"]).expect(1);
     snapshot("check_github.txt", &run.out);
 }
 
 #[test]
-fn a_document_cannot_inject_a_command() {
+fn document_cannot_inject_a_workflow_command() {
     let forged = BAD
         .replace("STRNG", "\\n::set-output name=x::y%0A::error::")
         .replace("fileread", "a\\n::stop-commands::x");

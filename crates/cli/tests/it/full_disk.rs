@@ -21,7 +21,7 @@ fn full_disk_is_named_with_a_remedy() {
     }
 }
 
-/// The state of a publication is in the gateway, so the tools may be mounted read-only.
+/// The gateway's state stores publications, so the tools may be mounted read-only.
 #[test]
 fn tools_on_a_read_only_mount_are_published() {
     let script = r#"
@@ -34,7 +34,7 @@ fn tools_on_a_read_only_mount_are_published() {
         "$0" unpublish letters >/dev/null && "$0" publish letters --yes 2>&1
     "#;
     let said = run_in_new_mounts(script);
-    assert!(said.contains("still says `draft: true`") && said.contains("published  letters"), "{said}");
+    assert!(said.contains("still has `draft: true`") && said.contains("published  letters"), "{said}");
     assert!(said.lines().any(|line| line.starts_with("letters") && line.contains("ACTIVE")), "{said}");
     assert!(said.contains("edited     ") && said.contains("`draft` is now false"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! A gateway in miniature for the tests: the real pool, the real worker, one workspace.
+//! A minimal gateway for tests: the real pool, the real worker, one workspace.
 
 use std::{
     fs,
@@ -33,7 +33,7 @@ impl Gateway {
         Self::watched(change, Arc::new(|_: &WorkerEnd| ()))
     }
 
-    /// With somebody who is told of every worker that ends.
+    /// With a callback for every worker that ends.
     pub fn watched(change: impl FnOnce(&mut PoolConfig), on_end: OnEnd) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -147,7 +147,7 @@ impl SecretSource for Secret {
     }
 }
 
-/// A workspace, and what lies outside of it.
+/// A workspace and files outside it.
 pub fn ground() -> TempDir {
     let ground = tempfile::tempdir().unwrap();
     let (ws, outside) = (ground.path().join("ws"), ground.path().join("outside"));
@@ -163,5 +163,5 @@ pub fn ground() -> TempDir {
     ground
 }
 
-/// Self-signed and of no use but to be a root that vouches for nobody.
+/// A self-signed root certificate that signed no server.
 const CERTIFICATE: &str = include_str!("../../../../tests/data/nobody.pem");

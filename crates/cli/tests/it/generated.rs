@@ -1,4 +1,4 @@
-//! Generated files are committed, and are what the code would generate now. `make bless` rewrites them.
+//! Committed generated files match the code. `make bless` rewrites them.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ fn schemas_are_up_to_date() {
 }
 
 #[test]
-fn the_reasons_are_documented() {
+fn reasons_are_documented() {
     let rows: Vec<String> = toolgate_gate::Reason::ALL
         .iter()
         .map(|reason| {

@@ -1,9 +1,9 @@
-//! The words of the command line.
+//! Help texts, suggestions, schemas and manual pages.
 
 use crate::bench::{Bench, snapshot};
 
 #[test]
-fn help_texts_are_the_ones_we_wrote() {
+fn help_texts_match_their_snapshots() {
     let bench = Bench::new();
     snapshot("help.txt", &bench.run(&["--help"]).expect(0).out);
     for command in COMMANDS {
@@ -37,13 +37,13 @@ fn every_code_is_explained() {
     let egress = toolgate_egress::EgressReason::ALL.iter().map(|reason| (reason.slug(), reason.meaning()));
     for (code, meaning) in calls.chain(door).chain(egress) {
         assert!(list.contains(code), "{code}");
-        let told = bench.run(&["explain", code]).expect(0).out;
-        assert!(told.contains(meaning) && told.contains("\nWhat to do: "), "{told}");
+        let text = bench.run(&["explain", code]).expect(0).out;
+        assert!(text.contains(meaning) && text.contains("\nWhat to do: "), "{text}");
     }
 }
 
 #[test]
-fn schemas_are_printed_whole() {
+fn schemas_are_printed() {
     let bench = Bench::new();
     let list = bench.run(&["schema", "--list"]).expect(0).out;
     for schema in toolgate_spec::Schema::ALL {
@@ -68,7 +68,7 @@ fn completions_and_manual_pages_are_made() {
 }
 
 #[test]
-fn the_version_is_printed() {
+fn version_is_printed() {
     let run = Bench::new().run(&["--version"]).expect(0);
     assert_eq!(run.out, format!("toolgate {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -1,4 +1,4 @@
-//! Somebody on this machine whom a gateway calls: a webhook, an issuer, a collector.
+//! A local HTTP server that the gateway calls: a webhook, a token issuer or a collector.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-/// A server that answers every request alike, and tells of each.
+/// A server that gives every request the same answer and records the requests.
 pub struct Hook {
     address: SocketAddr,
     heard: mpsc::Receiver<(String, String)>,
@@ -21,7 +21,7 @@ impl Hook {
         Self::with(status, String::new())
     }
 
-    /// With a document.
+    /// Answers with a document.
     pub fn showing(document: &Value) -> Self {
         Self::with("200 OK", document.to_string())
     }
@@ -57,7 +57,7 @@ impl Hook {
         self.heard.recv_timeout(PATIENCE).expect("it is asked")
     }
 
-    /// What else has come.
+    /// The remaining requests.
     pub fn rest(&self) -> Vec<String> {
         self.heard.try_iter().map(|(head, body)| format!("{head}{body}")).collect()
     }

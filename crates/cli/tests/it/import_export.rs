@@ -1,4 +1,4 @@
-//! Documents come in as drafts and go out as bundles, whole or not at all.
+//! `import` writes drafts and `export` writes bundles, all or nothing.
 
 use crate::bench::{Bench, tool, tool_with};
 
@@ -37,7 +37,7 @@ fn tools_that_a_bundle_does_not_expose_are_imported_hidden() {
 }
 
 #[test]
-fn array_of_tools_is_taken_like_a_bundle() {
+fn array_of_tools_is_imported_like_a_bundle() {
     let bench = Bench::with("many.json", format!("[{}, {}]\n", tool("add"), tool("sum")));
     bench.run(&["check", "many.json"]).expect(0);
     let listed = bench.run(&["resolve", "many.json#sum"]).expect(0);
@@ -54,12 +54,12 @@ fn yaml_stays_yaml_with_its_comments() {
     bench.run(&["new", "count", "--kind", "cli", "--dir", "from"]).expect(0);
     bench.run(&["import", "from/count.yaml", "--into", "to"]).expect(0);
     let text = bench.read("to/count.yaml");
-    assert!(text.contains("# A fixed command, never a shell."), "{text}");
+    assert!(text.contains("# A fixed command without a shell."), "{text}");
     bench.run(&["check", "--deny-warnings", "to"]).expect(0);
 }
 
 #[test]
-fn a_bundle_keeps_its_settings_through_both_formats() {
+fn bundle_keeps_its_settings_in_both_formats() {
     let bench = Bench::with("a.json", bundle(&[tool_with("add", "\"x-vendor\": {\"z\": 1, \"a\": [2]}")]));
     bench.run(&["export", "a.json", "--format", "yaml", "-o", "b.yaml"]).expect(0);
     bench.run(&["check", "b.yaml"]).expect(0);
@@ -81,7 +81,7 @@ fn nothing_is_written_if_anything_is_wrong() {
 }
 
 #[test]
-fn an_existing_file_stops_everything_unless_forced() {
+fn existing_file_stops_the_import_unless_forced() {
     let bench = Bench::with("b.json", bundle(&[tool("add"), tool("sum")]));
     bench.write("tools/sum.json", "mine");
     let run = bench.run(&["import", "b.json", "--into", "tools"]).expect(2);
@@ -92,7 +92,7 @@ fn an_existing_file_stops_everything_unless_forced() {
     assert_eq!(bench.json("tools/sum.json")["name"], "sum");
 }
 
-/// A link in the tools folder must not let a foreign document replace any file of the user.
+/// A symlink in the tools directory must not redirect an import to another file of the user.
 #[test]
 fn files_are_not_written_through_a_symlink() {
     let bench = Bench::with("b.json", bundle(&[tool("add"), tool("sum")]));
@@ -101,19 +101,19 @@ fn files_are_not_written_through_a_symlink() {
     std::os::unix::fs::symlink(bench.path("precious"), bench.path("tools/sum.json")).unwrap();
     std::os::unix::fs::symlink(bench.path("nowhere"), bench.path("tools/dangling.json")).unwrap();
     let run = bench.run(&["import", "b.json", "--into", "tools", "--force"]).expect(2);
-    assert!(run.err.contains("tools/sum.json") && run.err.contains("symbolic link"), "{}", run.err);
+    assert!(run.err.contains("tools/sum.json") && run.err.contains("this is a symlink"), "{}", run.err);
     assert!(!bench.path("tools/add.json").exists(), "all or none");
     for link in ["tools/sum.json", "tools/dangling.json"] {
         let run = bench.run(&["export", "b.json", "-o", link, "--force"]).expect(2);
-        assert!(run.err.contains("symlink"), "{}", run.err);
+        assert!(run.err.contains("the path is a symlink"), "{}", run.err);
     }
     assert_eq!(bench.read("precious"), "mine");
     assert!(!bench.path("nowhere").exists());
 }
 
-/// A document may hold characters that reorder, hide or control what a person sees.
+/// Documents may contain characters that reorder, hide or control the displayed text.
 #[test]
-fn exports_have_escapes_for_characters_that_act() {
+fn exports_escape_control_and_invisible_characters() {
     let hostile = "ab\u{202e}cd\u{200b}\u{9b}2K\u{7f}\u{e0041}\u{feff}";
     let bench = Bench::with("a.json", bundle(&[tool_with("add", &format!("\"x-note\": \"{hostile}\"\r"))]));
     let is_harmless = |text: &str| !text.chars().any(|c| hostile.contains(c) && !c.is_ascii_alphanumeric());
@@ -129,7 +129,7 @@ fn exports_have_escapes_for_characters_that_act() {
 }
 
 #[test]
-fn a_name_cannot_leave_the_folder() {
+fn tool_name_cannot_leave_the_directory() {
     let bench = Bench::with("b.json", bundle(&[tool("../../evil"), tool("/etc/evil")]));
     bench.run(&["import", "b.json", "--into", "a/b/tools"]).expect(0);
     let names: Vec<_> =
@@ -139,7 +139,7 @@ fn a_name_cannot_leave_the_folder() {
 }
 
 #[test]
-fn a_folder_becomes_a_bundle_and_comes_back() {
+fn export_and_import_round_trip() {
     let bench = Bench::with("tools/add.json", tool_with("add", "\"draft\": false, \"x-vendor\": 1.50"));
     bench.run(&["new", "count", "--kind", "cli", "--dir", "tools"]).expect(0);
     bench.run(&["export", "tools", "-o", "bundle.json"]).expect(0);
@@ -153,7 +153,7 @@ fn a_folder_becomes_a_bundle_and_comes_back() {
 }
 
 #[test]
-fn export_overwrites_only_when_told() {
+fn export_overwrites_only_with_force() {
     let bench = Bench::with("add.json", tool("add"));
     bench.write("out.json", "mine");
     bench.run(&["export", "add.json", "-o", "out.json"]).expect(2);
@@ -173,7 +173,7 @@ fn nothing_is_exported_if_anything_is_wrong() {
 }
 
 #[test]
-fn declarations_say_what_models_see_and_nothing_else() {
+fn declarations_contain_only_what_models_see() {
     let bench = Bench::with("t/add.json", tool("add"));
     for (reader, schema) in [
         ("mcp", "/0/inputSchema"),

@@ -1,4 +1,4 @@
-//! `make install` puts the program where a shell finds it, and says when the shell does not.
+//! `make install` installs the program and reports if its directory is not on the PATH.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-/// Runs `scripts/install` with this environment on top of an empty one.
+/// Runs `scripts/install` with only these environment variables.
 #[track_caller]
 fn install(variables: &[(&str, &Path)]) -> String {
     let run = Command::new(root().join("scripts/install"))

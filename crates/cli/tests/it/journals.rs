@@ -1,4 +1,4 @@
-//! The journal as its reader meets it: whole, edited, cut, gone, and begun by an older version.
+//! `audit verify` on journals that are intact, edited, cut, removed or written by an older version.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[test]
-fn a_gateway_that_is_killed_leaves_a_sound_journal() {
+fn killed_gateway_leaves_a_valid_journal() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -38,14 +38,14 @@ fn records_of(place: &Place, journal: &str) -> PathBuf {
     files.map(|entry| entry.unwrap().path()).find(is_records).unwrap()
 }
 
-/// Whoever can write to the folder takes the end away that no checkpoint covers: the check cannot find it, but says so.
+/// An attacker with write access can remove unsigned records at the end. `verify` cannot detect that, but reports the risk.
 #[test]
-fn what_a_killed_gateway_did_not_sign_is_told() {
+fn verify_reports_unsigned_records_after_kill() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
     let mut serving = Serving::start(&place);
-    // The next comes after a minute. Between the two records of the call, the first would sign all that is kept below.
+    // The next checkpoint is due in a minute. A checkpoint between the call's two records would sign what the test keeps.
     until("the first checkpoint", || {
         place.journal_so_far("journal").iter().any(|record| record["kind"] == "checkpoint")
     });
@@ -70,7 +70,7 @@ fn what_a_killed_gateway_did_not_sign_is_told() {
     assert!(!said.contains("not closed") && !said.contains("not signed"), "{said}");
 }
 
-/// As they stand in the sources, for some kinds are rare. What stands in records of calls is compared by the gate's own tests.
+/// Reads the kinds from the sources, because some are rare. Tests of the gate compare the fields of call records.
 #[test]
 fn every_kind_and_field_of_the_journal_is_documented() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -86,10 +86,10 @@ fn every_kind_and_field_of_the_journal_is_documented() {
     for file in sources().into_iter().filter(is_source) {
         let text = fs::read_to_string(&file).unwrap();
         let text = text.split("#[cfg(test)]").next().unwrap();
-        // Each begins with the rest of its kind, and ends with its macro.
+        // Each part starts with the rest of its kind and ends with its macro.
         for entry in text.split("\"kind\": \"").skip(1) {
             let (kind, rest) = entry.split_once('"').unwrap();
-            // What goes elsewhere has kinds without a part before it.
+            // Kinds without a dot are not journal records.
             if !kind.contains('.') {
                 continue;
             }
@@ -108,9 +108,9 @@ fn every_kind_and_field_of_the_journal_is_documented() {
     assert!(kinds >= 10, "{kinds}");
 }
 
-/// Which rules a call was judged by can be told years later, and since when they were in force.
+/// The journal shows which policies decided a call, and since when they were active.
 #[test]
-fn the_policies_in_force_are_named_by_their_digest() {
+fn journal_names_the_active_policies_by_digest() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -138,7 +138,7 @@ fn the_policies_in_force_are_named_by_their_digest() {
     assert!(seen[0].starts_with("sha256:") && seen[0] != seen[1], "{seen:?}");
 }
 
-/// Kind, tool and author of every record that says what may be served.
+/// Kind, tool and author of every publication record.
 fn publications(place: &Place) -> Vec<[String; 3]> {
     let records = place.journal("journal-commands");
     let told = records.iter().filter(|record| record["kind"].as_str().unwrap().starts_with("tool."));
@@ -146,9 +146,9 @@ fn publications(place: &Place) -> Vec<[String; 3]> {
     told.map(|one| [text(&one["kind"]), text(&one["tool"]["name"]), text(&one["by"])]).collect()
 }
 
-/// Whoever reads the journal can tell which tools were served at any time, whoever saw to it.
+/// The journal shows which tools were served at any time, also after automatic changes.
 #[test]
-fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
+fn automatic_publications_and_withdrawals_are_recorded() {
     let place = Place::new();
     place.configure("catalog:\n  include:\n    names: [slugify]\n");
     place.ok(&["list"]);
@@ -171,9 +171,9 @@ fn what_is_published_and_taken_back_without_being_asked_for_is_recorded() {
     assert_eq!(publications(&place), [shipped, published, taken_back], "each once");
 }
 
-/// The test run of an edited document ends the publication, whatever becomes of the command after it.
+/// The test run of an edited document ends the publication, even if the command fails afterwards.
 #[test]
-fn what_a_new_publication_takes_back_first_is_recorded_too() {
+fn withdrawal_before_a_new_publication_is_recorded() {
     let place = Place::new();
     place.write_tool("says", &json!({}));
     place.ok(&["publish", "says"]);
@@ -185,7 +185,7 @@ fn what_a_new_publication_takes_back_first_is_recorded_too() {
 }
 
 #[test]
-fn an_edited_journal_is_found() {
+fn verify_reports_an_edited_journal() {
     let place = Place::new();
     place.ok(&["publish"]);
     place.ok(&["call", "word_count", "text=hi"]);
@@ -195,7 +195,7 @@ fn an_edited_journal_is_found() {
     assert!(place.fails(&["audit", "verify"], 1).contains("CHANGED"));
 }
 
-/// What a gateway leaves that is older than the list of journals: a head and records that know of none.
+/// Writes a journal as an old gateway does that has no list of journals.
 fn put_journal_of_an_older_version(place: &Place, name: &str) {
     let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../audit/tests/fixtures/journal-1");
     let put = |from: &str, folder: &str, to: &str| {
@@ -210,11 +210,11 @@ fn put_journal_of_an_older_version(place: &Place, name: &str) {
 }
 
 #[test]
-fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
+fn journal_of_an_older_version_is_skipped_and_reported() {
     let place = Place::new();
     put_journal_of_an_older_version(&place, "journal-commands");
     place.ok(&["publish"]);
-    assert!(place.ok(&["audit", "verify"]).contains("1 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("1 journal listed"));
     put_journal_of_an_older_version(&place, "journal");
     let state = place.path().join(".toolgate");
     let before = fs::read(state.join("journal/head.json")).unwrap();
@@ -227,15 +227,15 @@ fn a_journal_that_an_older_version_began_stops_nobody_and_stays_found() {
         assert!(place.fails(&["audit", "verify"], 1).contains("journal_unlisted"));
     }
     fs::rename(state.join("journal"), place.path().join("kept")).unwrap();
-    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals listed"));
 }
 
 #[test]
-fn a_journal_that_is_gone_as_a_whole_is_found() {
+fn verify_reports_a_removed_journal() {
     let place = Place::new();
     place.ok(&["publish"]);
     Serving::start(&place).stop();
-    assert!(place.ok(&["audit", "verify"]).contains("2 journals were begun"));
+    assert!(place.ok(&["audit", "verify"]).contains("2 journals listed"));
     let state = place.path().join(".toolgate");
     fs::rename(state.join("journal"), state.join("journal-9")).unwrap();
     let said = place.fails(&["audit", "verify"], 1);
@@ -247,19 +247,19 @@ fn a_journal_that_is_gone_as_a_whole_is_found() {
     fs::remove_dir_all(state.join("journal-commands")).unwrap();
     assert!(place.fails(&["audit", "verify"], 1).contains("journal_missing"), "also when none is left");
     fs::remove_file(state.join("journals.jsonl")).unwrap();
-    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"));
+    assert!(place.fails(&["audit", "verify"], 1).contains("restore it from a backup"));
     fs::create_dir(state.join("journal")).unwrap();
     assert!(
-        place.fails(&["audit", "verify"], 1).contains("all of it is gone"),
+        place.fails(&["audit", "verify"], 1).contains("restore it from a backup"),
         "an empty folder is no journal"
     );
     fs::write(state.join("journal/lock"), "").unwrap();
-    assert!(place.fails(&["audit", "verify"], 1).contains("all of it is gone"), "nor is its lock");
+    assert!(place.fails(&["audit", "verify"], 1).contains("restore it from a backup"), "nor is its lock");
 }
 
-/// There are two journals, and the call is in the first of them.
+/// There are two journals; the call is in the first.
 #[test]
-fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
+fn receipt_error_for_an_unsigned_call_does_not_deny_it() {
     let place = Place::new();
     place.ok(&["publish"]);
     let state = place.path().join(".toolgate");
@@ -272,7 +272,7 @@ fn a_record_that_no_checkpoint_covers_yet_is_not_denied() {
     let said = place.fails(&["audit", "receipt", "call-1"], 1);
     assert!(said.contains("no checkpoint covers the record yet"), "{said}");
     let said = place.fails(&["audit", "receipt", "call-2"], 1);
-    assert!(said.contains("no call `call-2` is in the journal"), "{said}");
+    assert!(said.contains("the journal has no call `call-2`"), "{said}");
     journal.close().unwrap();
     assert!(place.ok(&["audit", "receipt", "call-1"]).contains("call-1"));
 }

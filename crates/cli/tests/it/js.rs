@@ -1,4 +1,4 @@
-//! The runtime contract as an author meets it, through the real worker.
+//! The JavaScript runtime contract, tested through the real worker.
 
 use std::{
     io::{Read as _, Write as _},
@@ -44,7 +44,7 @@ fn with_params(code: &str) -> Value {
 }
 
 #[test]
-fn names_stand_for_arguments_and_static_variables_win() {
+fn static_variables_win_over_arguments() {
     let gateway = Gateway::new();
     let secrets = Secret("TOKEN".into(), "abcd1234".into());
     let code = "return [typeof city, typeof constructor, key === 'Bearer ' + 'abcd' + 1234]";
@@ -56,7 +56,7 @@ fn names_stand_for_arguments_and_static_variables_win() {
     assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["own", "c"])));
 }
 
-/// A caller whose text is echoed must not learn whether it begins a secret of the tool.
+/// A caller whose text is echoed must not learn whether it is a prefix of the tool's secret.
 #[test]
 fn guess_of_a_secret_gets_the_same_answer_as_any_other_text() {
     let gateway = Gateway::new();
@@ -71,7 +71,7 @@ fn guess_of_a_secret_gets_the_same_answer_as_any_other_text() {
     let mut forms = Vec::new();
     for doing in ["return ", "throw ", "parse "] {
         forms.extend(["…", " … ", "", "… and more"].map(|after| (doing.to_owned(), after)));
-        // Around the places where the prelude and the helpers stop showing a text.
+        // Lengths around the limits where the prelude and the helpers cut a text.
         forms.extend([72, 76, 80].map(|length| (format!("{doing:x<length$}"), "")));
     }
     forms.extend([3_987, 3_990, 3_993, 3_999].map(|length| (format!("{:x<length$}", "throw "), "…")));
@@ -83,7 +83,7 @@ fn guess_of_a_secret_gets_the_same_answer_as_any_other_text() {
     }
 }
 
-/// The prelude cuts a long message off, perhaps within the secret.
+/// The prelude cuts a long message, perhaps inside the secret.
 #[test]
 fn secret_that_is_cut_off_in_a_thrown_message_is_not_shown_in_part() {
     let gateway = Gateway::new();
@@ -108,7 +108,7 @@ fn placeholders_in_arguments_are_text_and_a_missing_secret_stops_the_call() {
 }
 
 #[test]
-fn secrets_are_masked_on_every_way_out() {
+fn secrets_are_redacted_in_every_output() {
     let gateway = Gateway::new();
     let secrets = Secret("TOKEN".into(), "abcd1234".into());
     let code =
@@ -120,7 +120,7 @@ fn secrets_are_masked_on_every_way_out() {
         assert!(!shown.contains("abcd1234") && shown.contains("***"), "{shown}");
         assert!(!shown.contains("YWJjZDEyMzQ") && !shown.contains("FiY2QxMjM0"), "{shown}");
     }
-    // A value from a file ends in a line break, and whoever sends it cuts that off.
+    // A value from a file ends with a line break, which the code trims before use.
     let secrets = Secret("TOKEN".into(), " abcd1234\nefgh5678\n".into());
     let code = "console.log(key.trim()); return [key.trim(), key.split('\\n')[0].trim(), btoa(key.trim())]";
     let shown = format!("{:?}", gateway.run(&gateway.tool(&with_params(code)), &json!({}), &secrets));
@@ -191,9 +191,9 @@ fn statements_used_are_the_same_for_the_same_input() {
     assert!(used[0] > 0 && used.iter().all(|count| *count == used[0]), "{used:?}");
 }
 
-/// The longest walk in the reference's catalog: every minute of a leap year, to find the next run of a schedule.
+/// The longest loop in the reference catalog: every minute of a leap year, to find the next run of a schedule.
 #[test]
-fn a_year_of_minutes_fits_the_usual_statements() {
+fn loop_over_a_year_of_minutes_fits_the_statement_limit() {
     let gateway = Gateway::new();
     let code = "const start = Date.UTC(2028, 0, 1); let hits = 0;\n\
         for (let i = 0; i < 527040; i++) {\n\
@@ -206,7 +206,7 @@ fn a_year_of_minutes_fits_the_usual_statements() {
 }
 
 #[test]
-fn files_are_there_as_granted() {
+fn file_access_matches_the_grants() {
     let gateway = Gateway::new();
     check(
         &gateway,
@@ -247,7 +247,7 @@ fn files_are_there_as_granted() {
     assert_eq!(std::fs::read_to_string(gateway.workspace().join("new/a.txt")).unwrap(), "x");
 }
 
-/// Answers every connection with the same bytes and hands over what was asked.
+/// A server that answers every connection with the same bytes and returns the requests.
 fn serve(answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -296,13 +296,13 @@ fn fetch_answers_at_once_and_can_be_awaited() {
     );
 }
 
-/// What was sent to a server that never answers was sent: silence must not keep it out of the records.
+/// A request to a silent server was sent and must be recorded.
 #[test]
-fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
+fn fetch_cut_off_by_the_deadline_is_recorded() {
     let gateway = Gateway::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // The first request is answered, the second is read and never answered.
+    // The first request is answered; the second is read but never answered.
     let served = thread::spawn(move || {
         let mut request = [0; 4096];
         let (mut first, _) = listener.accept().unwrap();
@@ -311,7 +311,7 @@ fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
         drop(first);
         let (mut second, _) = listener.accept().unwrap();
         let mut sent = Vec::new();
-        // Until the gateway gives up.
+        // Waits until the gateway gives up.
         second.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let _ = second.read_to_end(&mut sent);
         String::from_utf8_lossy(&sent).into_owned()
@@ -335,7 +335,7 @@ fn a_fetch_that_the_deadline_cuts_off_is_in_the_records() {
 }
 
 #[test]
-fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
+fn refused_fetch_is_an_error_with_class_and_reason() {
     let gateway = Gateway::new();
     let mut tool = document(
         "try { fetch('http://127.0.0.1/') } catch (e) { return [e.kind, e.helper, e.reason, e instanceof Error] }",
@@ -349,25 +349,25 @@ fn a_fetch_that_is_refused_is_an_error_with_class_and_reason() {
 }
 
 #[test]
-fn helpers_that_were_asked_are_told() {
+fn used_helpers_are_reported() {
     let gateway = Gateway::new();
     let code = "safety.parser.html('<p>a'); crypto.subtle.digest('SHA-256', new TextEncoder().encode('a')); return 1";
     assert_eq!(gateway.body(code).usage.helpers, ["encoding", "crypto", "safety.parser.html"]);
-    // The same worker, and nothing is left of the call before.
+    // The same worker, without traces of the earlier call.
     assert_eq!(gateway.body("return [2, 1].sort()").usage.helpers, Vec::<&str>::new());
     let code = "try { safety.parser.xml('<') } catch { } console.log(1); await new Promise((on) => setTimeout(on, 1))";
     assert_eq!(gateway.body(code).usage.helpers, ["console", "timers", "safety.parser.xml"]);
 }
 
 #[test]
-fn what_was_begun_and_not_awaited_is_done_all_the_same() {
+fn unawaited_promises_are_completed() {
     let gateway = Gateway::new();
     let code =
         "async function later() { await null; await null; console.log('done') }\nlater();\nreturn 'returned'";
     let report = gateway.body(code);
     assert_eq!(report.outcome.unwrap(), Returned::Value(json!("returned")));
     assert_eq!(report.console.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["done"]);
-    // And is bound by the limits of the call.
+    // The call's limits still apply.
     let report = gateway.body("(async () => { for (;;) await null })();\nreturn 'returned'");
     check_fails(&report, FailureCode::Statements, "");
 }
@@ -382,9 +382,9 @@ fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
     assert_eq!((report.console.len(), report.console_dropped), (65, 35));
 }
 
-/// `edit sub/a.txt` is looked at and shown to a person; by the time of the yes `sub` is a link to `.github`.
+/// A person approves `edit sub/a.txt`; meanwhile `sub` was replaced by a symlink to `.github`.
 #[test]
-fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
+fn path_changed_after_the_check_is_not_used() {
     let gateway = Gateway::new();
     let document: Value =
         serde_json::from_str(include_str!("../../../../catalog/tools/agent/edit.json")).unwrap();
@@ -404,15 +404,15 @@ fn a_path_that_leads_elsewhere_since_it_was_looked_at_is_not_used() {
     assert_eq!(report.effects[0].outcome, "SECURITY path-changed", "{report:?}");
     assert!(report.outcome.is_err(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "a\n");
-    // Looked at as it is by now, it is the link's target that was judged and shown.
+    // A new check judges and shows the symlink's target.
     let report = edit(&tool.survey(arguments, &StopFlag::default()).unwrap().granted);
     assert!(report.outcome.is_ok(), "{report:?}");
     assert_eq!(std::fs::read_to_string(at(".github/a.txt")).unwrap(), "b\n");
 }
 
-/// Workspaces of several packages are full of them. What they lead to was not judged; that they are there is no secret.
+/// Symlinks are common in monorepos. Their targets were not checked, but their names may be listed.
 #[test]
-fn links_out_of_a_listed_folder_are_listed_as_links() {
+fn symlinks_out_of_a_listed_directory_are_listed_as_symlinks() {
     let gateway = Gateway::new();
     let document: Value =
         serde_json::from_str(include_str!("../../../../catalog/tools/agent/list.json")).unwrap();
@@ -467,7 +467,7 @@ fn run_shows_result_console_and_limits() {
     assert!(shown.contains("result") && shown.contains("statements") && shown.contains("seccomp"), "{shown}");
     let (code, shown) = toolgate(&["run", "examples/tools/text_stats/tool.json", "txt=a"]);
     assert_eq!(code, 2, "{shown}");
-    assert!(shown.contains("no parameter is called `txt`"), "{shown}");
+    assert!(shown.contains("unknown argument `txt`"), "{shown}");
     let long = format!("file={}", "a".repeat(501));
     let (code, shown) = toolgate(&["run", "examples/tools/count_lines/tool.yaml", &long]);
     assert_eq!(code, 2, "{shown}");

@@ -1,4 +1,4 @@
-//! What a call leaves behind is not there for the next one, though both run in the same process.
+//! Calls in the same process leave no state for each other.
 
 use serde_json::{Value, json};
 use toolgate_sandbox::Isolation;
@@ -8,10 +8,10 @@ use crate::{
     pool::returned,
 };
 
-/// In every pair the first call leaves something in every place that the script names, and finds all of it itself; the
-/// second finds nothing, whether it is the same tool or another, the same caller or another.
+/// In every pair, the first call stores data in all places that the script knows and finds it again. The second call finds
+/// nothing, with the same or another tool and caller.
 #[test]
-fn nothing_survives_a_call() {
+fn no_state_survives_a_call() {
     let gateway = Gateway::with(|config| {
         config.isolation = Isolation::Shared;
         config.workers = 1;
@@ -28,7 +28,7 @@ fn nothing_survives_a_call() {
             gateway.run_as(callers[caller], &tools[tool], &json!({ "leave": leave }), &NoSecrets)
         };
         let (first, second) = (run(bit(0), bit(1), true), run(bit(2), bit(3), false));
-        // In another process there would be nothing to find.
+        // The test needs the same process.
         assert_eq!((first.worker, second.worker), (worker, worker), "pair {pair}");
         for report in [&first, &second] {
             let value = returned(report);
@@ -39,7 +39,7 @@ fn nothing_survives_a_call() {
     }
 }
 
-/// The name makes it another tool: a worker keeps what it has loaded by its code.
+/// A different name makes another tool; workers cache loaded tools by code.
 fn tool(name: &str) -> Value {
     let mut tool = document(&format!("{}// {name}", include_str!("leavings.js")));
     tool["params"] = json!([{

@@ -1,4 +1,4 @@
-//! The ledger of attacks: `tests/attacks/ledger/*.yaml` names what exists, and `docs/attacks` is generated from it.
+//! The ledger of attacks: `tests/attacks/ledger/*.yaml` names existing tests, and `docs/attacks` is generated from it.
 
 use std::{
     fmt::Write as _,
@@ -12,7 +12,7 @@ use toolgate_spec::{Format, value_from_text};
 use crate::generated::compare;
 
 #[test]
-fn every_row_of_the_ledger_leads_to_its_test() {
+fn every_ledger_row_names_an_existing_test() {
     let mut found = 0;
     let mut wrong = Vec::new();
     for page in pages() {
@@ -30,7 +30,7 @@ fn every_row_of_the_ledger_leads_to_its_test() {
 }
 
 #[test]
-fn pages_of_the_ledger_are_up_to_date() {
+fn ledger_pages_are_up_to_date() {
     let pages = pages();
     let tests: usize = pages.iter().flat_map(|page| &page.rows).map(|row| row.tests.len()).sum();
     let rows: usize = pages.iter().map(|page| page.rows.len()).sum();
@@ -74,7 +74,7 @@ fn text_of(page: &LedgerPage) -> String {
 }
 
 #[test]
-fn the_list_of_groups_leads_to_each() {
+fn index_links_to_every_ledger_page() {
     let folder = root().join("tests/attacks");
     let text = fs::read_to_string(folder.join("README.md")).unwrap();
     let links: Vec<&str> =
@@ -86,10 +86,10 @@ fn the_list_of_groups_leads_to_each() {
 }
 
 #[test]
-fn a_row_that_leads_nowhere_is_found() {
+fn row_without_a_test_is_reported() {
     for (stopped_by, test, complaint) in [
         ("b", "cli/tests/it/ledger.rs", None),
-        ("`cli/src/{lib,main}.rs`", "cli/tests/it/ledger.rs::a_row_that_leads_nowhere_is_found", None),
+        ("`cli/src/{lib,main}.rs`", "cli/tests/it/ledger.rs::row_without_a_test_is_reported", None),
         ("b", "spec/tests/manifests/danger_example_*.yaml", None),
         ("b", "limits_while_true.js", None),
         ("b", "limits_of_nothing.js", Some("`tests/attacks/js/limits_of_nothing.js` does not exist")),
@@ -122,7 +122,7 @@ struct LedgerPage {
     name: &'static str,
     title: String,
     about: String,
-    /// Folder or file of the tests that are named without a path.
+    /// Directory or file of the tests that have no path.
     tests_in: Option<String>,
     rows: Vec<LedgerRow>,
 }
@@ -221,15 +221,15 @@ fn missing(path: &str, name: Option<&str>) -> Vec<String> {
     found
 }
 
-/// The file that a word names if it is a path. Paths begin with the folder of a crate or of the repository; a hostile
-/// script has no folder.
+/// The file that a word names, if it is a path. Paths start with the directory of a crate or of the repository; a hostile
+/// script has no directory.
 fn path_of(word: &str) -> Option<String> {
     let has_ending = |ending: &str| Path::new(word).extension().is_some_and(|extension| extension == ending);
     let (first, _) = word.split_once('/').unwrap_or((word, ""));
     if first == word {
         return has_ending("js").then(|| format!("tests/attacks/js/{word}"));
     }
-    // `.git` is a folder in a clone and a file in a worktree; no row means ours.
+    // Rows never mean the repository's own `.git`.
     if first.is_empty() || first == ".git" {
         return None;
     }
@@ -246,7 +246,7 @@ fn alternatives(path: &str) -> Vec<String> {
     names.split(',').map(|name| format!("{before}{name}{after}")).collect()
 }
 
-/// The file, everything in the folder, or what the pattern names.
+/// The file, all files in the directory, or those that match the pattern.
 fn files_at(name: &str) -> Vec<PathBuf> {
     let path = root().join(name);
     if let Some((begin, end)) = name.rsplit('/').next().and_then(|name| name.split_once('*')) {

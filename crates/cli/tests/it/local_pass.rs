@@ -1,5 +1,4 @@
-//! Test runs from the command line: what a document grants beyond its run is said, and `--tighten` takes it away without
-//! touching anything else; no flag is ignored.
+//! `toolgate test`: reports grants that a run did not use. `--tighten` removes them and changes nothing else.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 
@@ -14,7 +13,7 @@ fn place_with_a_note() -> Place {
     place
 }
 
-/// A tool in a layout of its author's own.
+/// A tool with unusual formatting.
 fn write_tool(place: &Place, code: &str, overrides: &Value) {
     let text = format!(
         "{{\n\t\"name\": \"reader\",   \"description\": \"Reads one note, for tests.\",\n\t\"codeType\":\"Javascript\",\n\t\"code\": {},\n\t\"params\": [ ],\n\t\"sandboxOverrides\": {overrides},\n\n\t\"x-note\": {{ \"kept\":   1.50 }}\n}}\n",
@@ -27,14 +26,14 @@ fn text_of(place: &Place) -> String {
     fs::read_to_string(place.path().join(TOOL)).unwrap()
 }
 
-/// The file before and behind its overrides.
+/// The text before and after `sandboxOverrides`.
 #[track_caller]
 fn around_overrides(text: &str) -> (&str, &str) {
     (text.split_once("\"sandboxOverrides\"").unwrap().0, text.split_once("\"x-note\"").unwrap().1)
 }
 
 #[test]
-fn what_was_not_used_is_said_and_taken_away() {
+fn tighten_removes_unused_grants() {
     let place = place_with_a_note();
     let data = place.path().join("data").display().to_string();
     let overrides = json!({
@@ -52,7 +51,7 @@ fn what_was_not_used_is_said_and_taken_away() {
     ] {
         assert!(said.contains(&line), "{line}{said}");
     }
-    let told = told_as_json(&place);
+    let told = test_report(&place);
     let settings: Vec<&Value> = told["wider"].as_array().unwrap().iter().map(|one| &one["setting"]).collect();
     assert_eq!(settings, ["networkMode", "fileWrite", "fsBasePath", "addAllowClasses"], "{told}");
     assert_eq!(told["wider"][0]["enough"], "blocked", "{told}");
@@ -73,24 +72,24 @@ fn what_was_not_used_is_said_and_taken_away() {
     assert!(said.contains("1 tool passed, 0 failed") && !said.contains("wider"), "{said}");
 }
 
-/// The first object that a test of the tool prints for machines.
-fn told_as_json(place: &Place) -> Value {
+/// The first tool in the JSON output of `test`.
+fn test_report(place: &Place) -> Value {
     let output = place.toolgate(&["test", TOOL, "--for-real", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     report["tools"][0].clone()
 }
 
-/// What is not granted does not exist, so that the run itself only says that something is undefined.
+/// A helper without a grant is undefined, so the error alone does not explain the failure.
 #[test]
-fn a_failed_run_says_what_would_have_to_be_granted() {
+fn failed_run_suggests_the_missing_grant() {
     for (code, grant) in [
         (
             "return fetch('https://a.example/').text()",
-            "the code calls `fetch`, which is not there without a grant; it would need `networkMode: allowlist`, with its hosts in `hostsAllow` in `sandboxOverrides`",
+            "the code calls `fetch`, which needs a grant: `networkMode: allowlist`, with its hosts in `hostsAllow` in `sandboxOverrides`",
         ),
         (
             "return safety.fs.readText('data/notes/a.txt')",
-            "the code calls `safety.fs`, which is not there without a grant; it would need `fileRead: true` in `sandboxOverrides`",
+            "the code calls `safety.fs`, which needs a grant: `fileRead: true` in `sandboxOverrides`",
         ),
     ] {
         let place = place_with_a_note();
@@ -99,31 +98,31 @@ fn a_failed_run_says_what_would_have_to_be_granted() {
         assert!(said.contains(&format!("  grant    {grant}\n")), "{said}");
         let said = place.fails(&["publish", "--yes", "reader"], 1);
         assert!(said.contains(&format!("  grant    {grant}\n")), "{said}");
-        let told = told_as_json(&place);
+        let told = test_report(&place);
         assert_eq!((&told["grant"], &told["wider"]), (&json!([grant]), &json!([])), "{told}");
     }
 }
 
 #[test]
-fn the_grant_that_is_named_is_the_one_that_was_missing() {
+fn suggested_grant_is_the_missing_one() {
     let place = place_with_a_note();
     let online = json!({ "networkMode": "allowlist", "hostsAllow": ["a.example"] });
     write_tool(&place, "return fetch('https://b.example/').text()", &online);
     let said = place.fails(&["test", TOOL], 1);
-    assert!(said.contains("would need this host in `hostsAllow` of `sandboxOverrides`"), "{said}");
+    assert!(said.contains("it needs this host in `hostsAllow` of `sandboxOverrides`"), "{said}");
     write_tool(&place, "return fetch('https://a.example/', { method: 'POST', body: '1' }).text()", &online);
     let asks = json!({ "approval": { "askForMethods": ["POST"] } });
     let text = text_of(&place)
         .replace("\t\"x-note\"", &format!("\t\"x-toolgate-capability\": {asks},\n\t\"x-note\""));
     fs::write(place.path().join(TOOL), text).unwrap();
     let said = place.fails(&["test", TOOL], 1);
-    assert!(said.contains("would need a person's approval"), "{said}");
+    assert!(said.contains("it needs a person's approval"), "{said}");
     assert!(!said.contains("hostsAllow"), "the host is granted: {said}");
 }
 
-/// It never ran, so that there is no report of it.
+/// The tool never ran, so there is no run report.
 #[test]
-fn a_refusal_before_the_run_says_what_would_help() {
+fn call_refused_before_the_run_has_a_suggestion() {
     let place = place_with_a_note();
     place.write_tool("reader", &json!({
         "params": [{ "name": "url", "description": "Which page", "type": "STRING", "required": true, "testValue": "https://b.example/" }],
@@ -134,15 +133,15 @@ fn a_refusal_before_the_run_says_what_would_help() {
     let said = place.fails(&["test", TOOL], 1);
     assert!(said.contains("check.host_not_allowed"), "{said}");
     assert!(said.contains("  remedy   name a host that this tool may reach\n"), "{said}");
-    assert!(said.contains("  grant    a test value leads to a host that is not granted"), "{said}");
-    let told = told_as_json(&place);
+    assert!(said.contains("  grant    a test value names a host that is not granted"), "{said}");
+    let told = test_report(&place);
     assert_eq!(told["outcome"]["remedy"], "name a host that this tool may reach", "{told}");
     assert_eq!(told["grant"].as_array().unwrap().len(), 1, "{told}");
 }
 
-/// A base that holds the source and not the destination would make the next run fail, or hide where it wrote.
+/// A base with the source but without the destination would make the next run fail, or hide where it wrote.
 #[test]
-fn a_copy_and_a_move_need_the_folders_of_both_their_paths() {
+fn copy_and_move_need_the_directories_of_both_paths() {
     let place = place_with_a_note();
     let data = place.path().join("data").canonicalize().unwrap().display().to_string();
     fs::create_dir_all(place.path().join("data/notes/old")).unwrap();
@@ -159,7 +158,7 @@ fn a_copy_and_a_move_need_the_folders_of_both_their_paths() {
 }
 
 #[test]
-fn a_base_that_relative_paths_need_is_left_to_its_author() {
+fn base_of_relative_paths_is_not_narrowed() {
     let place = place_with_a_note();
     write_tool(&place, "return safety.fs.readText('data/notes/a.txt')", &json!({ "fileRead": true }));
     let before = text_of(&place);
@@ -171,9 +170,9 @@ fn a_base_that_relative_paths_need_is_left_to_its_author() {
     place.ok(&["test", TOOL]);
 }
 
-/// The listed paths stay granted whatever the base is: a narrower base would only look like a narrower grant.
+/// Listed paths stay granted with any base, so a narrower base would not narrow the grant.
 #[test]
-fn a_base_is_not_narrowed_where_its_path_is_listed_too() {
+fn base_with_listed_paths_is_not_narrowed() {
     let place = place_with_a_note();
     let data = place.path().join("data").canonicalize().unwrap().display().to_string();
     let code = format!("return safety.fs.readText('{data}/notes/a.txt')");
@@ -189,9 +188,9 @@ fn a_base_is_not_narrowed_where_its_path_is_listed_too() {
     assert_eq!(text_of(&place), before);
 }
 
-/// A base is opened by its name at every call. Narrowed to a name that is a link, it would reach wherever the link leads then.
+/// A base is opened by name at every call. If that is a symlink, the base could later lead anywhere.
 #[test]
-fn a_base_is_not_narrowed_to_a_folder_behind_a_link() {
+fn base_is_not_narrowed_to_a_symlinked_directory() {
     let place = place_with_a_note();
     let data = place.path().join("data").canonicalize().unwrap();
     symlink("notes", data.join("current")).unwrap();
@@ -214,9 +213,9 @@ fn a_base_is_not_narrowed_to_a_folder_behind_a_link() {
     assert!(!place.fails(&["test", TOOL], 1).contains("nobody's business"));
 }
 
-/// Each of these would fail its next run if one of its rights were taken for unused.
+/// Each tool would fail its next run if one of its grants counted as unused.
 #[test]
-fn what_was_used_without_being_named_stays() {
+fn implicitly_used_grants_are_kept() {
     let both = json!({ "fileRead": true, "fileWrite": true });
     for (code, overrides) in [
         ("return safety.fs.copy('data/notes/a.txt', 'b.txt')", &both),
@@ -235,9 +234,9 @@ fn what_was_used_without_being_named_stays() {
     }
 }
 
-/// Whoever publishes what is new does not overrule unawares what somebody decided.
+/// Publishing all new tools must not undo an earlier `unpublish`.
 #[test]
-fn what_was_taken_back_is_published_by_its_name_alone() {
+fn unpublished_tool_is_published_again_only_by_name() {
     let place = Place::new();
     for name in ["kept", "gone"] {
         place.write_tool(name, &json!({}));
@@ -249,7 +248,7 @@ fn what_was_taken_back_is_published_by_its_name_alone() {
             "suggests   {name}: `humanInTheLoop: {{mode: DISABLED}}`; the document says nothing, and the tool is rated L0\n"
         )
     };
-    let left_out = "left out   gone: somebody took it back; publish it by its name\n";
+    let left_out = "left out   gone: it was unpublished; to publish it again, name it\n";
     assert_eq!(place.ok(&["publish"]), left_out);
     assert!(place.ok(&["list"]).contains("somebody took it back; publish it by its name"));
     for name in ["kept", "gone"] {
@@ -266,7 +265,7 @@ fn what_was_taken_back_is_published_by_its_name_alone() {
 }
 
 #[test]
-fn a_flag_that_would_change_nothing_is_refused() {
+fn flag_without_effect_is_refused() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     for (flag, key) in [
@@ -276,16 +275,16 @@ fn a_flag_that_would_change_nothing_is_refused() {
         ("--overrides", "policy.overrides"),
     ] {
         let said = place.fails(&["test", flag, "."], 2);
-        assert!(said.contains(&format!("`{flag}` goes with paths")) && said.contains(key), "{said}");
+        assert!(said.contains(&format!("`{flag}` needs paths")) && said.contains(key), "{said}");
     }
     let said = place.fails(&["test", "tools/say.json", "--config", "toolgate.yaml"], 2);
-    assert!(said.contains("`--config` goes without paths"), "{said}");
+    assert!(said.contains("use either `--config` or paths"), "{said}");
     place.ok(&["test", "--config", "toolgate.yaml"]);
 }
 
-/// Where no namespace can be made, the jail is not hardened.
+/// Without namespaces, the jail is not hardened.
 #[test]
-fn a_hardened_run_is_hardened_with_and_without_paths() {
+fn hardened_flag_works_with_and_without_paths() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     let no_more = "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";

@@ -1,4 +1,4 @@
-//! The real binary on real folders, as a user meets it; and the rules of the repository.
+//! End-to-end tests of the real binary, and rules of the repository.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Ten thousand files in one go: all of them, exactly the planted errors, in order.
+//! `check` on ten thousand files finds exactly the planted errors, in order.
 
 use crate::bench::{Bench, tool, tool_with};
 

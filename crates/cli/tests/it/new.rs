@@ -1,4 +1,4 @@
-//! Starting documents pass every check, and nothing is ever overwritten.
+//! `new` writes documents that pass every check, and overwrites nothing.
 
 use std::fs;
 
@@ -54,7 +54,11 @@ fn kinds_that_do_not_run_are_refused() {
     let bench = Bench::new();
     for kind in ["http", "grpc", "mcp"] {
         let run = bench.run(&["new", "a", "--kind", kind]).expect(2);
-        assert!(run.err.contains("does not run") && run.err.contains("are `js` and `cli`"), "{}", run.err);
+        assert!(
+            run.err.contains("does not run") && run.err.contains("use --kind js or --kind cli"),
+            "{}",
+            run.err
+        );
     }
     bench.run(&["new", "a", "--kind", "cli", "--format", "json"]).expect(2);
     assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);
@@ -72,18 +76,18 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn a_bad_name_is_refused() {
+fn invalid_name_is_refused() {
     let bench = Bench::new();
     for name in ["", "A", "../x", "a/b", "1a", "a-", "-a", "a b", "ä", "a\u{1b}[2J", &"a".repeat(65)] {
         let run = bench.run(&["new", "--", name]).expect(2);
-        assert!(run.err.contains("is no name for a tool"), "{name}: {}", run.err);
+        assert!(run.err.contains("invalid tool name"), "{name}: {}", run.err);
         assert!(!run.err.contains('\u{1b}'));
     }
     assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0);
 }
 
 #[test]
-fn the_schema_is_found_upwards_or_written_beside() {
+fn schema_is_found_upwards_or_written_next_to_the_document() {
     let bench = Bench::new();
     bench.run(&["new", "far", "--kind", "cli"]).expect(0);
     assert!(

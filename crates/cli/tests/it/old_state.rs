@@ -41,7 +41,7 @@ fn tool_is_not_exposed_by_an_id_that_is_another_tools_name() {
     serving.stop();
 }
 
-/// As an operator does who restores a backup, or somebody who wants a revoked token back.
+/// An operator restores a backup, or an attacker wants a revoked token back.
 #[test]
 fn restored_older_state_revives_neither_tools_nor_tokens() {
     let place = Place::new();
@@ -62,7 +62,7 @@ fn restored_older_state_revives_neither_tools_nor_tokens() {
     };
     restore();
     let said = place.fails(&["audit", "verify"], 1);
-    let older = "the state is older than the journal";
+    let older = "state.db is older than the journal";
     assert!(said.contains(older) && said.contains("say") && said.contains("tests"), "{said}");
     let said = place.fails(&["doctor"], 1);
     assert!(said.contains(older), "{said}");
@@ -106,7 +106,7 @@ fn broken_document_does_not_keep_tighter_settings_of_others_from_being_applied()
     let asked = serving.call(&own, "kept", &json!({ "text": "hi" })).to_string();
     assert!(asked.contains("decide.approval_pending"), "{asked}");
     assert_eq!(serving.names(&own), ["broken", "kept"], "nothing is added, and the broken one stays");
-    // A configuration with a mistake does not keep a removed tool either.
+    // An invalid configuration does not keep a removed tool, either.
     place.configure("catlog: {}\n");
     fs::remove_file(place.path().join("tools/kept.json")).unwrap();
     until("a removed tool is gone", || serving.names(&own) == ["broken"]);

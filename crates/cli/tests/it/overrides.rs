@@ -1,4 +1,4 @@
-//! What the operator says of single tools counts, and what is said of nobody is told.
+//! Overrides for single tools work, and those without a matching tool are reported.
 
 use std::fs;
 
@@ -23,9 +23,9 @@ fn denial(answer: &Value) -> &Value {
     &answer["_meta"]["dev.toolgate/denial"]["code"]
 }
 
-/// The document says nothing, and its level would have somebody asked.
+/// The document sets no mode, and its level would need approval.
 #[test]
-fn auto_counts_as_if_the_document_said_it() {
+fn override_auto_works_like_in_the_document() {
     let place = place();
     say(&place, "tools: {word_count: {capability: {approval: {level: ask}}}}\n");
     place.ok(&["publish", "--yes"]);
@@ -35,14 +35,14 @@ fn auto_counts_as_if_the_document_said_it() {
     assert_eq!(denial(&call("reads")), "decide.approval_pending");
     assert_eq!(denial(&call("word_count")), "decide.approval_pending");
     say(&place, "tools: {reads: {capability: {approval: {level: auto}}}}\n");
-    // It passed its test under another policy.
+    // The pass is for another policy.
     place.ok(&["publish", "--yes"]);
     until("the operator's word counts", || call("reads")["isError"] == false);
     serving.stop();
 }
 
 #[test]
-fn an_override_that_no_tool_heeds_is_told() {
+fn override_without_a_matching_tool_is_reported() {
     let place = place();
     say(&place, "tools: {raeds: {capability: {approval: {level: always}}}}\n");
     let told = "overrides.yaml: no tool is called `raeds`, and what is said of it has no effect";
@@ -61,9 +61,9 @@ fn an_override_that_no_tool_heeds_is_told() {
     serving.stop();
 }
 
-/// Callers have a prefix, so a bare name never matches.
+/// Caller names have a prefix, so a bare name never matches.
 #[test]
-fn a_policy_about_an_impossible_caller_is_warned_about() {
+fn policy_with_an_impossible_caller_is_reported() {
     let place = Place::new();
     place.configure("policy:\n  cedar: [rules.cedar]\n");
     let rules = |caller: &str| {

@@ -1,4 +1,4 @@
-//! No tool reaches a listener of the gateway, by whatever address or name.
+//! Tools cannot reach the gateway's own listeners by any address or name.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::place::{Place, Serving, token};
 
 const REFUSED: &str = "leads to this gateway";
 
-/// A workspace whose tools may reach every host, and a gateway with its own listener for admins.
+/// A workspace whose tools may reach every host, and a gateway with a separate admin listener.
 fn open_place() -> Place {
     let place = Place::new();
     place.configure("approvals:\n  ask_from: never\nadmin:\n  listen: 127.0.0.2:0\n");
@@ -29,7 +29,7 @@ fn open_place() -> Place {
     place
 }
 
-/// The port of the MCP listener, and the address of the one for admins.
+/// The port of the MCP listener and the address of the admin listener.
 fn listeners(serving: &Serving) -> (u16, SocketAddr) {
     let line = serving.wait_for("serving admins at http://");
     let (_, rest) = line.split_once("http://").unwrap();

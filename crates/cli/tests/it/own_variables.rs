@@ -1,4 +1,4 @@
-//! What the gateway knows callers by, and sends along itself, is in its environment. No tool gets it from there.
+//! The gateway's environment contains its own secrets. Tools cannot get them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::place::{Place, Serving, token};
 const SECRET: &str = "the secret that issuer and gateway share";
 const ISSUER: &str = "auth:\n  jwt:\n    - {issuer: 'https://login.example/', audience: gate, algorithms: [HS256], key: {secret_env: LOGIN_WORD}}\n";
 
-/// A tool that takes this variable in, and hands out what others would sign with it.
+/// A tool that reads this variable and returns a token signed with it.
 fn thief(variable: &str) -> Value {
     json!({
         "staticVariables": [{ "word": format!("${{{variable}}}") }],
@@ -25,7 +25,7 @@ fn signed() -> String {
 }
 
 #[test]
-fn a_tool_does_not_get_the_secret_that_callers_are_known_by() {
+fn tool_does_not_get_the_secret_for_caller_tokens() {
     let mut place = Place::new();
     place.set("LOGIN_WORD", SECRET);
     place.set("TOOLGATE_ANYTHING", SECRET);
@@ -47,14 +47,14 @@ fn a_tool_does_not_get_the_secret_that_callers_are_known_by() {
             }
         }
     }
-    // The word is good for whom it was made.
+    // The signed token works for its caller.
     let serving = Serving::start(&place);
     assert_eq!(serving.names(&signed()), Vec::<String>::new());
     serving.stop();
 }
 
 #[test]
-fn an_edit_that_makes_a_tools_variable_the_gateways_own_waits_for_the_tool() {
+fn config_edit_that_claims_a_tools_variable_is_rejected() {
     let mut place = Place::new();
     place.set("LOGIN_WORD", SECRET);
     place.write_tool("say", &thief("LOGIN_WORD"));
@@ -74,7 +74,7 @@ fn an_edit_that_makes_a_tools_variable_the_gateways_own_waits_for_the_tool() {
 }
 
 #[test]
-fn a_draft_gets_none_where_nobody_can_say_which_are_the_gateways_own() {
+fn draft_gets_no_variables_if_the_configuration_is_invalid() {
     let mut place = Place::new();
     place.set("LOGIN_WORD", SECRET);
     place.write_tool("say", &thief("LOGIN_WORD"));
@@ -89,15 +89,15 @@ fn a_draft_gets_none_where_nobody_can_say_which_are_the_gateways_own() {
     place.ok(&["test", "tools/say.json"]);
 }
 
-/// What is kept from tools below `$HOME` would not be, where nobody knows what that is.
+/// Without a known home directory, blocked paths below it could not be protected.
 #[test]
-fn nothing_is_served_by_whoever_has_no_home() {
+fn gateway_without_home_serves_nothing() {
     for home in ["", "../home"] {
         let mut place = Place::new();
         place.set("HOME", home);
         for arguments in [["publish", "word_count"], ["run", "tools/word_count.json"]] {
             let said = place.fails(&arguments, 2);
-            assert!(said.contains("home folder") && said.contains("set `HOME`"), "{said}");
+            assert!(said.contains("home ") && said.contains("set `HOME`"), "{said}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A workspace of its own for each test, and a gateway that serves it.
+//! A workspace per test, and a gateway that serves it.
 
 use std::{
     fmt::Write as _,
@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// A folder that `toolgate init` has made.
+/// A directory created by `toolgate init`.
 pub struct Place {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
@@ -31,7 +31,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// Has this set in the environment of all that is started from now on.
+    /// Sets an environment variable for all later commands.
     pub fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
@@ -87,7 +87,7 @@ impl Place {
         self.program().args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// A gateway that speaks over its pipes.
+    /// Starts a gateway over stdio.
     pub fn serve_stdio(&self) -> Child {
         self.program()
             .args(["serve", "--stdio"])
@@ -98,7 +98,7 @@ impl Place {
             .unwrap()
     }
 
-    /// In one piece, as editors save: a gateway that runs is not to read half of it.
+    /// Replaces the configuration atomically, so a running gateway never reads half of it.
     pub fn configure(&self, text: &str) {
         let draft = self.path().join("toolgate.yaml.draft");
         fs::write(&draft, format!("version: 1\n{text}")).unwrap();
@@ -110,7 +110,7 @@ impl Place {
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"].take()).collect()
     }
 
-    /// While a gateway writes it: without a journal that is not there yet, and without a line that is not whole yet.
+    /// Reads a journal that a gateway is writing. It may be missing, and its last line may be incomplete.
     pub fn journal_so_far(&self, folder: &str) -> Vec<Value> {
         if !self.path().join(".toolgate").join(folder).exists() {
             return Vec::new();
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// Waits for what comes by itself, sooner or later.
+/// Waits until the condition is true.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     // A guard against hanging, not a measurement.
@@ -142,11 +142,11 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A gateway that runs.
+/// A running gateway.
 pub struct Serving {
     pub child: Child,
     pub address: String,
-    /// Behind a lock so that clients on several threads can share a gateway.
+    /// Locked, because clients on several threads share the gateway.
     said: Mutex<mpsc::Receiver<String>>,
 }
 
@@ -172,7 +172,7 @@ impl Serving {
         Self::heard(child, stderr)
     }
 
-    /// One that goes on where a file may not grow: a write beyond the limit is an error, and no signal that ends it.
+    /// Ignores SIGXFSZ: a write beyond the file size limit is an error and does not kill the gateway.
     pub fn start_enduring(place: &Place) -> Self {
         let program = env!("CARGO_BIN_EXE_toolgate");
         let mut child = Command::new("sh")
@@ -188,14 +188,14 @@ impl Serving {
         Self::heard(child, stderr)
     }
 
-    /// Files of the gateway may not grow beyond this from now on, which is what a full disk does.
+    /// Limits the size of the gateway's files, to simulate a full disk.
     pub fn limit_files(&self, bytes: &str) {
         let pid = self.child.id().to_string();
         let limit = format!("--fsize={bytes}:unlimited");
         assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
     }
 
-    /// A gateway of which we hear what it says.
+    /// A gateway whose log is read by a thread.
     pub fn heard(child: Child, said: impl Read + Send + 'static) -> Self {
         let (send, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -208,7 +208,7 @@ impl Serving {
         serving
     }
 
-    /// The next line that it says.
+    /// The next log line.
     #[track_caller]
     pub fn line(&self) -> String {
         self.said.lock().unwrap().recv_timeout(PATIENCE).unwrap()
@@ -226,10 +226,10 @@ impl Serving {
             heard.push_str(&line);
             heard.push('\n');
         }
-        panic!("`{text}` was never said, but:\n{heard}");
+        panic!("`{text}` was never logged, but:\n{heard}");
     }
 
-    /// A call whose answer nobody reads. Dropped, the client has gone.
+    /// Starts a call without reading its answer. Dropping the stream disconnects the client.
     pub fn begin(&self, token: &str, tool: &str, arguments: &Value) -> TcpStream {
         let message = stateless("tools/call", json!({ "name": tool, "arguments": arguments }));
         self.send("/mcp", Some(token), &message, &repeated(&message))
@@ -254,7 +254,7 @@ impl Serving {
         (status, head.to_owned(), body.to_owned())
     }
 
-    /// As `post`, with a body that need not be JSON.
+    /// Like `post`, with a body of any text.
     pub fn post_text(&self, token: &str, body: &str) -> (u16, String) {
         let answer = read(self.send_text("/mcp", Some(token), body, &[("connection", "close")]));
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -262,7 +262,7 @@ impl Serving {
         (status, body.to_owned())
     }
 
-    /// The answer is for the caller to read.
+    /// Sends a request and returns the stream for its answer.
     fn send(&self, path: &str, token: Option<&str>, body: &Value, headers: &[(&str, &str)]) -> TcpStream {
         self.send_text(path, token, &body.to_string(), headers)
     }
@@ -288,7 +288,7 @@ impl Serving {
         stream
     }
 
-    /// The whole answer, head and body.
+    /// The answer with head and body.
     pub fn get(&self, path: &str, token: &str) -> String {
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n",
@@ -297,13 +297,13 @@ impl Serving {
         read(self.write(&request))
     }
 
-    /// A request of the stateless protocol; its JSON answer.
+    /// Sends a request of the stateless protocol and returns the JSON answer.
     #[track_caller]
     pub fn modern(&self, token: &str, method: &str, params: Value) -> Value {
         self.ask(Some(token), method, params).1
     }
 
-    /// As `modern`, also without a token, and with the status.
+    /// Like `modern`, with an optional token, and returns the status, too.
     #[track_caller]
     pub fn ask(&self, token: Option<&str>, method: &str, params: Value) -> (u16, Value) {
         let message = stateless(method, params);
@@ -311,7 +311,7 @@ impl Serving {
         (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {head}\n{text}")))
     }
 
-    /// The text of the answer to a call, as one message or as a stream: a call that takes long is answered by a stream.
+    /// The answer to a call as text. A slow call is answered by a stream.
     pub fn call_text(&self, token: &str, tool: &str, arguments: &Value) -> String {
         let message = stateless("tools/call", json!({ "name": tool, "arguments": arguments }));
         self.post(Some(token), &message, &repeated(&message)).2
@@ -327,7 +327,7 @@ impl Serving {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// What it said, as far as nobody has waited for it.
+    /// Stops the gateway and returns the unread log lines.
     pub fn stop(mut self) -> Vec<String> {
         Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         let end = Instant::now() + PATIENCE;
@@ -360,7 +360,7 @@ fn stateless(method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// What the headers have to say of such a message once more.
+/// The headers that repeat fields of the message.
 fn repeated(message: &Value) -> Vec<(&str, &str)> {
     let mut headers = vec![("mcp-protocol-version", ERA)];
     headers.extend(message["method"].as_str().map(|method| ("mcp-method", method)));
@@ -368,7 +368,7 @@ fn repeated(message: &Value) -> Vec<(&str, &str)> {
     headers
 }
 
-/// To the end, which comes when the other side closes.
+/// Reads until the server closes the connection.
 fn read(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut answer = String::new();

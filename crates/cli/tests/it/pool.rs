@@ -1,4 +1,4 @@
-//! Workers are shared as configured, replaced when they misbehave, and never take the gateway with them.
+//! Workers are shared as configured, replaced when they misbehave, and cannot crash the gateway.
 
 use std::{
     collections::HashSet,
@@ -32,7 +32,7 @@ fn code(report: &JsReport) -> FailureCode {
 }
 
 #[test]
-fn isolation_says_who_may_share_a_worker() {
+fn isolation_setting_controls_worker_sharing() {
     for (isolation, same_caller, same_tool, workers) in [
         (Isolation::Shared, false, false, 1),
         (Isolation::PerCaller, true, false, 1),
@@ -56,7 +56,7 @@ fn isolation_says_who_may_share_a_worker() {
     }
 }
 
-/// Equal code does not make one tool of two: the other one has secrets and grants of its own.
+/// Two tools with equal code have different secrets and grants.
 #[test]
 fn tools_with_equal_code_do_not_share_a_worker_of_a_tool() {
     let one = json!({
@@ -91,7 +91,7 @@ fn tools_with_equal_code_do_not_share_a_worker_of_a_tool() {
 }
 
 #[test]
-fn a_worker_is_replaced_after_its_calls() {
+fn worker_is_replaced_after_its_calls() {
     let gateway = Gateway::with(|config| {
         config.workers = 1;
         config.recycle_after = 3;
@@ -101,9 +101,9 @@ fn a_worker_is_replaced_after_its_calls() {
     assert_eq!(distinct.len(), 3, "{workers:?}");
 }
 
-/// A call that is not run after all, such as one whose yes another call was faster to spend.
+/// A call may not run after all, for example if another call consumed its approval first.
 #[test]
-fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
+fn unused_leased_worker_serves_the_next_call() {
     let gateway = Gateway::with(|config| {
         config.workers = 1;
         config.spares = 0;
@@ -133,9 +133,9 @@ fn a_worker_that_was_leased_and_not_used_serves_the_next_call() {
     gateway.still_serves();
 }
 
-/// The kernel would kill whichever call is in it when the time of its whole life is over.
+/// At the CPU limit the kernel would kill the worker together with its current call.
 #[test]
-fn a_worker_is_replaced_long_before_its_processor_time_is_used_up() {
+fn worker_is_replaced_before_its_cpu_limit() {
     let gateway = Gateway::with(|config| {
         config.workers = 1;
         config.spares = 0;
@@ -152,7 +152,7 @@ fn a_worker_is_replaced_long_before_its_processor_time_is_used_up() {
 }
 
 #[test]
-fn a_worker_that_died_while_idle_costs_no_call() {
+fn worker_that_died_while_idle_fails_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let program = write_recording_worker(folder.path());
     let gateway = Gateway::with(|config| {
@@ -168,13 +168,13 @@ fn a_worker_that_died_while_idle_costs_no_call() {
     assert_ne!(first.worker, second.worker);
 }
 
-/// The real worker, started by a script that writes down its process number.
+/// A script that records its PID and starts the real worker.
 fn write_recording_worker(folder: &Path) -> PathBuf {
     let becomes_a_worker = becomes_a_worker(folder);
     write_script(folder, &format!("echo $$ > '{}/pid'\n{becomes_a_worker}", folder.display()))
 }
 
-/// `script` at the first start, the real worker at every other.
+/// Runs `script` at the first start and the real worker afterwards.
 fn write_turncoat(folder: &Path, script: &str) -> PathBuf {
     let becomes_a_worker = becomes_a_worker(folder);
     let taken = folder.join("taken");
@@ -185,13 +185,13 @@ fn write_turncoat(folder: &Path, script: &str) -> PathBuf {
     )
 }
 
-/// Ends a script as the process that the pool would have started: same number, same socket, the name of a worker.
+/// The last line of a script: replaces it by the real worker, with the same PID and socket.
 fn becomes_a_worker(folder: &Path) -> String {
     symlink(env!("CARGO_BIN_EXE_toolgate"), folder.join(WORKER_NAME)).unwrap();
     format!("PATH='{}'\nexec {WORKER_NAME}", folder.display())
 }
 
-/// Ends when the process has closed all it held and waits to be buried.
+/// Waits until the process is a zombie and has closed its descriptors.
 fn kill_and_wait(pid: &str) {
     assert!(std::process::Command::new("kill").args(["-9", pid]).status().unwrap().success());
     let is_dead = || {
@@ -206,9 +206,9 @@ fn kill_and_wait(pid: &str) {
     panic!("{pid} lives");
 }
 
-/// The spare ends while the call runs, so that there is none when the call's own worker is gone.
+/// The spare worker ends during the call, so none is left when the call's worker is lost.
 #[test]
-fn a_lost_worker_is_replaced_before_the_next_call_asks() {
+fn lost_worker_is_replaced_before_the_next_call() {
     let ready = ready_in_octal();
     for (what, last_act, timeout_ms, expected) in [
         ("dies", "exit 3", 60_000, FailureCode::WorkerDied),
@@ -254,7 +254,7 @@ fn a_lost_worker_is_replaced_before_the_next_call_asks() {
 }
 
 #[test]
-fn a_worker_whose_memory_was_full_is_replaced() {
+fn worker_with_exhausted_memory_is_replaced() {
     let gateway = Gateway::with(|config| {
         config.workers = 1;
         config.spares = 0;
@@ -270,7 +270,7 @@ fn a_worker_whose_memory_was_full_is_replaced() {
 }
 
 #[test]
-fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
+fn dropped_call_kills_only_its_worker() {
     let gateway = Gateway::new();
     let endless = gateway.tool(&document("while (true) {}")).with_limits(|limits| limits.fuel = u64::MAX / 2);
     gateway.runtime.block_on(async {
@@ -282,7 +282,7 @@ fn a_call_that_is_dropped_kills_its_worker_and_nothing_else() {
 }
 
 #[test]
-fn beyond_the_queue_a_call_is_refused_at_once() {
+fn call_beyond_the_queue_limit_is_refused_at_once() {
     let gateway = Gateway::with(|config| {
         config.workers = 1;
         config.waiting = 0;
@@ -303,7 +303,7 @@ fn beyond_the_queue_a_call_is_refused_at_once() {
 }
 
 #[test]
-fn without_namespaces_the_rest_holds_and_says_so() {
+fn remaining_layers_hold_without_namespaces() {
     let gateway = Gateway::with(|config| config.namespaces = Namespaces::DangerouslySkip);
     let strength = gateway.runtime.block_on(gateway.pool.warm()).unwrap();
     assert!(
@@ -321,10 +321,9 @@ fn without_namespaces_the_rest_holds_and_says_so() {
     assert!(report.outcome.unwrap_err().message.contains("namespace"));
 }
 
-/// Programs that are no worker, or were one until something took them over: each speaks over descriptor 0. The pool
-/// that started one of them goes on with the real worker.
+/// Fake or compromised workers, which send data over descriptor 0. The same pool then continues with the real worker.
 #[test]
-fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
+fn hostile_worker_fails_only_its_call() {
     let ready = ready_in_octal();
     let rows = hostile_scripts(&ready);
     for (what, script, expected) in rows {
@@ -341,7 +340,7 @@ fn a_hostile_worker_is_a_failed_call_and_nothing_more() {
     }
 }
 
-/// What a real worker of this host says when it is ready, for `printf`.
+/// The ready message of a real worker, escaped for `printf`.
 fn ready_in_octal() -> String {
     let good = Gateway::new();
     let strength = good.runtime.block_on(good.pool.warm()).unwrap().to_bits();
@@ -350,7 +349,7 @@ fn ready_in_octal() -> String {
 }
 
 fn hostile_scripts(ready: &str) -> Vec<(&'static str, String, FailureCode)> {
-    // Twenty bytes are all of `Start` and the beginning of `Run`: a call has come.
+    // Twenty bytes are `Start` and the beginning of `Run`: a call has arrived.
     let called = format!("printf '{ready}' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;");
     vec![
         ("dies at once", String::new(), FailureCode::WorkerUnavailable),
@@ -381,9 +380,9 @@ fn hostile_scripts(ready: &str) -> Vec<(&'static str, String, FailureCode)> {
     ]
 }
 
-/// Frames that every worker may send, more or longer than this call allows: the gateway counts for itself.
+/// Valid frames beyond the call's limits. The gateway enforces the limits itself.
 #[test]
-fn a_worker_that_goes_beyond_the_limits_is_stopped() {
+fn worker_that_exceeds_limits_is_stopped() {
     let good = Gateway::new();
     let strength = good.runtime.block_on(good.pool.warm()).unwrap().to_bits();
     let text = |length: usize| "x".repeat(length);
@@ -452,8 +451,8 @@ struct TestLimits {
 const LIMITS: TestLimits =
     TestLimits { result_bytes: 100, console_lines: 3, console_bytes: 100, host_calls: 5, host_bytes: 30_000 };
 
-/// A call of a tool that may read, in a worker that sends `frames` whatever it is told. Where that worker is not to be
-/// used again, the same pool goes on with the real one.
+/// Runs a reading tool in a worker that sends `frames` and ignores its input. If that worker must not be reused, the same
+/// pool continues with the real one.
 fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, frames: &[FromWorker]| {

@@ -1,4 +1,4 @@
-//! A balancer in front asks whether to send calls. What has failed must not keep it away for good, and what fails must.
+//! Readiness for load balancers: not ready while something fails, and ready again afterwards.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -11,7 +11,7 @@ fn is_ready(serving: &Serving) -> bool {
 }
 
 #[test]
-fn a_gateway_whose_disk_was_full_is_ready_again_without_a_call() {
+fn gateway_is_ready_again_after_a_full_disk() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -36,7 +36,7 @@ fn a_gateway_whose_disk_was_full_is_ready_again_without_a_call() {
 }
 
 #[test]
-fn a_gateway_without_its_state_is_not_ready() {
+fn gateway_without_state_is_not_ready() {
     let place = Place::new();
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
@@ -52,9 +52,9 @@ fn a_gateway_without_its_state_is_not_ready() {
     serving.stop();
 }
 
-/// Whoever waits for that line sends calls after it.
+/// Supervisors send calls as soon as that line is logged.
 #[test]
-fn a_gateway_that_cannot_open_its_doors_does_not_say_that_it_serves() {
+fn gateway_that_cannot_listen_does_not_report_serving() {
     let place = Place::new();
     place.ok(&["publish"]);
     let key = place.path().join(".toolgate/keys/request-state");
@@ -73,7 +73,7 @@ fn files_that_others_can_change_are_refused_or_reported() {
     let chmod = |name: &str, mode: u32| {
         fs::set_permissions(place.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
     };
-    // As an umask of 002 makes them: the group is the user's own.
+    // Files with umask 002: the group is the user's private group.
     chmod("toolgate.yaml", 0o664);
     chmod("tools", 0o775);
     chmod("tools/say.json", 0o664);

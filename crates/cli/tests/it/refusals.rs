@@ -1,4 +1,4 @@
-//! Who is turned away at the door leaves a record, however often they come few of them, and nothing of what they sent.
+//! Refused requests are recorded, aggregated if there are many, and without their content.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn refusals(place: &Place) -> Vec<Value> {
 }
 
 #[test]
-fn a_refusal_is_written_down_without_what_was_sent() {
+fn refusal_is_recorded_without_request_data() {
     let place = Place::new();
     let caller = token(&place, &[]);
     let serving = Serving::start(&place);
@@ -50,7 +50,7 @@ fn a_refusal_is_written_down_without_what_was_sent() {
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }
 
-/// How the log's line of this record ends.
+/// The end of the log line for this record.
 fn line_of(record: &Value) -> String {
     match record["count"].as_u64().unwrap() {
         1 => String::new(),
@@ -58,9 +58,9 @@ fn line_of(record: &Value) -> String {
     }
 }
 
-/// Whoever fills the disk is not to knock unseen meanwhile.
+/// An attacker who fills the disk must not stay unrecorded.
 #[test]
-fn refusals_while_the_journal_cannot_be_written_are_in_it_afterwards() {
+fn refusals_during_a_full_disk_are_recorded_afterwards() {
     let place = Place::new();
     let serving = Serving::start_enduring(&place);
     serving.limit_files("1");
@@ -75,7 +75,7 @@ fn refusals_while_the_journal_cannot_be_written_are_in_it_afterwards() {
 }
 
 #[test]
-fn a_thousand_refusals_leave_few_records_and_lines_and_all_are_counted() {
+fn many_refusals_are_counted_in_few_records() {
     let place = Place::new();
     let admin = token(&place, &["--admin"]);
     let serving = Serving::start(&place);

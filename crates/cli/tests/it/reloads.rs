@@ -1,5 +1,4 @@
-//! What happens while a gateway runs: an edit that goes live, of which the caller of a running call notices nothing; an edit that
-//! was wrong at first; a client that goes away.
+//! Reloads of a running gateway: valid edits, corrected edits, running calls and disconnected clients.
 
 use std::{fs, thread, time::Duration};
 
@@ -7,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, token, until};
 
-/// The running call waits for a file, and so for the test: it lasts across every reload that the edit brings about.
+/// The running call waits for a file, so it lasts across all reloads.
 #[test]
-fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
+fn running_call_survives_a_reload() {
     let place = Place::new();
-    // One waits, however few processors there are.
+    // Enough workers, even on a machine with one processor.
     place.configure("worker:\n  count: 4\n");
     write_waiting_tool(&place);
     place.write_tool("say", &json!({}));
@@ -44,9 +43,9 @@ fn a_call_that_runs_across_a_reload_is_released_and_others_meet_the_edit() {
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }
 
-/// Whoever hangs up in time must not have what the tool did forgotten.
+/// A disconnect must not hide the tool's effects.
 #[test]
-fn what_a_tool_did_before_its_client_went_away_is_in_the_journal() {
+fn effects_before_a_disconnect_are_recorded() {
     let place = Place::new();
     place.write_tool("leaves", &json!({
         "code": "safety.fs.writeText('made.txt', 'x');\nif (text === 'stay') await new Promise((done) => setTimeout(done, 50_000));\nreturn text",
@@ -70,9 +69,9 @@ fn what_a_tool_did_before_its_client_went_away_is_in_the_journal() {
     serving.stop();
 }
 
-/// Nobody should have to touch the configuration again because a file that it names was wrong at first.
+/// After the named file is corrected, the configuration need not be edited again.
 #[test]
-fn a_newly_named_policy_file_that_is_mended_is_in_force() {
+fn corrected_new_policy_file_becomes_active() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     place.ok(&["publish"]);
@@ -89,7 +88,7 @@ fn a_newly_named_policy_file_that_is_mended_is_in_force() {
 }
 
 #[test]
-fn a_newly_named_folder_that_is_mended_is_in_force() {
+fn corrected_new_tools_directory_becomes_active() {
     let place = Place::new();
     place.ok(&["publish"]);
     let serving = Serving::start(&place);
@@ -103,7 +102,7 @@ fn a_newly_named_folder_that_is_mended_is_in_force() {
     });
     fs::write(more.join(name), sound.to_string()).unwrap();
     serving.wait_for("reloaded: 1 tool is live");
-    // What is named no more is not served any more, and what is there again is.
+    // Tools of a removed directory disappear; those of a restored one come back.
     place.configure("tools: [more]\n");
     serving.wait_for("reloaded: 0 tools are live");
     serving.wait_for("is not served any more: its document is gone");
@@ -113,7 +112,7 @@ fn a_newly_named_folder_that_is_mended_is_in_force() {
 }
 
 #[test]
-fn every_mistake_is_in_the_journal_and_what_is_in_force_is_said_to_be() {
+fn rejected_edits_are_recorded() {
     let place = Place::new();
     place.ok(&["publish"]);
     let token = token(&place, &[]);
@@ -131,7 +130,7 @@ fn every_mistake_is_in_the_journal_and_what_is_in_force_is_said_to_be() {
     place.configure("exposure: 7\n");
     serving.wait_for("toolgate.yaml");
     until("so is the configuration", || rejected().iter().any(|told| told.contains("toolgate.yaml")));
-    // With a full disk the mistake itself is told all the same.
+    // With a full disk the error is still logged.
     serving.limit_files("1");
     place.configure("exposure: 8\n");
     serving.wait_for("the change is not in force");
@@ -144,9 +143,9 @@ fn every_mistake_is_in_the_journal_and_what_is_in_force_is_said_to_be() {
     serving.stop();
 }
 
-/// The only worker is taken, so that the test run of the shipped tool waits for this test.
+/// The only worker is busy, so the test run of the shipped tool waits for this test.
 #[test]
-fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
+fn tighter_baseline_does_not_wait_for_test_runs() {
     let place = Place::new();
     let one_worker = "worker:\n  count: 1\n";
     place.configure(one_worker);
@@ -178,9 +177,9 @@ fn a_tighter_baseline_does_not_wait_for_shipped_tools_to_be_tried() {
     serving.stop();
 }
 
-/// As above, the trial waits for this test. Nothing is edited: only what is known of a test run changes.
+/// As above, the test run waits. No file changes, only the stored result of a test run.
 #[test]
-fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
+fn publication_does_not_wait_for_test_runs() {
     let place = Place::new();
     let one_worker = "worker:\n  count: 1\n";
     place.configure(one_worker);
@@ -198,7 +197,7 @@ fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
         place.ok(&["publish", "say"]);
         let is_edited = fs::read_to_string(place.path().join("tools/say.json")).unwrap() != before;
         let is_live = || serving.names(&token).contains(&"say".to_owned());
-        // No longer than the call keeps the worker, and with it the trial.
+        // While the call keeps the worker, the test run cannot start.
         while !is_live() && !running.is_finished() {
             thread::sleep(Duration::from_millis(20));
         }
@@ -212,9 +211,9 @@ fn a_tool_that_is_published_does_not_wait_for_shipped_tools_to_be_tried() {
     serving.stop();
 }
 
-/// How soon is measured by the soak bench.
+/// The soak bench measures how fast.
 #[test]
-fn an_edit_is_live_by_itself() {
+fn edit_is_live_without_a_signal() {
     let place = Place::new();
     place.write_tool("say", &json!({}));
     place.ok(&["publish"]);
@@ -229,8 +228,8 @@ fn an_edit_is_live_by_itself() {
 
 const SHIPPED: &str = "gcd_lcm";
 
-/// Waits for the file `go.txt` where its text is `wait`, and says by a file that it does: from then on it has its worker, which an
-/// opening record does not say.
+/// With the text `wait`, the tool creates a file and waits for `go.txt`. Its file proves that it has a worker, which the opening
+/// record does not.
 fn write_waiting_tool(place: &Place) {
     place.write_tool("waits", &json!({
         "code": "if (text === 'wait') {\n  safety.fs.writeText('runs.txt', 'x');\n  while (!safety.fs.exists('go.txt')) await new Promise((done) => setTimeout(done, 100));\n}\nreturn text",
@@ -240,19 +239,19 @@ fn write_waiting_tool(place: &Place) {
     }));
 }
 
-/// What whoever calls it needs.
+/// Token flags for callers of the waiting tool.
 const WAITS: [&str; 2] = ["--permission", "allow_destructive"];
 const RUNS: &str = "runs.txt";
 
-/// Records of calls of this tool so far.
+/// The kinds of this tool's call records so far.
 fn kinds_of(place: &Place, tool: &str) -> Vec<String> {
     let records = place.journal_so_far("journal");
     let of_tool = records.iter().filter(|record| record["tool"]["name"] == tool);
     of_tool.map(|record| record["kind"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Has the gateway begun a test run of the shipped tool, and none come to its end? One that gave way to a reload begins again, and
-/// what a command tries itself is in the journal of commands.
+/// Whether the gateway has started a test run of the shipped tool and finished none. A reload restarts a test run; test runs of
+/// commands are in the commands' journal.
 fn is_being_tried(place: &Place) -> bool {
     let records = place.journal_so_far("journal");
     let of_tool = || records.iter().filter(|record| record["tool"]["name"] == SHIPPED);

@@ -1,9 +1,9 @@
-//! The effective policy, its origins, its risk.
+//! `resolve`: effective policy, origins and risk.
 
 use crate::bench::{Bench, snapshot, tool, tool_with};
 
 #[test]
-fn the_whole_policy_is_shown_with_its_origins() {
+fn policy_is_shown_with_origins() {
     let bench = Bench::with("add.json", tool_with("add", READS));
     let run = bench.run(&["resolve", "add.json"]).expect(0);
     snapshot("resolve_text.txt", &run.out);
@@ -25,7 +25,7 @@ fn java_settings_are_left_out() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_contains_the_same_policy() {
     let bench = Bench::with("add.json", tool_with("add", READS));
     let policy = bench.run(&["resolve", "--format", "json", "add.json"]).expect(0).json();
     assert_eq!(policy["risk"]["level"], "L3");
@@ -35,7 +35,7 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn the_environment_is_looked_at_and_never_shown() {
+fn environment_values_are_never_shown() {
     let bench = Bench::with(
         "add.json",
         tool_with("add", r#""staticVariables": [{"k": "${PATH}"}, {"t": "${TOOLGATE_TEST_TOKEN}"}]"#),
@@ -58,7 +58,7 @@ fn the_environment_is_looked_at_and_never_shown() {
 }
 
 #[test]
-fn one_tool_of_a_bundle_is_named() {
+fn one_tool_of_a_bundle_is_selected() {
     let bundle = format!("{{\"toolSpecs\": [{},{}]}}", tool("add"), tool("sum"));
     let bench = Bench::with("b.json", bundle);
     bench.run(&["resolve", "b.json#sum"]).expect(0);
@@ -69,7 +69,7 @@ fn one_tool_of_a_bundle_is_named() {
 }
 
 #[test]
-fn overrides_have_the_last_word() {
+fn overrides_win() {
     let bench = Bench::with("add.json", tool("add"));
     bench.write("over.yaml", "tools: {add: {capability: {approval: {level: always}}}}\n");
     let run = bench.run(&["resolve", "--overrides", "over.yaml", "add.json"]).expect(0);
@@ -78,7 +78,7 @@ fn overrides_have_the_last_word() {
 }
 
 #[test]
-fn a_document_with_errors_has_no_policy() {
+fn document_with_errors_has_no_policy() {
     let run = Bench::with("bad.json", crate::check::BAD).run(&["resolve", "bad.json"]).expect(1);
     assert!(run.err.contains("error[SPEC_PARSE]") && run.err.contains("`bad` has no policy"), "{}", run.err);
     assert_eq!(run.out, "");
@@ -120,7 +120,7 @@ fn safety_lists_the_helpers_that_the_code_uses() {
 }
 
 #[test]
-fn a_mistake_in_a_policy_file_names_the_file() {
+fn error_in_a_policy_file_names_the_file() {
     let bench = Bench::with("add.json", tool("add"));
     bench.write("mine.yaml", "nework: blocked");
     let run = bench.run(&["resolve", "add.json", "--baseline", "mine.yaml"]).expect(2);
@@ -144,13 +144,13 @@ fn safety_is_written_into_a_bundle() {
 const READS: &str = r#""sandboxOverrides": { "fileRead": true }, "draft": true"#;
 
 #[test]
-fn an_override_for_nobody_is_told() {
+fn misspelt_override_is_reported() {
     let bench = Bench::with("add.json", tool("add"));
     bench.write("mine.yaml", "tools: {addd: {capability: {approval: {level: always}}}}\n");
     let run = bench.run(&["resolve", "add.json", "--overrides", "mine.yaml"]).expect(0);
-    assert!(run.err.contains("the overrides speak of `addd`, and not of `add`"), "{}", run.err);
+    assert!(run.err.contains("the overrides name `addd` but not `add`"), "{}", run.err);
     let run = bench.run(&["check", "add.json", "--overrides", "mine.yaml"]).expect(0);
-    assert!(run.err.contains("the override of `addd` has no effect"), "{}", run.err);
+    assert!(run.err.contains("the override for `addd` has no effect"), "{}", run.err);
     bench.write("mine.yaml", "tools: {add: {capability: {approval: {level: always}}}}\n");
     for command in ["resolve", "check"] {
         assert_eq!(bench.run(&[command, "add.json", "--overrides", "mine.yaml"]).expect(0).err, "");
@@ -158,7 +158,7 @@ fn an_override_for_nobody_is_told() {
 }
 
 #[test]
-fn an_override_without_effect_is_told() {
+fn override_without_effect_is_reported() {
     let bench = Bench::with("add.json", tool("add"));
     for (block, key) in [
         ("network: {allowedHosts: [a.example]}", "network.allowedHosts"),

@@ -1,4 +1,4 @@
-//! `toolgate call` uses the gateway that runs for the same configuration.
+//! `toolgate call` uses a running gateway with the same configuration.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ fn socket(place: &Place) -> PathBuf {
     place.path().join(".toolgate/call.sock")
 }
 
-/// The closing records of calls by the command line.
+/// The closing records of calls from the command line.
 fn calls(place: &Place, folder: &str) -> Vec<Value> {
     let entries = place.journal_so_far(folder).into_iter();
     let is_call = |entry: &Value| {
@@ -54,7 +54,7 @@ fn call_goes_through_the_running_gateway_and_without_one_works_alone() {
     let said = place.fails(&["call", "word_cuont", "text=hi"], 1);
     assert!(said.contains("admit.unknown_tool"), "{said}");
     let said = place.fails(&["call", "word_count", "txt=hi"], 2);
-    assert!(said.contains("no parameter is called `txt`"), "{said}");
+    assert!(said.contains("unknown argument `txt`"), "{said}");
     place.write_tool("draft", &json!({}));
     serving.wait_for("reloaded");
     let said = place.fails(&["call", "draft", "text=hi"], 1);
@@ -76,7 +76,7 @@ fn socket_of_a_killed_gateway_is_replaced() {
     serving.stop();
 }
 
-/// A jailed command runs as the same user. It cannot read the key.
+/// A sandboxed command runs as the same user but cannot read the key.
 #[test]
 fn peer_without_the_key_gets_no_answer() {
     let place = place();

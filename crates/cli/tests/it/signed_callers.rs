@@ -1,4 +1,4 @@
-//! Callers with signed tokens, as the configuration describes their issuer.
+//! Callers with JWTs of a configured issuer.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::{
     place::{Place, Serving},
 };
 
-/// Made for the tests, and opens nothing.
+/// A test key without any real use.
 const KEY: &str = include_str!("../../../server/src/auth/testdata/rsa_a.pem");
 const PUBLIC_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/src/auth/testdata/rsa_a_public.pem");
 
@@ -28,20 +28,20 @@ fn token(scope: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let claims = json!({
         "iss": "https://login.example/", "aud": "gate", "sub": "ann", "exp": now + 600, "scope": scope,
-        // What an issuer says in its own words is not what the operator configured.
+        // A claim that the operator did not configure.
         "role": "admin", "admin": true,
     });
     let key = EncodingKey::from_rsa_pem(KEY.as_bytes()).unwrap();
     encode(&Header::new(Algorithm::RS256), &claims, &key).unwrap()
 }
 
-/// An admin finds nothing at this path; everybody else is not even told that.
+/// This path does not exist: admins get 404, all others 403.
 fn asks_as_admin(serving: &Serving, scope: &str) -> u16 {
     serving.post_to("/admin/nothing", Some(&token(scope)), &Value::Null, &[]).0
 }
 
 #[test]
-fn a_token_without_a_required_scope_is_told_which() {
+fn missing_scope_is_named() {
     let place = Place::new();
     let serving = serving(&place, "      required_scopes: [tools:call, mcp]\n");
     for scope in ["", "tools:call", "tools:call mcp2", "TOOLS:CALL MCP"] {
@@ -53,7 +53,7 @@ fn a_token_without_a_required_scope_is_told_which() {
         assert!(body.contains("auth.insufficient_scope"), "{body}");
     }
     assert_eq!(serving.names(&token("mcp tools:call")), Vec::<String>::new());
-    // Somebody who is known is not guessing, however often.
+    // Authenticated callers are not throttled for failed requests.
     for _ in 0..30 {
         assert_eq!(serving.post(Some(&token("")), &json!({}), &[]).0, 403);
     }
@@ -72,7 +72,7 @@ fn only_the_configured_permission_makes_an_admin() {
     without.stop();
 }
 
-/// What the issuer publishes of `ed25519.pem`.
+/// The issuer's key set with the public key of `ed25519.pem`.
 fn key_set() -> Value {
     json!({ "keys": [{
         "kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "one",
@@ -86,7 +86,7 @@ fn signed_with(key: &EncodingKey, algorithm: Algorithm) -> String {
     encode(&Header { kid: Some("one".to_owned()), ..Header::new(algorithm) }, &claims, key).unwrap()
 }
 
-/// The good token comes in, and one that somebody else signed does not.
+/// Checks that the good token is accepted and the one with a foreign signature is refused.
 #[track_caller]
 fn check_issuer(place: &Place, algorithm: &str, key: &str, good: &str, bad: &str) {
     place.configure(&format!(
@@ -108,9 +108,9 @@ fn keys_come_from_a_file_with_a_key_set() {
     check_issuer(&place, "EdDSA", "jwks_file: keys.json", &good, &token(""));
 }
 
-/// Through the gateway's own way out, to the very host that is configured.
+/// Fetched through the gateway's egress, from exactly the configured host.
 #[test]
-fn keys_come_from_where_the_issuer_publishes_them() {
+fn keys_are_fetched_from_the_issuer() {
     let (place, issuer) = (Place::new(), Hook::showing(&key_set()));
     let good = signed_with(&EncodingKey::from_ed_pem(ED25519).unwrap(), Algorithm::EdDSA);
     let (head, signature) = good.rsplit_once('.').unwrap();
@@ -122,7 +122,7 @@ fn keys_come_from_where_the_issuer_publishes_them() {
 }
 
 #[test]
-fn the_secret_comes_from_the_environment() {
+fn secret_comes_from_the_environment() {
     let mut place = Place::new();
     place.set("LOGIN_WORD", "the secret that issuer and gateway share");
     let signed = |secret: &str| signed_with(&EncodingKey::from_secret(secret.as_bytes()), Algorithm::HS256);
@@ -138,7 +138,7 @@ fn the_secret_comes_from_the_environment() {
 }
 
 #[test]
-fn a_scope_of_two_words_is_refused() {
+fn scope_with_a_space_is_refused() {
     let place = Place::new();
     place.configure(&format!(
         "auth: {{jwt: [{{issuer: i, audience: a, key: {{pem_file: {PUBLIC_KEY}}}, required_scopes: ['a b']}}]}}"

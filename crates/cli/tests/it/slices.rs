@@ -1,5 +1,4 @@
-//! Keys that are read in slices, through the shipped tools, in the real worker: what a caller chooses to see must not keep the detector
-//! from seeing the rest.
+//! Secrets read in slices through shipped tools. The caller's choice of a slice must not hide a secret from the detector.
 
 use std::{fs, path::Path};
 
@@ -11,7 +10,7 @@ use crate::{
     pool::returned,
 };
 
-/// The body of a key that nobody has; its lines begin alike and end apart.
+/// The body of a fake key. Its lines have equal beginnings and different ends.
 fn body() -> Vec<String> {
     (0..8_u8)
         .map(|line| {
@@ -52,7 +51,7 @@ fn shows_none_of_it(report: &JsReport) -> String {
 }
 
 #[test]
-fn a_key_is_not_handed_out_in_slices() {
+fn key_is_not_leaked_in_slices() {
     let gateway = gateway();
     let path = "deploy/id_ed25519";
     for (file, arguments) in [
@@ -75,9 +74,9 @@ fn a_key_is_not_handed_out_in_slices() {
     assert_eq!(report.withheld.len(), 1, "the journal is told");
 }
 
-/// A token that is one letter short is in no rule: what would be cut in two is left out.
+/// A token without its last character matches no rule, so a token that would be cut is omitted.
 #[test]
-fn a_token_is_not_cut_short_by_asking_for_less() {
+fn token_cut_by_a_limit_is_not_leaked() {
     let gateway = Gateway::new();
     let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
     for file in ["agent/web_fetch.json", "web/fetch_page_text.json"] {
@@ -92,7 +91,7 @@ fn a_token_is_not_cut_short_by_asking_for_less() {
             (format!("{{\"a\":1,\"b\":\"{token}\"}}"), 30, "{\"a\":1,\"b\":\"".to_owned()),
             ("中文中文中文".to_owned(), 5, "中文中文中".to_owned()),
         ] {
-            // The page instead of a server that sends it.
+            // Replaces the server's answer by this page.
             let page = Value::from(page).to_string();
             let stub = format!(
                 "const [url, max_characters] = ['https://page.test/', {most}];\n\
@@ -105,9 +104,9 @@ fn a_token_is_not_cut_short_by_asking_for_less() {
     }
 }
 
-/// A tool that reads, changes and writes would write the marks.
+/// A tool that reads, edits and writes would write redaction markers into the file.
 #[test]
-fn a_tool_that_writes_reads_what_is_there() {
+fn writing_tool_reads_unredacted_text() {
     let gateway = gateway();
     let mut exact = document(
         "const text = safety.fs.readText('deploy/id_ed25519');\n\
@@ -121,7 +120,7 @@ fn a_tool_that_writes_reads_what_is_there() {
 }
 
 #[test]
-fn a_tool_whose_results_are_secrets_reads_them() {
+fn tool_with_secret_results_reads_them() {
     let gateway = gateway();
     let mut exact = document("return safety.fs.readText('deploy/id_ed25519')");
     exact["sandboxOverrides"] = json!({ "fileRead": true });

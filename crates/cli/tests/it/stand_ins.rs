@@ -1,5 +1,6 @@
-//! A small internet: namespaces in which public names lead to a server of the test, and scripts stand in for programs that few
-//! machines have. The binary under test knows nothing of it, and nothing leaves this machine.
+//! A fake internet in namespaces: public names lead to a test server, and scripts replace rare programs.
+//!
+//! The binary under test is unchanged, and no traffic leaves this machine.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +20,7 @@ use std::{
 use rcgen::{CertificateParams, KeyPair};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto::ring, pki_types::PrivateKeyDer};
 
-/// Runs the test of this name once more, inside. Only there may it change mounts and addresses.
+/// Runs the named test again inside the namespaces, where it may change mounts and addresses.
 #[track_caller]
 pub fn enter(test: &str) {
     let world = tempfile::tempdir().unwrap();
@@ -34,20 +35,20 @@ pub fn enter(test: &str) {
         .unwrap();
     let said =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    // A name that fits no test would pass too, without having run anything.
+    // A name that matches no test would pass without running anything.
     assert!(
         output.status.success() && said.contains("1 passed"),
         "this test needs namespaces (`unshare`) and iproute2 (`ip`)\n{said}"
     );
 }
 
-/// Inside: starts the server, and hands over the environment in which its certificate is believed.
+/// Inside: starts the server and passes the environment that trusts its certificate.
 pub fn inside(world: &Path, check: impl FnOnce(&[(&str, String)])) {
     let seen = observed(world, |environment, _| check(environment));
     assert_eq!(seen, BTreeSet::from(HOSTS.map(str::to_owned)), "every tool of the web asked its own host");
 }
 
-/// The same; returns the hosts that were asked for. `check` also gets the number of connections and DNS queries so far.
+/// Like `inside`, but returns the requested hosts. `check` also gets the number of connections and DNS queries so far.
 pub fn observed(world: &Path, check: impl FnOnce(&[(&str, String)], &AtomicUsize)) -> BTreeSet<String> {
     let roots = world.join("roots.pem");
     let requests = Arc::new(AtomicUsize::new(0));
@@ -64,8 +65,8 @@ pub fn observed(world: &Path, check: impl FnOnce(&[(&str, String)], &AtomicUsize
     seen.lock().unwrap().clone()
 }
 
-/// A name server to which every name exists without the address that is asked for: what the hosts file does not say, such as an
-/// address of the other family, is asked of it.
+/// A name server that answers every query with no records. It gets queries that the hosts file does not answer, such as
+/// for the other address family.
 fn know_nothing_more(requests: Arc<AtomicUsize>) {
     let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
     thread::spawn(move || {
@@ -75,7 +76,7 @@ fn know_nothing_more(requests: Arc<AtomicUsize>) {
             let Some(message) = message.get_mut(..length).filter(|message| message.len() > 12) else {
                 continue;
             };
-            // An answer, no error, and no records: not even what the question brought besides itself.
+            // A successful answer without records.
             message[2..4].copy_from_slice(&[0x81, 0x80]);
             message[6..12].fill(0);
             let end = 12 + message[12..].iter().position(|byte| *byte == 0).unwrap_or_default() + 5;
@@ -84,7 +85,7 @@ fn know_nothing_more(requests: Arc<AtomicUsize>) {
     });
 }
 
-/// A copy of `/etc` with names and a kubeconfig of its own, and the programs.
+/// Writes a copy of `/etc` with test hosts and a kubeconfig, and the programs.
 fn write_world(world: &Path) {
     for folder in ["etc", "bin"] {
         fs::create_dir(world.join(folder)).unwrap();
@@ -98,7 +99,7 @@ fn write_world(world: &Path) {
     fs::write(world.join("hosts"), hosts.concat()).unwrap();
 }
 
-/// What cannot be copied is not needed: a user who is not root may not read all of `/etc`.
+/// Skips unreadable files, because only root can read all of `/etc`.
 const MAKE_WORLD: &str = r#"set -e
 cd "$TOOLGATE_TEST_WORLD"
 PATH="$PATH:/usr/sbin:/sbin"
@@ -115,7 +116,7 @@ ip addr add "$TOOLGATE_TEST_ADDRESS/32" dev lo
 exec "$@"
 "#;
 
-/// The stand-ins refuse what the real programs would not understand, so that a broken command line does not pass.
+/// The scripts refuse arguments that the real programs would refuse, so broken command lines fail.
 const KUBECTL: &str = r#"#!/bin/sh
 [ -r "$KUBECONFIG" ] || { echo "no kubeconfig" >&2; exit 1; }
 case "$1 $2" in
@@ -141,7 +142,7 @@ const LOGCLI: &str = r#"#!/bin/sh
 echo '{"line": "an error", "timestamp": "2026-01-01T00:00:00Z", "labels": {"app": "web"}}'
 "#;
 
-/// An HTTPS server for all the hosts; returns the hosts that were asked for, as they come in.
+/// An HTTPS server for all hosts. Returns the requested hosts as they arrive.
 fn serve(roots: &Path, requests: Arc<AtomicUsize>) -> Arc<Mutex<BTreeSet<String>>> {
     let key = KeyPair::generate().unwrap();
     let names: Vec<String> = HOSTS.map(str::to_owned).into();
@@ -162,7 +163,7 @@ fn serve(roots: &Path, requests: Arc<AtomicUsize>) -> Arc<Mutex<BTreeSet<String>
         for stream in listener.incoming().map_while(Result::ok) {
             requests.fetch_add(1, Ordering::SeqCst);
             let (config, noted) = (Arc::clone(&config), Arc::clone(&noted));
-            // A connection that breaks is the client's failure to tell.
+            // The client reports a broken connection.
             thread::spawn(move || drop(talk(config, stream, &noted)));
         }
     });
@@ -216,7 +217,7 @@ fn answer(host: &str, request: &str) -> (&'static str, &'static str) {
 
 const JSON: &str = "application/json";
 
-/// The hosts that the test values of the shipped tools lead to.
+/// The hosts in the test values of the shipped tools.
 const HOSTS: [&str; 7] = [
     "api.github.com",
     "api.telegram.org",
@@ -227,7 +228,7 @@ const HOSTS: [&str; 7] = [
     "pypi.org",
 ];
 
-/// A public address, for private ones are refused to tools. In the network made here it is the loopback's.
+/// A public address, because tools may not reach private ones. In this namespace it belongs to the loopback device.
 const ADDRESS: &str = "93.184.215.14";
 
 const TOKEN: &str = "stand-in-token";

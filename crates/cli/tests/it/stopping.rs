@@ -1,4 +1,4 @@
-//! A gateway that stops in the middle of calls: every call that was opened in the journal is closed there too.
+//! A gateway that stops during calls writes a closing record for every opened call.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::place::{Place, Serving, token, until};
 
 #[test]
-fn calls_that_run_when_the_client_closes_its_end_are_closed() {
+fn running_calls_are_closed_when_the_client_disconnects() {
     let place = slow_place("200ms");
     let (mut child, input) = stdio_with_calls(&place, "endless");
     drop(input);
@@ -22,7 +22,7 @@ fn calls_that_run_when_the_client_closes_its_end_are_closed() {
 }
 
 #[test]
-fn calls_that_end_within_the_grace_are_released_though_the_client_closed_its_end() {
+fn calls_within_the_grace_period_are_released_after_a_disconnect() {
     let place = slow_place("1m");
     let (mut child, input) = stdio_with_calls(&place, "short");
     drop(input);
@@ -34,7 +34,7 @@ fn calls_that_end_within_the_grace_are_released_though_the_client_closed_its_end
 }
 
 #[test]
-fn calls_that_run_over_stdio_at_a_signal_are_closed() {
+fn signal_closes_running_stdio_calls() {
     let place = slow_place("200ms");
     let (mut child, _input) = stdio_with_calls(&place, "endless");
     terminate(&child);
@@ -43,7 +43,7 @@ fn calls_that_run_over_stdio_at_a_signal_are_closed() {
 }
 
 #[test]
-fn calls_that_run_over_http_at_a_signal_are_closed_and_answered() {
+fn signal_closes_and_answers_running_http_calls() {
     let place = slow_place("200ms");
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
@@ -60,20 +60,20 @@ fn calls_that_run_over_http_at_a_signal_are_closed_and_answered() {
 }
 
 #[test]
-fn a_second_signal_ends_the_grace() {
+fn second_signal_ends_the_grace_period() {
     let place = slow_place("1h");
     let (child, _input) = stdio_with_calls(&place, "endless");
     terminate_until_it_ends(child);
     assert_all_ended_by_the_stop(&place);
 }
 
-/// A client closes its end and then signals, as its SDK has it: nobody has been impatient yet.
+/// SDK clients close their pipe and then send one signal, which must not end the grace period.
 #[test]
-fn the_first_signal_after_the_client_closed_its_end_is_the_first() {
+fn first_signal_after_a_disconnect_keeps_the_grace_period() {
     let place = slow_place("1m");
     let (mut child, input) = stdio_with_calls(&place, "short");
     drop(input);
-    // Long enough for the end to be seen. A signal that comes earlier is the first all the more.
+    // Long enough for the gateway to see the closed pipe. An earlier signal would be the first one anyway.
     thread::sleep(Duration::from_millis(300));
     terminate(&child);
     assert!(child.wait().unwrap().success());
@@ -83,7 +83,7 @@ fn the_first_signal_after_the_client_closed_its_end_is_the_first() {
 }
 
 #[test]
-fn a_second_signal_ends_the_grace_also_after_the_client_closed_its_end() {
+fn second_signal_ends_the_grace_period_after_a_disconnect() {
     let place = slow_place("1h");
     let (child, input) = stdio_with_calls(&place, "endless");
     drop(input);
@@ -91,7 +91,7 @@ fn a_second_signal_ends_the_grace_also_after_the_client_closed_its_end() {
     assert_all_ended_by_the_stop(&place);
 }
 
-/// Interrupted, terminated and hung up.
+/// SIGINT, SIGTERM and SIGHUP.
 const END_SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
 #[test]
@@ -113,7 +113,7 @@ fn interrupted_command_closes_its_call_in_the_journal() {
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }
 
-/// The disk is full, and the client is gone before the next look at the journal.
+/// The disk is full, and the client is gone before the next check of the journal.
 #[test]
 fn full_disk_over_stdio_is_logged() {
     let place = slow_place("1m");
@@ -133,7 +133,7 @@ fn full_disk_over_stdio_is_logged() {
     let mut answer = String::new();
     output.read_line(&mut answer).unwrap();
     assert!(answer.contains("could not carry out call"), "{answer}");
-    // There is room again before anybody has looked.
+    // Space is available again before the next check.
     assert!(
         Command::new("prlimit")
             .args(["--pid", &pid, "--fsize=unlimited:unlimited"])
@@ -152,7 +152,7 @@ fn full_disk_over_stdio_is_logged() {
     );
 }
 
-/// Again and again, for the second one counts only once the first has been heard.
+/// Repeats the signal, because the second one counts only after the first was handled.
 #[track_caller]
 fn terminate_until_it_ends(mut child: Child) {
     let status = loop {
@@ -165,7 +165,7 @@ fn terminate_until_it_ends(mut child: Child) {
     assert!(status.success(), "{status}");
 }
 
-/// Its tool waits for a second or for longer than any test.
+/// A workspace whose tool waits for a second, or longer than any test.
 fn slow_place(grace: &str) -> Place {
     let place = Place::new();
     place.configure(&format!("server:\n  shutdown_grace: {grace}\n"));
@@ -177,7 +177,7 @@ fn slow_place(grace: &str) -> Place {
     place
 }
 
-/// A client that has made its calls and reads no answer.
+/// A client that makes calls and reads no answers.
 fn stdio_with_calls(place: &Place, text: &str) -> (Child, ChildStdin) {
     let mut child = place.serve_stdio();
     let (mut input, _output) = hello(&mut child);
@@ -195,7 +195,7 @@ fn call_slow(input: &mut ChildStdin, id: usize, text: &str) {
     writeln!(input, "{call}").unwrap();
 }
 
-/// The pipes of a gateway that has been greeted.
+/// Initializes the session and returns the pipes.
 fn hello(child: &mut Child) -> (ChildStdin, BufReader<ChildStdout>) {
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -250,7 +250,7 @@ fn ends_in(place: &Place, folder: &str) -> BTreeMap<String, Value> {
     closed
 }
 
-/// The gateway may be writing: a line that is not whole yet is left for the next look.
+/// Skips an incomplete last line, because the gateway may be writing it.
 fn records(place: &Place, folder: &str, kind: &str) -> Vec<Value> {
     place.journal_so_far(folder).into_iter().filter(|record| record["kind"] == kind).collect()
 }

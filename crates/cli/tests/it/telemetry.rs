@@ -1,4 +1,4 @@
-//! A collector that the configuration names hears of calls, with the headers that it wants, and of nothing that was said.
+//! Calls are exported to the configured collector with its headers, without arguments and results.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn a_collector_hears_of_calls() {
+fn calls_are_exported_to_the_collector() {
     let collector = Hook::showing(&json!({}));
     let mut place = Place::new();
     place.ok(&["publish"]);

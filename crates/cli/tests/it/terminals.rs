@@ -1,4 +1,4 @@
-//! Where somebody sits at a terminal: what is shown there, and what is made of what they type.
+//! Interactive use on a terminal: output, prompts and typed answers.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, until};
 
-/// Our end of a terminal, and the other.
+/// Both ends of a pseudo-terminal, ours first.
 fn terminal() -> (File, OwnedFd) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags).unwrap();
@@ -33,19 +33,19 @@ fn toolgate(place: &Place, arguments: &[&str], terminal: OwnedFd) -> Command {
     command
 }
 
-/// What a command prints, and what it shows on a terminal where somebody has typed this.
+/// Runs a command with typed input. Returns its output and the terminal's content.
 fn on_a_terminal(place: &Place, arguments: &[&str], typed: &str) -> (String, String) {
     let (mut ours, theirs) = terminal();
     ours.write_all(typed.as_bytes()).unwrap();
     let child = toolgate(place, arguments, theirs).spawn().unwrap();
     let printed = child.wait_with_output().unwrap().stdout;
     let mut shown = Vec::new();
-    // A terminal that nobody has open any more ends with an error, after all that was shown on it.
+    // Reading a closed pseudo-terminal fails after its last output.
     let _ = ours.read_to_end(&mut shown);
     (String::from_utf8_lossy(&printed).into_owned(), String::from_utf8_lossy(&shown).into_owned())
 }
 
-/// Standard output is the terminal too, and has this width.
+/// Like `on_a_terminal`, with standard output on the terminal, too, and this width.
 fn on_a_screen(place: &Place, arguments: &[&str], columns: &str) -> String {
     let (mut ours, theirs) = terminal();
     let mut command = toolgate(place, arguments, theirs.try_clone().unwrap());
@@ -88,7 +88,7 @@ fn output_fits_the_terminal_and_is_coloured_there_only() {
         let shown = on_a_screen(&place, arguments, "60");
         assert!(shown.contains("\u{1b}["), "{arguments:?} has colours: {shown}");
         for line in plain(&shown).lines() {
-            // Only a word that no column can hold runs over, such as a path.
+            // Only a long word such as a path may exceed the width.
             let (rest, word) = line.rsplit_once(' ').unwrap_or(("", line));
             let is_long_word = rest.trim_end().chars().count() <= 60 && word.chars().count() > 24;
             assert!(line.chars().count() <= 60 || is_long_word, "{arguments:?}: {line}");
@@ -116,7 +116,7 @@ fn publishing_a_slow_tool_shows_progress() {
     assert!(!place.ok(&["publish", "slow"]).contains("testing"));
 }
 
-/// The first JSON value among the lines to come.
+/// The first JSON value in the following lines.
 fn shown_json(serving: &Serving) -> Value {
     let mut text = String::new();
     loop {
@@ -128,14 +128,14 @@ fn shown_json(serving: &Serving) -> Value {
 }
 
 #[test]
-fn a_gateway_shows_a_token_that_is_good_until_it_ends() {
+fn gateway_shows_a_token_that_is_revoked_at_exit() {
     let place = Place::new();
     place.ok(&["publish"]);
     let (ours, theirs) = terminal();
     let arguments = ["serve", "--listen", "127.0.0.1:0"];
     let child = toolgate(&place, &arguments, theirs).stdout(Stdio::null()).spawn().unwrap();
     let serving = Serving::heard(child, ours);
-    serving.wait_for("good until this process ends");
+    serving.wait_for("valid until this process ends");
     let server = shown_json(&serving)["mcpServers"]["toolgate"].take();
     assert_eq!(server["type"], "http");
     assert_eq!(server["url"], format!("http://{}/mcp", serving.address));
@@ -168,7 +168,7 @@ fn serve_in_own_session(place: &Place, flags: &[&str], terminal: OwnedFd) -> Chi
         .unwrap()
 }
 
-/// Reads until the text was shown.
+/// Reads until the text appears.
 fn wait_for(terminal: &mut File, text: &str) {
     let (mut shown, mut piece) = (String::new(), [0; 4096]);
     while !shown.contains(text) {
@@ -182,7 +182,7 @@ fn closing_the_terminal_stops_the_gateway() {
     let place = Place::new();
     let (mut ours, theirs) = terminal();
     let mut child = serve_in_own_session(&place, &["--ctty"], theirs);
-    wait_for(&mut ours, "good until this process ends");
+    wait_for(&mut ours, "valid until this process ends");
     drop(ours);
     let mut status = None;
     until("the gateway stops with its terminal", || {
@@ -200,7 +200,7 @@ fn hangup_reloads_a_gateway_without_a_controlling_terminal() {
     let place = Place::new();
     let (ours, theirs) = terminal();
     let serving = Serving::heard(serve_in_own_session(&place, &[], theirs), ours);
-    serving.wait_for("good until this process ends");
+    serving.wait_for("valid until this process ends");
     let pid = serving.child.id().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
     serving.wait_for("reloaded:");
@@ -208,7 +208,7 @@ fn hangup_reloads_a_gateway_without_a_controlling_terminal() {
 }
 
 #[test]
-fn nothing_that_reaches_far_is_published_before_somebody_says_yes() {
+fn risky_tool_is_published_only_after_confirmation() {
     let place = Place::new();
     place.write_tool("writes", &json!({ "sandboxOverrides": { "fileWrite": true } }));
     for no in ["n\n", "\n", "maybe\n", "\u{4}"] {
@@ -222,7 +222,7 @@ fn nothing_that_reaches_far_is_published_before_somebody_says_yes() {
     assert!(place.ok(&["list"]).contains("ACTIVE"));
 }
 
-/// Reads from the terminal until this was shown.
+/// Reads from the terminal until this text appears.
 fn shown_until(ours: &mut File, wanted: &str, shown: &mut String) {
     let mut buffer = [0; 4_096];
     while !shown.contains(wanted) {
@@ -239,7 +239,7 @@ fn watch_asks_one_question_at_a_time() {
     place.fails(&["call", "say", "text=one"], 1);
     place.fails(&["call", "say", "text=two"], 1);
     let (mut ours, theirs) = terminal();
-    // Typed before any question is shown: it answers none.
+    // Typed before a question is shown, so it answers none.
     ours.write_all(b"y\n").unwrap();
     let child = toolgate(&place, &["approvals", "watch"], theirs).spawn().unwrap();
     let mut shown = String::new();
@@ -250,14 +250,14 @@ fn watch_asks_one_question_at_a_time() {
         ours.write_all(answer.as_bytes()).unwrap();
     }
     shown.clear();
-    shown_until(&mut ours, "no question waits", &mut shown);
-    // The end of the input.
+    shown_until(&mut ours, "no pending questions", &mut shown);
+    // End of input.
     ours.write_all(&[4]).unwrap();
     let printed = String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned();
     assert_eq!(printed.matches(" calls say").count(), 2, "{printed}");
     let list = place.ok(&["approvals", "list", "--all"]);
     assert!(list.contains("  approved  ") && list.contains("  denied  "), "{list}");
-    // The beginning of an id is enough.
+    // A unique prefix of an id is enough.
     let id = list.lines().find_map(|line| line.split("apr_").nth(1)).unwrap();
     place.ok(&["approvals", "show", &id[..10]]);
     let said = place.fails(&["approvals", "show", "apr_12"], 2);
@@ -265,7 +265,7 @@ fn watch_asks_one_question_at_a_time() {
 }
 
 #[test]
-fn an_answer_that_would_not_count_is_not_asked_for() {
+fn question_is_not_shown_if_the_answer_would_not_count() {
     let place = Place::new();
     place.write_tool("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     place.ok(&["publish", "say"]);

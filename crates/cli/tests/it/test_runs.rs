@@ -1,4 +1,4 @@
-//! A test run changes nothing of the operator's before the operator said yes.
+//! A test run changes no real data without the operator's consent.
 
 use std::{
     fs::{self, File},
@@ -94,7 +94,7 @@ fn test_run_for_real_changes_the_workspace() {
     assert_eq!(notes(&place), "");
 }
 
-/// Nothing but a person's yes helps where there is no copy.
+/// Without a copy, only consent helps.
 #[test]
 fn writing_test_run_needs_consent_where_the_workspace_is_too_large_to_copy() {
     let place = place_with_eraser("");
@@ -158,7 +158,7 @@ fn test_run_that_writes_outside_of_the_workspace_needs_consent() {
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
 
-/// The copy of the workspace holds the symlink too.
+/// The copy of the workspace contains the symlink, too.
 #[test]
 fn test_run_does_not_follow_a_base_folder_that_is_a_symlink_out() {
     let place = Place::new();
@@ -188,7 +188,7 @@ fn test_run_does_not_follow_a_base_folder_that_is_a_symlink_out() {
     assert_eq!(fs::read_to_string(&victim).unwrap(), TEXT);
 }
 
-/// The rating would take the grant for a part of the workspace.
+/// Otherwise the rating would treat the grant as part of the workspace.
 #[test]
 fn command_is_not_shown_a_folder_behind_a_symlink_out_of_the_workspace() {
     let place = Place::new();

@@ -1,11 +1,11 @@
-//! Tokens by the command line: nobody gets one without a record, and nobody keeps one for want of a record.
+//! Tokens on the command line: creation needs a record, revocation does not.
 
 use std::fs;
 
 use crate::place::{Place, Serving, token};
 
 #[test]
-fn a_token_is_taken_back_also_where_the_journal_cannot_be_written() {
+fn token_is_revoked_even_if_the_journal_cannot_be_written() {
     let place = Place::new();
     let own = token(&place, &[]);
     let serving = Serving::start(&place);
@@ -15,17 +15,17 @@ fn a_token_is_taken_back_also_where_the_journal_cannot_be_written() {
     fs::rename(&journal, place.path().join("set-aside")).unwrap();
     fs::write(&journal, "no folder").unwrap();
     let said = place.fails(&["token", "revoke", "tests"], 2);
-    assert!(said.contains("`tests` is revoked, but the journal has no record of it"), "{said}");
+    assert!(said.contains("the token `tests` is revoked, but the journal could not record it"), "{said}");
     assert!(!is_let_in());
     place.fails(&["token", "create", "other"], 2);
-    assert!(!place.ok(&["token", "list"]).contains("no end"), "without a record, no token");
+    assert!(!place.ok(&["token", "list"]).contains("no expiry"), "without a record, no token");
     fs::remove_file(&journal).unwrap();
     fs::rename(place.path().join("set-aside"), &journal).unwrap();
     serving.stop();
 }
 
 #[test]
-fn what_is_not_made_is_not_recorded() {
+fn failed_token_creation_is_not_recorded() {
     let place = Place::new();
     token(&place, &[]);
     place.fails(&["token", "create", "tests"], 2);

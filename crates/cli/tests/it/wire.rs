@@ -1,4 +1,4 @@
-//! Malformed messages, weak isolation and wrong clocks, as seen from outside.
+//! Malformed messages, weak isolation and wrong clocks.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use toolgate_audit::{Journal, Key, Options};
 
 use crate::place::{Place, Serving, token};
 
-/// Runs a command where no namespace can be made, as in many containers.
+/// Runs a command without namespaces, as in many containers.
 const NO_NAMESPACES: &str =
     "for kind in user net mnt ipc pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec \"$@\"";
 
@@ -38,7 +38,7 @@ fn weaker_isolation_is_announced() {
         .spawn()
         .unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
-    // It warns before it says that it serves.
+    // The warning comes before the line that reports serving.
     for layer in ["network namespaces is missing", "jail for commands is missing"] {
         let mut line = String::new();
         while !line.contains(layer) {
@@ -103,7 +103,7 @@ fn clock_that_was_ahead_is_reported_and_does_not_hide_real_times() {
         report["journals"].as_array().unwrap().iter().find(|one| one["clock_behind"]["records"] != 0);
     let behind = &journal.unwrap()["clock_behind"];
     assert!(behind["seconds"].as_u64().unwrap() > 2 * 86_400, "{behind}");
-    // A call is found by the day on which it was really made.
+    // A query by day uses the real time of the call.
     let today = before.duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
     let day = |days: u64| {
         jiff::Timestamp::from_second((days * 86_400).cast_signed()).unwrap().strftime("%Y-%m-%d").to_string()
@@ -127,7 +127,7 @@ fn clock_that_was_ahead_is_reported_and_does_not_hide_real_times() {
         .find(|record| record["entry"]["kind"] == "call.closed")
         .unwrap_or_else(|| panic!("{found}"));
     assert!(closed["wallClock"].as_str().unwrap() < closed["time"].as_str().unwrap(), "{closed}");
-    // It is said at the start.
+    // Reported at start.
     let mut serving = place.serve_stdio();
     drop(serving.stdin.take());
     let heard = std::io::read_to_string(serving.stderr.take().unwrap()).unwrap();

@@ -15,7 +15,7 @@ capability: {extends: read}
 ";
 
 #[test]
-fn commands_run_in_a_workspace_beside_the_configuration() {
+fn commands_run_in_a_workspace_outside_the_configuration_directory() {
     let place = Place::new();
     let beside = tempfile::tempdir_in(place.path().parent().unwrap()).unwrap();
     fs::write(beside.path().join("notes.md"), "one\n").unwrap();

@@ -1,4 +1,4 @@
-//! Shows questions as they come. On a terminal a person answers them, one at a time.
+//! Shows approval questions as they arrive. On a terminal a person answers them one at a time.
 
 use std::{
     collections::HashSet,
@@ -12,7 +12,7 @@ use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Decider,
 };
 
-use super::{Arguments, line, to_json, told};
+use super::{ArgumentDetail, line, queue_failure, to_json};
 use crate::{
     Ending, Failure, gateway,
     terminal::{Terminal, json_pretty},
@@ -26,14 +26,14 @@ pub(super) async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Res
     }
 }
 
-/// Prints every question once. For pipes and logs.
+/// Prints every question once, for pipes and logs.
 async fn show(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let mut changes = queue.changes();
     let mut seen: HashSet<ApprovalId> = HashSet::new();
     loop {
         let pending = pending(queue)?;
         for approval in pending.iter().rev().filter(|approval| !seen.contains(&approval.id)) {
-            line(approval, Arguments::Whole, terminal)?;
+            line(approval, ArgumentDetail::Whole, terminal)?;
         }
         terminal.flush()?;
         seen = pending.into_iter().map(|approval| approval.id).collect();
@@ -53,16 +53,16 @@ async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending
     let mut changes = queue.changes();
     let mut typed = lines_of_stdin();
     let mut skipped: HashSet<ApprovalId> = HashSet::new();
-    let mut is_told = false;
+    let mut is_idle = false;
     loop {
         changes.borrow_and_update();
         let open = pending(queue)?;
         skipped.retain(|id| open.iter().any(|approval| approval.id == *id));
         let next = open.into_iter().filter(|approval| !skipped.contains(&approval.id));
         let Some(approval) = next.min_by_key(|approval| approval.question.expires) else {
-            if !is_told {
-                Terminal::note("no question waits; this shows the next one, Ctrl-C ends");
-                is_told = true;
+            if !is_idle {
+                Terminal::note("no pending questions; waiting for the next one (Ctrl-C to quit)");
+                is_idle = true;
             }
             tokio::select! {
                 outcome = changes.changed() => if outcome.is_err() { return Ok(Ending::Clean) },
@@ -71,22 +71,22 @@ async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending
             }
             continue;
         };
-        is_told = false;
+        is_idle = false;
         match ask(queue, &approval, &mut typed, terminal).await? {
-            Asked::Answered => {}
-            Asked::Skipped => drop(skipped.insert(approval.id)),
-            Asked::Ended => return Ok(Ending::Clean),
+            PromptOutcome::Answered => {}
+            PromptOutcome::Skipped => drop(skipped.insert(approval.id)),
+            PromptOutcome::Ended => return Ok(Ending::Clean),
         }
     }
 }
 
-/// A line, and when it was read.
+/// A typed line and the time it was read.
 struct Typed {
     text: String,
     at: Instant,
 }
 
-enum Asked {
+enum PromptOutcome {
     Answered,
     Skipped,
     Ended,
@@ -97,8 +97,8 @@ async fn ask(
     approval: &Approval,
     typed: &mut UnboundedReceiver<Typed>,
     terminal: &mut Terminal,
-) -> Result<Asked, Failure> {
-    line(approval, Arguments::Whole, terminal)?;
+) -> Result<PromptOutcome, Failure> {
+    line(approval, ArgumentDetail::Whole, terminal)?;
     terminal.flush()?;
     let shown = Instant::now();
     loop {
@@ -110,9 +110,9 @@ async fn ask(
             answer = typed.recv() => answer,
             _ = tokio::signal::ctrl_c() => None,
         };
-        let Some(Typed { text, at }) = answer else { return Ok(Asked::Ended) };
-        // The line was typed before the person could see this question.
-        if at < shown + SHORTEST_LOOK {
+        let Some(Typed { text, at }) = answer else { return Ok(PromptOutcome::Ended) };
+        // Ignore lines typed before the person could read this question.
+        if at < shown + MIN_READING_TIME {
             continue;
         }
         let verdict = match text.trim().to_lowercase().as_str() {
@@ -122,15 +122,15 @@ async fn ask(
                 print_details(queue, &approval.id, terminal)?;
                 continue;
             }
-            "q" | "quit" => return Ok(Asked::Ended),
-            "s" | "skip" => return Ok(Asked::Skipped),
+            "q" | "quit" => return Ok(PromptOutcome::Ended),
+            "s" | "skip" => return Ok(PromptOutcome::Skipped),
             _ => continue,
         };
         match decide(queue, &approval.id, verdict) {
             Ok(()) => {
                 writeln!(terminal, "    {}", verdict.name())?;
                 terminal.flush()?;
-                return Ok(Asked::Answered);
+                return Ok(PromptOutcome::Answered);
             }
             Err(ApprovalError::Unrevealed(_)) => {
                 Terminal::note("part of the arguments is hidden; type `d` to see it before you approve");
@@ -139,9 +139,9 @@ async fn ask(
                 problem @ (ApprovalError::NotPending(_) | ApprovalError::Expired | ApprovalError::Unknown),
             ) => {
                 Terminal::note(&problem.to_string());
-                return Ok(Asked::Answered);
+                return Ok(PromptOutcome::Answered);
             }
-            Err(problem) => return Err(told(&problem)),
+            Err(problem) => return Err(queue_failure(&problem)),
         }
     }
 }
@@ -151,7 +151,7 @@ fn decide(queue: &RecordedQueue, id: &ApprovalId, verdict: ApprovalState) -> Res
     queue.decide(id, verdict, &Decider::Operator(&operator), None, SystemTime::now()).map(drop)
 }
 
-/// All arguments, also those that the question hides. The reveal is recorded.
+/// Prints all arguments, including hidden ones. The reveal is recorded.
 fn print_details(queue: &RecordedQueue, id: &ApprovalId, terminal: &mut Terminal) -> Result<(), Failure> {
     let (operator, now) = (gateway::operator(), SystemTime::now());
     let whole = queue.reveal(id, &Decider::Operator(&operator), now);
@@ -168,14 +168,15 @@ fn print_details(queue: &RecordedQueue, id: &ApprovalId, terminal: &mut Terminal
 }
 
 fn pending(queue: &RecordedQueue) -> Result<Vec<Approval>, Failure> {
-    // All of them: one that is not among the newest would be missed, or shown again when it is.
-    queue.list(Some(ApprovalState::Pending), usize::MAX, SystemTime::now()).map_err(|problem| told(&problem))
+    // No limit: a question outside it would be missed, or shown twice.
+    let pending = queue.list(Some(ApprovalState::Pending), usize::MAX, SystemTime::now());
+    pending.map_err(|problem| queue_failure(&problem))
 }
 
-/// Lines as they are typed. The channel closes at the end of the input.
+/// Reads standard input line by line. The channel closes at the end of the input.
 fn lines_of_stdin() -> UnboundedReceiver<Typed> {
     let (send, lines) = unbounded_channel();
-    // Not a thread of the runtime, because the runtime waits for its threads and this one may never end.
+    // Not a runtime thread: the runtime waits for its threads, and this one may never end.
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
             let Ok(text) = line else { return };
@@ -187,5 +188,5 @@ fn lines_of_stdin() -> UnboundedReceiver<Typed> {
     lines
 }
 
-/// An answer that comes sooner is for an earlier question.
-const SHORTEST_LOOK: Duration = Duration::from_millis(300);
+/// A faster answer was meant for an earlier question.
+const MIN_READING_TIME: Duration = Duration::from_millis(300);

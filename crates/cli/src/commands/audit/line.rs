@@ -1,4 +1,4 @@
-//! One record of the journal as one line for people: time, number, kind, and what it is about.
+//! Prints a journal record as one line: time, number, kind and subject.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub fn print(record: &Record, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which call, tool, approval, token or caller the record is about, and how it ended.
+/// The record's call, tool, approval, token or caller, and the outcome.
 fn about(entry: &Value) -> Vec<String> {
     let Some(fields) = entry.as_object() else { return Vec::new() };
     if fields.contains_key("callId") && fields.contains_key("tool") {
@@ -46,11 +46,12 @@ fn of_call(fields: &Map<String, Value>) -> Vec<String> {
     parts
 }
 
-/// Every short member by its name, without digests: a new kind of event needs no new code here.
+/// All short members by name, without digests. New kinds of events need no change here.
 fn of_event(fields: &Map<String, Value>) -> Vec<String> {
     let first = SUBJECTS.iter().filter_map(|key| fields.get_key_value(*key));
-    let rest =
-        fields.iter().filter(|(key, _)| !SUBJECTS.contains(&key.as_str()) && !UNTOLD.contains(&key.as_str()));
+    let rest = fields
+        .iter()
+        .filter(|(key, _)| !SUBJECTS.contains(&key.as_str()) && !OMITTED.contains(&key.as_str()));
     first.chain(rest).filter_map(|(key, value)| Some(format!("{key}={}", shown(value)?))).collect()
 }
 
@@ -73,7 +74,7 @@ fn shown(value: &Value) -> Option<String> {
     (!is_digest).then(|| if cut.len() < text.len() { format!("{cut}…") } else { cut })
 }
 
-/// A text, or what an object is called.
+/// A string, or the name of an object.
 fn named(value: Option<&Value>) -> Option<&str> {
     let value = value?;
     value.as_str().or_else(|| ["name", "sub", "id"].iter().find_map(|key| value.get(key)?.as_str()))
@@ -81,8 +82,8 @@ fn named(value: Option<&Value>) -> Option<&str> {
 
 /// These come first, in this order.
 const SUBJECTS: [&str; 7] = ["tool", "approval", "token", "caller", "state", "reason", "by"];
-/// The kind is printed already; keys, roots and signatures tell a person nothing.
-const UNTOLD: [&str; 7] = ["kind", "key", "root", "signature", "peaks", "listing", "traceId"];
+/// The kind is printed already; keys, roots and signatures mean nothing to a person.
+const OMITTED: [&str; 7] = ["kind", "key", "root", "signature", "peaks", "listing", "traceId"];
 const LONGEST: usize = 200;
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_says_what_it_is_about() {
+    fn events_show_their_subject() {
         check(&json!({ "kind": "token.revoked", "token": "ci", "by": "ann" }), &["token=ci", "by=ann"]);
         check(
             &json!({ "kind": "tool.published", "tool": { "name": "say", "digest": "sha256:0" }, "by": "ann" }),

@@ -10,7 +10,7 @@ use crate::{
     args::{ClientKind, ScopeKind},
 };
 
-/// A client's file.
+/// A client's configuration file.
 #[derive(Debug)]
 pub struct ClientFile {
     pub path: PathBuf,
@@ -41,7 +41,7 @@ impl ClientFile {
 }
 
 impl ClientKind {
-    /// The scope that is meant where none is given: the project's file, if the client has one that is usual.
+    /// The default scope: the project's file, if that is usual for the client.
     pub const fn usual_scope(self) -> ScopeKind {
         match self {
             Self::Claude | Self::Cursor | Self::Vscode | Self::Gemini | Self::Zed => ScopeKind::Project,
@@ -62,7 +62,7 @@ impl ClientKind {
         }
     }
 
-    /// How this client names the folder of the project, where it has a variable for it. Others start servers in that folder.
+    /// The client's variable for the project directory. Clients without one start servers in that directory.
     pub const fn project_variable(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some("${CLAUDE_PROJECT_DIR:-.}"),
@@ -71,8 +71,8 @@ impl ClientKind {
         }
     }
 
-    /// The entry in this client's own words, from what most clients take.
-    pub fn in_its_words(self, mut entry: Map<String, Value>) -> Map<String, Value> {
+    /// Converts the common entry format to this client's format.
+    pub fn in_its_format(self, mut entry: Map<String, Value>) -> Map<String, Value> {
         if matches!(self, Self::Claude | Self::Cursor | Self::Vscode) {
             return entry;
         }
@@ -101,10 +101,7 @@ fn project_file(client: ClientKind) -> Result<PathBuf, Failure> {
         ClientKind::Gemini => ".gemini/settings.json",
         ClientKind::Zed => ".zed/settings.json",
         ClientKind::ClaudeDesktop | ClientKind::Windsurf => {
-            return Err(Failure::new(format!(
-                "{} has no file for a project; use --scope user",
-                client.name()
-            )));
+            return Err(Failure::new(format!("{} has no project file; use --scope user", client.name())));
         }
     }))
 }

@@ -1,6 +1,6 @@
 //! Adds, updates and removes our entry in a client's file: JSON with comments, or TOML.
 //!
-//! INVARIANT: the result is read again. It differs from the file before in our entry alone, or nothing is written.
+//! INVARIANT: the result is parsed again. If it differs from the old file in more than our entry, nothing is written.
 
 use jsonc_parser::{
     ParseOptions,
@@ -18,7 +18,7 @@ pub enum ClientFormat {
     Toml,
 }
 
-/// The file with this entry below `key`. Members of an old entry that we never write, such as `env`, stay.
+/// The file with this entry below `key`. It replaces all members of an old entry.
 pub fn with_entry(
     format: ClientFormat,
     text: &str,
@@ -37,7 +37,11 @@ pub fn with_entry(
         ClientFormat::Jsonc => set_in_jsonc(text, key, entry)?,
         ClientFormat::Toml => set_in_toml(text, key, entry)?,
     };
-    if values(format, &after)? == wanted { Ok(after) } else { Err(NOT_IN_PLACE.to_owned()) }
+    if values(format, &after).is_ok_and(|found| found == wanted) {
+        Ok(after)
+    } else {
+        Err(NOT_IN_PLACE.to_owned())
+    }
 }
 
 /// The file without our entry; `None` if it has none.
@@ -64,7 +68,7 @@ pub fn toml_table(key: &str, entry: &Map<String, Value>) -> String {
     format!("[{key}.{NAME}]\n{}", lines.collect::<String>())
 }
 
-/// A TOML table that is written only as part of another one goes with its last member.
+/// Drops an empty table. An implicit TOML table disappears with its last member.
 fn without_empty(mut whole: Map<String, Value>, key: &str) -> Map<String, Value> {
     if whole.get(key).and_then(Value::as_object).is_some_and(Map::is_empty) {
         whole.remove(key);
@@ -76,9 +80,9 @@ fn values(format: ClientFormat, text: &str) -> Result<Map<String, Value>, String
     let value = match format {
         ClientFormat::Jsonc if text.trim().is_empty() => Value::Object(Map::new()),
         ClientFormat::Jsonc => jsonc_parser::parse_to_serde_value(text, &OPTIONS)
-            .map_err(|error| format!("this is not JSON, with or without comments: {error}"))?,
+            .map_err(|error| format!("this is not valid JSON: {error}"))?,
         ClientFormat::Toml => toml_edit::de::from_str(text)
-            .map_err(|error| format!("this is not TOML that can be extended: {}", error.message()))?,
+            .map_err(|error| format!("this is not valid TOML: {}", error.message()))?,
     };
     match value {
         Value::Object(whole) => Ok(whole),
@@ -98,7 +102,7 @@ fn set_in_jsonc(text: &str, key: &str, entry: &Map<String, Value>) -> Result<Str
     Ok(root.to_string())
 }
 
-/// Other members go: an `env` or `cwd` that came with a repository would apply to our program.
+/// Removes all other members: an `env` or `cwd` that came with a repository would apply to our program.
 fn update(old: &CstObject, entry: &Map<String, Value>) {
     for member in old.properties() {
         let name = member.name().and_then(|name| name.decoded_value().ok());
@@ -135,7 +139,7 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-/// A new table goes to the end, where it changes nothing else.
+/// Appends a new table, so the rest of the file stays the same.
 fn set_in_toml(text: &str, key: &str, entry: &Map<String, Value>) -> Result<String, String> {
     let mut document = parsed(text)?;
     let old = document.get_mut(key).and_then(|servers| servers.as_table_like_mut()?.get_mut(NAME));
@@ -157,7 +161,7 @@ fn set_in_toml(text: &str, key: &str, entry: &Map<String, Value>) -> Result<Stri
     Ok(rendered(&document, text))
 }
 
-/// Cuts out the lines of our table. A comment before its header stays.
+/// Removes the lines of our table. A comment before its header stays.
 fn cut_from_toml(text: &str, key: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let (mut start, mut end) = (usize::MAX, 0);
@@ -190,14 +194,14 @@ fn parsed(text: &str) -> Result<DocumentMut, String> {
     if rendered(&document, text) == text { Ok(document) } else { Err(NOT_IN_PLACE.to_owned()) }
 }
 
-/// The library ends the last line, also where the file does not.
+/// Removes the final newline that the library adds to a file without one.
 fn rendered(document: &DocumentMut, original: &str) -> String {
     let text = document.to_string();
     let text = if original.ends_with('\n') { &text } else { text.strip_suffix('\n').unwrap_or(&text) };
     with_newlines_of(original, text.to_owned())
 }
 
-/// The library writes LF only.
+/// Restores CRLF, because the library writes LF only.
 fn with_newlines_of(original: &str, text: String) -> String {
     if original.contains("\r\n") { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
 }
@@ -214,7 +218,7 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     }
 }
 
-/// Comments and trailing commas, as editors allow; nothing else beyond JSON.
+/// Allows comments and trailing commas, as editors do; otherwise strict JSON.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -228,7 +232,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-const NOT_IN_PLACE: &str = "this file is written in a way that cannot be changed without touching the rest";
+const NOT_IN_PLACE: &str = "our entry cannot be changed without changing other parts of this file";
 
 #[cfg(test)]
 mod tests;

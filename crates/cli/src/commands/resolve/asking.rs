@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use toolgate_policy::{QuestionSource, questions_of_every_call, questions_of_some_calls};
 
-use super::{Gateway, Resolved};
+use super::{GatewaySettings, Resolved};
 use crate::table::Table;
 
-pub(super) fn add_rows(resolved: &Resolved<'_>, gateway: &Gateway, facts: &mut Table) {
+pub(super) fn add_rows(resolved: &Resolved<'_>, gateway: &GatewaySettings, facts: &mut Table) {
     let (every, some) = questions(resolved, gateway);
     facts.row(["asks", frequency(&every, &some), ""]);
     for question in &every {
@@ -17,7 +17,7 @@ pub(super) fn add_rows(resolved: &Resolved<'_>, gateway: &Gateway, facts: &mut T
     }
     facts.row(["", &threshold(gateway), ""]);
     if gateway.has_cedar {
-        facts.row(["", "cedar: the policies of `policy.cedar` may ask or forbid, too", ""]);
+        facts.row(["", "cedar: the policies of `policy.cedar` may also ask or forbid", ""]);
     }
     for (at, relaxed) in resolved.relaxed.iter().enumerate() {
         let label = if at == 0 { "relaxed" } else { "" };
@@ -30,7 +30,7 @@ pub(super) fn add_rows(resolved: &Resolved<'_>, gateway: &Gateway, facts: &mut T
     }
 }
 
-pub(super) fn to_json(resolved: &Resolved<'_>, gateway: &Gateway) -> Value {
+pub(super) fn to_json(resolved: &Resolved<'_>, gateway: &GatewaySettings) -> Value {
     let (every, some) = questions(resolved, gateway);
     let list = |questions: &[QuestionSource]| -> Vec<Value> {
         let one = |question: &QuestionSource| {
@@ -66,7 +66,10 @@ pub(super) fn to_json(resolved: &Resolved<'_>, gateway: &Gateway) -> Value {
     })
 }
 
-fn questions(resolved: &Resolved<'_>, gateway: &Gateway) -> (Vec<QuestionSource>, Vec<QuestionSource>) {
+fn questions(
+    resolved: &Resolved<'_>,
+    gateway: &GatewaySettings,
+) -> (Vec<QuestionSource>, Vec<QuestionSource>) {
     let every = questions_of_every_call(resolved.spec, &resolved.policy, resolved.met, gateway.ask_from);
     (every, questions_of_some_calls(resolved.spec, &resolved.policy))
 }
@@ -79,11 +82,11 @@ const fn frequency(every: &[QuestionSource], some: &[QuestionSource]) -> &'stati
     }
 }
 
-fn threshold(gateway: &Gateway) -> String {
+fn threshold(gateway: &GatewaySettings) -> String {
     let value = gateway.ask_from.name();
     match &gateway.file {
         Some(file) => format!("approvals.ask_from is {value} in {}", file.display()),
-        None => format!("approvals.ask_from is {value}, the default: there is no toolgate.yaml here"),
+        None => format!("approvals.ask_from is {value}, the default, because there is no toolgate.yaml here"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `fetch` against real servers: what is sent, what comes back of it, and what ends it.
+//! `fetch` against real servers: requests, responses, redirects and timeouts.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -12,7 +12,7 @@ use toolgate_handlers::{JsReport, Returned};
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
-/// Runs `code`, in which `SERVER` is the server's origin, with leave to reach it.
+/// Runs `code` with access to the server; `SERVER` in it is replaced by the origin.
 fn run(gateway: &Gateway, server: &str, code: &str) -> JsReport {
     let mut tool = document(&code.replace("SERVER", server));
     tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
@@ -27,7 +27,7 @@ fn check(gateway: &Gateway, server: &str, code: &str, expected: &Value) {
     }
 }
 
-/// Answers every request by its path, and hands over what was asked: head and body.
+/// A server that answers by path and returns the head and body of each request.
 fn serve(answer: fn(&str) -> &'static str) -> (String, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -50,7 +50,7 @@ fn serve(answer: fn(&str) -> &'static str) -> (String, Receiver<(String, Vec<u8>
     (server, told)
 }
 
-/// Names are sent in small letters, in which a key is not recognised.
+/// Header names are sent in lower case, where the detector would not recognise a key.
 #[test]
 fn key_as_method_or_header_name_does_not_leave() {
     let gateway = Gateway::new();
@@ -71,7 +71,7 @@ fn key_as_method_or_header_name_does_not_leave() {
 }
 
 #[test]
-fn a_body_is_read_page_by_page() {
+fn body_is_read_page_by_page() {
     let gateway = Gateway::new();
     let (server, _told) = serve(
         |_| "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 11\r\nconnection: close\r\n\r\n0123456789\n",
@@ -139,7 +139,7 @@ fn redirects_are_followed_shown_or_refused_as_asked() {
 }
 
 #[test]
-fn bodies_and_their_types_arrive_as_they_were_meant() {
+fn bodies_arrive_with_their_content_types() {
     let gateway = Gateway::new();
     let (server, told) = serve(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     let form = "application/x-www-form-urlencoded;charset=UTF-8";
@@ -165,9 +165,9 @@ fn bodies_and_their_types_arrive_as_they_were_meant() {
     }
 }
 
-/// The server takes every connection and never says a word.
+/// The server accepts connections and never answers.
 #[test]
-fn a_timeout_ends_a_request_to_a_silent_server() {
+fn timeout_ends_a_request_to_a_silent_server() {
     let gateway = Gateway::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -186,7 +186,7 @@ fn a_timeout_ends_a_request_to_a_silent_server() {
         let expected = json!([name, "HELPER_RUNTIME", "fetch", "aborted", true, true]);
         check(&gateway, &server, &code, &expected);
     }
-    // Not caught, it is a helper's error like every other, and what was tried is in the records.
+    // Uncaught, it is an ordinary helper error, and the attempt is recorded.
     let report = run(&gateway, &server, "fetch('SERVER/silent', { signal: AbortSignal.timeout(1000) })");
     let failure = report.outcome.unwrap_err();
     let helper = failure.helper.unwrap();
@@ -197,7 +197,7 @@ fn a_timeout_ends_a_request_to_a_silent_server() {
 }
 
 #[test]
-fn a_signal_that_is_over_sends_nothing() {
+fn aborted_signal_sends_nothing() {
     let gateway = Gateway::new();
     let (server, told) = serve(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     let code = "const signal = AbortSignal.timeout(1);\n\

@@ -1,4 +1,4 @@
-//! `safety.fs` as a tool calls it: every function, every option, the exact shapes and the slugs of what it refuses.
+//! `safety.fs`: every function and option, exact results and error slugs.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use toolgate_handlers::Returned;
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
-/// Runs `code` with leave to read and write. `f` stands for `safety.fs`.
+/// Runs `code` with read and write access. `f` is `safety.fs`.
 fn run(gateway: &Gateway, code: &str) -> Result<Value, String> {
     let mut tool = document(&format!("const f = safety.fs; {code}"));
     tool["sandboxOverrides"] = json!({ "fileRead": true, "fileWrite": true });
@@ -32,7 +32,7 @@ fn check(gateway: &Gateway, rows: &[(&str, Value)]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each of `calls` throws that error, and names its own function.
+/// Checks that each call throws this error and names its function.
 #[track_caller]
 fn check_throws(gateway: &Gateway, calls: &[&str], kind: &str, reason: &str) {
     for call in calls {
@@ -65,7 +65,7 @@ fn with_files() -> Gateway {
 }
 
 #[test]
-fn what_reads_gives_the_shapes_that_tools_know() {
+fn read_functions_return_their_documented_shapes() {
     let gateway = with_files();
     let workspace = fs::canonicalize(gateway.workspace()).unwrap();
     check(
@@ -98,7 +98,7 @@ fn what_reads_gives_the_shapes_that_tools_know() {
 }
 
 #[test]
-fn options_of_what_looks_for_lines_do_what_they_say() {
+fn search_options_work() {
     let gateway = with_files();
     let hit = |file: &str, line: u64, text: &str| json!({ "file": file, "line": line, "text": text });
     check(
@@ -151,9 +151,9 @@ fn options_of_what_looks_for_lines_do_what_they_say() {
     );
 }
 
-/// Every option alone has a result of its own: none can stand for another.
+/// Every option alone gives a different result, so none can be mistaken for another.
 #[test]
-fn options_of_cut_and_sort_do_what_they_say() {
+fn cut_and_sort_options_work() {
     let gateway = with_files();
     check(
         &gateway,
@@ -204,11 +204,11 @@ fn optional_arguments_may_be_missing_null_or_undefined() {
 }
 
 #[test]
-fn what_writes_tells_what_it_did() {
+fn write_functions_report_what_they_did() {
     let gateway = with_files();
     let workspace = fs::canonicalize(gateway.workspace()).unwrap();
     let absolute = |path: &str| workspace.join(path).to_string_lossy().into_owned();
-    // In turn: each builds on the one before.
+    // In order: each row depends on the one before.
     check(
         &gateway,
         &[
@@ -233,7 +233,7 @@ fn what_writes_tells_what_it_did() {
             ("f.readText('new/c.txt')", json!("1\n")),
             ("[f.delete('new/c.txt'), f.delete('new/c.txt')]", json!([true, false])),
             ("f.deleteDir('nowhere')", json!(0)),
-            // Three files, two folders, and itself.
+            // Three files, two directories, and the directory itself.
             ("f.deleteDir('tree')", json!(6)),
             ("f.exists('tree')", json!(false)),
         ],
@@ -241,7 +241,7 @@ fn what_writes_tells_what_it_did() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_slug() {
+fn invalid_arguments_are_refused_with_a_slug() {
     let gateway = with_files();
     let missing = [
         "readText()",

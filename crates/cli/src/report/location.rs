@@ -1,13 +1,13 @@
-//! From byte offsets to lines and columns, in one pass however many findings there are and however long a line is.
+//! Converts byte offsets to lines and columns in one pass over the text.
 
 use std::collections::BTreeMap;
 
 use toolgate_spec::{Finding, Position, Span};
 
-use super::{Excerpt, Place, Reported};
+use super::{Excerpt, FindingLocation, Reported};
 
-/// Makes findings independent of the text they were found in. Findings without a span stand for the whole file;
-/// what lies in the spans of `secrets` is not shown.
+/// Adds locations and excerpts to findings. A finding without a span is about the whole file. Excerpts hide the spans of
+/// `secrets`.
 pub fn report(
     file: &str,
     text: &str,
@@ -20,17 +20,17 @@ pub fn report(
     findings
         .into_iter()
         .map(|(tool, finding)| {
-            let place = finding.span.and_then(|span| {
+            let location = finding.span.and_then(|span| {
                 let start = *positions.get(&span.start)?;
                 let end = *positions.get(&span.end)?;
-                Some(Place { start, end, excerpt: Excerpt::new(text, span, &near(span, secrets)) })
+                Some(FindingLocation { start, end, excerpt: Excerpt::new(text, span, &near(span, secrets)) })
             });
-            Reported { file: file.to_owned(), tool, finding, place }
+            Reported { file: file.to_owned(), tool, finding, location }
         })
         .collect()
 }
 
-/// The few secrets that an excerpt could reach.
+/// The secrets close enough to appear in an excerpt.
 fn near(span: Span, secrets: &[Span]) -> Vec<Span> {
     let (from, to) = (span.start.saturating_sub(REACH), span.start.saturating_add(REACH));
     secrets.iter().copied().filter(|secret| secret.start < to && from < secret.end).collect()
@@ -57,7 +57,7 @@ fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize
     positions
 }
 
-/// Bytes, and more than an excerpt shows on either side.
+/// In bytes; more than an excerpt shows on either side.
 const REACH: usize = 2048;
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     use super::positions;
 
     #[test]
-    fn counts_as_the_specification_crate_does() {
+    fn positions_match_those_of_the_spec_crate() {
         let text = "{\n  \"é\": 1,\r\n\n  \"b\": \"漢字\"\n}";
         let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
         let found = positions(text, offsets.iter().copied());
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_beyond_the_text_is_its_end() {
+    fn offset_beyond_the_text_maps_to_its_end() {
         assert_eq!(positions("ab", [9].into_iter())[&9], Position { line: 1, column: 3 });
     }
 }
