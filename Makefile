@@ -30,6 +30,7 @@ bench: setup ## run the benchmarks, compared with peers
 
 lint: setup ## check formatting and clippy; warnings are errors
 	$(CARGO) fmt --all --check
+	@scripts/lint-spelling
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 
 fmt: ## format the sources
