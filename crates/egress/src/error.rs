@@ -93,7 +93,7 @@ reasons! {
         "use another method";
     MethodNeedsApproval, Security, "method-needs-approval",
         "a command uses a method of `askForMethods` without an approval",
-        "declare the method, so that the call asks before it runs";
+        "declare the method; the call then asks before it runs";
     NetworkBlocked, Security, "network-blocked",
         "the policy of the tool blocks the network",
         "set `networkMode` in the document or in an override if the tool needs the network";

@@ -80,7 +80,7 @@ fn comments_messages_and_documents_are_plain() {
 fn no_type_name_is_defined_twice() {
     let definition =
         Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
-    // `type Item = …;` inside an `impl` names an associated type of somebody else's trait.
+    // `type Item = …;` inside an `impl` names an associated type of another trait.
     let associated = Regex::new(r"^\s+type \w+(?:<[^>]*>)? =|^\s+type \w+(?::[^;]*)?;").unwrap();
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in files("rs").into_iter().filter(|path| !is_test(path)) {

@@ -7,7 +7,7 @@ mod question;
 use toolgate_policy::{DecisionSource, Verdict, questions_of_every_call};
 
 pub use self::{
-    ask::{Consent, GivenApproval},
+    ask::{ApprovalSource, Consent, GivenApproval},
     notes::DecisionNotes,
 };
 use super::{

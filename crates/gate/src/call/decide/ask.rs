@@ -14,7 +14,7 @@ use super::{Checked, Decision, question};
 use crate::{
     approval::{Approval, ApprovalError, ApprovalId, ApprovalState, Binding, Decider, NewApproval, Trust},
     call::support::{
-        queue::{invalid, on_queue, on_queue_raw, queue_full},
+        queue::{how_to_approve, invalid, may_ask_client, on_queue, on_queue_raw, open, pending, queue_full},
         recheck,
         stop::{Answered, Stop},
     },
@@ -36,10 +36,28 @@ pub enum Consent {
 #[derive(Debug)]
 pub struct GivenApproval {
     pub binding: Binding,
-    /// `None`: any approval of exactly this call.
-    pub id: Option<ApprovalId>,
+    pub source: ApprovalSource,
     /// What is remembered if the person said so.
     pub trust: Option<Trust>,
+}
+
+impl GivenApproval {
+    /// `None`: any approval of exactly this call.
+    pub const fn id(&self) -> Option<&ApprovalId> {
+        match &self.source {
+            ApprovalSource::Own(id) => Some(id),
+            ApprovalSource::Earlier { .. } => None,
+        }
+    }
+}
+
+/// Where the approval of a call is found.
+#[derive(Debug)]
+pub enum ApprovalSource {
+    /// The answer to the question that this call asked.
+    Own(ApprovalId),
+    /// An earlier question about exactly this call. If another call consumes that approval first, this one is asked about.
+    Earlier { otherwise: Box<NewApproval> },
 }
 
 pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Result<Consent, Stop> {
@@ -59,15 +77,18 @@ pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Res
     {
         return Ok(Consent::Remembered);
     }
-    let id = match (&admitted.call.answer, admitted.in_force.approvals.client_may_answer) {
-        (Some(given), true) => Some(answered(gate, checked, &binding, given).await?),
-        _ if was_approved(gate, &binding).await? => None,
-        _ => {
-            let question = question::question(gate, checked, decisions, (&binding, trust.as_ref()), now);
-            Some(open_and_wait(gate, checked, question, now).await?)
+    let may_answer = admitted.in_force.approvals.client_may_answer;
+    let source = if let (Some(given), true) = (&admitted.call.answer, may_answer) {
+        ApprovalSource::Own(answered(gate, checked, &binding, given).await?)
+    } else {
+        let question = question::question(gate, checked, decisions, (&binding, trust.as_ref()), now);
+        if was_approved(gate, &binding).await? {
+            ApprovalSource::Earlier { otherwise: Box::new(question) }
+        } else {
+            ApprovalSource::Own(open_and_wait(gate, checked, question, now).await?)
         }
     };
-    Ok(Consent::Approved(Box::new(GivenApproval { binding, id, trust })))
+    Ok(Consent::Approved(Box::new(GivenApproval { binding, source, trust })))
 }
 
 /// The caller repeats a call that an operator approved meanwhile.
@@ -103,8 +124,7 @@ async fn open_and_wait(
 ) -> Result<ApprovalId, Stop> {
     let call = &checked.bound.admitted.call;
     let settings = checked.bound.admitted.in_force.approvals;
-    // A client cannot reveal hidden arguments, so a question that hides some goes to the queue only.
-    let may_ask = settings.client_may_answer && question.hidden.bytes == 0;
+    let may_ask = may_ask_client(settings, &question);
     let asker = call.ask.clone().filter(|_| may_ask);
     // First, because a call that may not wait must not ask anyone.
     let permit = asker
@@ -112,11 +132,7 @@ async fn open_and_wait(
         .map(|_| gate.limiter.ask(&call.caller.quota()))
         .transpose()
         .map_err(|full| queue_full(&full))?;
-    let notes = Arc::clone(&checked.notes);
-    let opened = on_queue(gate, move |queue| {
-        notes.change(|| queue.open(question, now), |approval| Some(approval.into()))
-    });
-    let approval = opened.await?;
+    let approval = open(gate, &checked.notes, question, now).await?;
     let Some(asker) = asker else { return Err(pending(approval, may_ask)) };
     let mut changes = gate.queue.changes();
     let begun = Instant::now();
@@ -221,15 +237,6 @@ async fn approved(gate: &Inner, checked: &Checked, asked: &Approval) -> Result<A
     }
 }
 
-fn pending(approval: Approval, client_may_answer: bool) -> Stop {
-    let remedy = how_to_approve(&approval.id);
-    let message = format!("a person has to approve this call first; {remedy}, then make the same call again");
-    let mut stop = Stop::new(Reason::ApprovalPending, message).with_remedy(remedy);
-    stop.asked = Some(Box::new(approval));
-    stop.client_may_answer = client_may_answer;
-    stop
-}
-
 fn dismissed(approval: Approval) -> Stop {
     let message = "the client sent no person's answer: `cancel`, or `decline` within a second of the question; \
                    the call waits in the queue";
@@ -249,10 +256,6 @@ fn declined(id: &ApprovalId) -> Stop {
     let message = "your client answered no to this call; it was not run; do not repeat it";
     Stop::new(Reason::ApprovalDenied, message)
         .with_remedy(format!("an operator can overturn this with `toolgate approvals approve {id}`"))
-}
-
-fn how_to_approve(id: &ApprovalId) -> String {
-    format!("an operator can approve it with `toolgate approvals approve {id}`")
 }
 
 /// A `decline` that comes sooner was not sent by a person.

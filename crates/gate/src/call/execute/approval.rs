@@ -1,14 +1,14 @@
 //! Consumes the approval of a call that is about to run.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use crate::{
     approval::{ApprovalError, ApprovalState, Remembers, Spent, Trust},
     call::{
         bind::Bound,
-        decide::{Consent, DecisionNotes, GivenApproval},
+        decide::{ApprovalSource, Consent, DecisionNotes, GivenApproval},
         support::{
-            queue::{invalid, on_queue, on_queue_raw},
+            queue::{invalid, may_ask_client, on_queue, on_queue_raw, open, pending},
             recheck,
             stop::{Answered, Stop},
         },
@@ -24,23 +24,38 @@ pub async fn consume(
     consent: Consent,
 ) -> Result<Option<Spent>, Stop> {
     let Consent::Approved(given) = consent else { return Ok(None) };
-    let (binding, id, now) = (given.binding.clone(), given.id.clone(), gate.clock.now());
+    let (binding, id, now) = (given.binding.clone(), given.id().cloned(), gate.clock.now());
     let shared = Arc::clone(notes);
     let consumed = on_queue(gate, move |queue| {
         shared.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
     });
     let mut consumed = match consumed.await {
         Ok(Some(consumed)) => consumed,
-        // Another call consumed it first.
-        Ok(None) => {
-            let stop = invalid(&ApprovalError::NotPending(ApprovalState::Used));
-            return Err(with_state_of(gate, &given, stop).await);
-        }
+        Ok(None) => return Err(not_there(gate, bound, notes, *given, now).await),
         Err(stop) => return Err(with_state_of(gate, &given, stop).await),
     };
     consumed.remembers =
         remember(gate, bound, given.trust, &consumed).await.map_err(|stop| stop.with_answer(&consumed))?;
     Ok(Some(consumed))
+}
+
+/// Another call consumed the approval first. A call that counted on an earlier one is asked about like any other.
+async fn not_there(
+    gate: &Inner,
+    bound: &Bound,
+    notes: &Arc<DecisionNotes>,
+    given: GivenApproval,
+    now: SystemTime,
+) -> Stop {
+    let ApprovalSource::Earlier { otherwise: question } = given.source else {
+        let stop = invalid(&ApprovalError::NotPending(ApprovalState::Pending));
+        return with_state_of(gate, &given, stop).await;
+    };
+    let may_ask = may_ask_client(bound.admitted.in_force.approvals, &question);
+    match open(gate, notes, *question, now).await {
+        Ok(approval) => pending(approval, may_ask),
+        Err(stop) => stop,
+    }
 }
 
 /// Remembers the approval as far as its question said: in that conversation, until that time.
@@ -74,7 +89,7 @@ pub async fn with_state(gate: &Inner, consent: &Consent, stop: Stop) -> Stop {
 }
 
 async fn with_state_of(gate: &Inner, given: &GivenApproval, stop: Stop) -> Stop {
-    let Some(id) = given.id.clone() else { return stop };
+    let Some(id) = given.id().cloned() else { return stop };
     let now = gate.clock.now();
     match on_queue_raw(gate, move |queue| queue.get(&id, now)).await {
         Ok(approval) => stop.with_answer(&approval),

@@ -1,11 +1,12 @@
-//! Calls the approval queue on the blocking pool, because it is a database, and turns its errors into refusals.
+//! Calls the approval queue on the blocking pool, because it is a database, and turns its answers into refusals.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use super::stop::Stop;
 use crate::{
-    approval::{ApprovalError, ApprovalQueue},
-    gate::Inner,
+    approval::{Approval, ApprovalError, ApprovalId, ApprovalQueue, NewApproval},
+    call::decide::DecisionNotes,
+    gate::{ApprovalSettings, Inner},
     reason::Reason,
 };
 
@@ -44,4 +45,34 @@ pub fn queue_full(problem: &dyn fmt::Display) -> Stop {
     Stop::new(Reason::QueueFull, problem.to_string()).with_remedy(
         "call again when some of the waiting calls have been answered: `toolgate approvals watch`",
     )
+}
+
+/// Puts the question into the queue, and notes it for the record of the call.
+pub async fn open(
+    gate: &Inner,
+    notes: &Arc<DecisionNotes>,
+    question: NewApproval,
+    now: SystemTime,
+) -> Result<Approval, Stop> {
+    let notes = Arc::clone(notes);
+    on_queue(gate, move |queue| notes.change(|| queue.open(question, now), |approval| Some(approval.into())))
+        .await
+}
+
+/// A client cannot reveal hidden arguments, so a question that hides some goes to the queue only.
+pub const fn may_ask_client(settings: ApprovalSettings, question: &NewApproval) -> bool {
+    settings.client_may_answer && question.hidden.bytes == 0
+}
+
+pub fn pending(approval: Approval, client_may_answer: bool) -> Stop {
+    let remedy = how_to_approve(&approval.id);
+    let message = format!("a person has to approve this call first; {remedy}, then make the same call again");
+    let mut stop = Stop::new(Reason::ApprovalPending, message).with_remedy(remedy);
+    stop.asked = Some(Box::new(approval));
+    stop.client_may_answer = client_may_answer;
+    stop
+}
+
+pub fn how_to_approve(id: &ApprovalId) -> String {
+    format!("an operator can approve it with `toolgate approvals approve {id}`")
 }
