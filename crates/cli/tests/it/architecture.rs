@@ -16,6 +16,7 @@ const RANKS: &[(&str, u8)] = &[
     ("toolgate-policy", 2),
     ("toolgate-sandbox", 2),
     ("toolgate-egress", 2),
+    ("toolgate-upstream", 2),
     ("toolgate-audit", 2),
     ("toolgate-config", 2),
     ("toolgate-gate", 3),
@@ -31,7 +32,8 @@ const RANKS: &[(&str, u8)] = &[
 ];
 
 /// Mechanism without policy: these crates depend on no other crate of the workspace.
-const MECHANISMS: &[&str] = &["toolgate-sandbox", "toolgate-egress", "toolgate-audit", "toolgate-secrets"];
+const MECHANISMS: &[&str] =
+    &["toolgate-sandbox", "toolgate-egress", "toolgate-upstream", "toolgate-audit", "toolgate-secrets"];
 
 /// Dangerous or central dependencies, each with the only crate that may use it.
 const DOORWAYS: &[(&str, &[&str])] = &[
