@@ -93,7 +93,10 @@ impl Detector {
         let before = known.len();
         let mut less_sure = window::walk(&self.searcher, bytes, at_least, known, |one| covered.push(one));
         // Earlier windows did not know the values that later ones found.
-        if bytes.len() > WINDOW && known.len() > before {
+        if bytes.len() > WINDOW
+            && known.len() > before
+            && window::has_repeats(bytes, &covered, at_least, known)
+        {
             covered.clear();
             less_sure = window::walk(&self.searcher, bytes, at_least, known, |one| covered.push(one));
         }

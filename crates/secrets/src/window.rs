@@ -90,6 +90,17 @@ pub(crate) fn walk(
     }
 }
 
+/// Whether a known value occurs outside the covered spans, or whether there are too many values to tell.
+pub(crate) fn has_repeats(text: &[u8], covered: &[Covered], at_least: Tier, known: &mut KnownValues) -> bool {
+    let mut repeats = false;
+    let is_complete = known.find(text, &(0..text.len()), |one| {
+        let behind = covered.partition_point(|other| other.span.end <= one.span.start);
+        let overlaps = covered.get(behind).is_some_and(|other| other.span.start < one.span.end);
+        repeats |= one.tier >= at_least && !overlaps;
+    });
+    repeats || !is_complete
+}
+
 /// Appends `range` of a text with markers for the covered spans.
 pub(crate) fn write(
     searcher: &Searcher,

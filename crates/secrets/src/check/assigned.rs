@@ -10,7 +10,7 @@ use self::{
 };
 use super::{
     given::name_before,
-    keylike::{has_stray, has_token_alphabet, is_key, is_pair, noise},
+    keylike::{MIN_KEY, MIN_LETTERS, has_stray, has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
 use crate::marker::Marks;
@@ -27,8 +27,10 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
         return None;
     }
     match Link::of(hay.get(pattern.start..value)?) {
-        Some(link) => apart::literal(hay, link, pattern.start, value)
-            .or_else(|| generated(hay, value, marks).next().filter(|_| is_beside(link) && !is_about(name))),
+        Some(link) => apart::literal(hay, link, pattern.start, value).or_else(|| {
+            let may_be_key = is_beside(link) && may_be_key(hay, value);
+            may_be_key.then(|| generated(hay, value, marks).next()).flatten().filter(|_| !is_about(name))
+        }),
         None => lengths(hay, value)
             .find_map(|length| literal_end(hay, value, length, marks))
             .map(|end| value..end),
@@ -38,6 +40,9 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 /// The value, if it looks generated and the name is that of a key or a token.
 pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
+    if !may_be_key(hay, value) {
+        return None;
+    }
     let name = hay.get(name_around(hay, pattern.start))?;
     generated(hay, value, marks).find(|span| {
         let value = hay.get(span.clone()).unwrap_or_default();
@@ -77,6 +82,13 @@ pub(super) fn is_joined(hay: &[u8], span: &Range<usize>) -> bool {
 
 fn is_beside(link: Link) -> bool {
     matches!(link, Link::Argument | Link::Call | Link::Flag | Link::Column | Link::Element | Link::Member)
+}
+
+/// Rejects most words of a sentence without judging them: too short for a key, or neither long nor with a digit.
+fn may_be_key(hay: &[u8], start: usize) -> bool {
+    let head = hay.get(start..hay.len().min(start + MIN_LETTERS)).unwrap_or_default();
+    let length = head.iter().take_while(|byte| byte.is_ascii_graphic() && !is_quote(**byte)).count();
+    length == MIN_LETTERS || length >= MIN_KEY && head.get(..length).is_some_and(has_digit)
 }
 
 /// The spans at `start` that look generated, the longest first.

@@ -158,9 +158,9 @@ fn word_length(word: &[u8]) -> usize {
     if is_word { word.len() } else { 0 }
 }
 
-const MIN_KEY: usize = 11;
+pub(super) const MIN_KEY: usize = 11;
 /// A key of letters alone is longer than a word.
-const MIN_LETTERS: usize = 20;
+pub(super) const MIN_LETTERS: usize = 20;
 const MAX_KEY: usize = 2000;
 /// The longest name in `name=value`.
 const MAX_PAIR_NAME: usize = 25;

@@ -64,6 +64,12 @@ impl Link {
 
 /// The value at `value` that the word at `word` tells, if it is a literal.
 pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Option<Range<usize>> {
+    let is_list = link == Link::List && is_quoted(hay, value);
+    let end = value + length(hay, value)?;
+    // Most candidates are words of a sentence. This test is cheaper than those of the name.
+    if !is_list && link != Link::Member && !hay.get(value..end).is_some_and(has_digit) {
+        return None;
+    }
     let name = name_around(hay, word);
     let own = hay.get(name.clone())?;
     let lower = own.to_ascii_lowercase();
@@ -71,10 +77,9 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     if is_about || link == Link::List && PLURALS.iter().any(|end| lower.ends_with(end)) {
         return None;
     }
-    if link == Link::List && is_quoted(hay, value) {
+    if is_list {
         return listed(hay, value);
     }
-    let end = value + length(hay, value)?;
     let behind = hay.get(end..).unwrap_or_default();
     let before = hay.get(..name.start)?;
     let fits = match link {
