@@ -17,7 +17,7 @@ use toolgate_egress::{EgressMode, EgressRules, Guard, parse_url};
 use toolgate_policy::{PolicySet, rate, resolve};
 use toolgate_sandbox::wire::{FromWorker, HEADER, ToWorker};
 use toolgate_server::{
-    Algorithm, AuthSettings, Authenticator, Identity, IssuerSettings, KeySettings, Secret,
+    Algorithm, AuthIdentity, AuthSettings, Authenticator, IssuerSettings, KeySettings, Secret,
 };
 use toolgate_spec::{
     ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck,
@@ -248,7 +248,7 @@ pub fn claims(data: &[u8]) {
     }
 }
 
-fn who(header: http::HeaderValue) -> Option<Identity> {
+fn who(header: http::HeaderValue) -> Option<AuthIdentity> {
     let headers = [(http::header::AUTHORIZATION, header)].into_iter().collect();
     let mut asked =
         Box::pin(DOOR.authenticate(&headers, SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)));

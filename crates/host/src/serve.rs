@@ -26,8 +26,8 @@ use toolgate_config::{Config, Overrides, Writable, model::Auth};
 use toolgate_gate::SystemClock;
 use toolgate_policy::Caller;
 use toolgate_server::{
-    AllTools, Authenticator, Bound, CallerNow, DoorEvents, Doors, HttpFront, HttpSettings, Identity, Metrics,
-    Readiness, Role, StdioError, admin_routes, mcp_routes, serve_stdio,
+    AllTools, AuthIdentity, Authenticator, BoundFront, CallerNow, DoorEvents, FrontParts, HttpFront,
+    HttpSettings, MetricsRoute, Readiness, Role, StdioError, admin_routes, mcp_routes, serve_stdio,
 };
 
 use self::{
@@ -274,7 +274,7 @@ async fn over_stdio(
         let toolgate = Arc::clone(toolgate);
         CallerNow::new(move || {
             let local = &toolgate.config().auth.local;
-            Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller
+            AuthIdentity::local(&local.subject, local.permissions.clone(), Role::Caller).caller
         })
     };
     let settings = mcp_settings(&config)?;
@@ -331,10 +331,10 @@ async fn over_http(
     let records = RefusalRecords::start(toolgate, log);
     let closing = CancellationToken::new();
     let accepting = stop.child_token();
-    let shown = config.metrics.prometheus.then(|| Metrics::Shown(Arc::clone(&records.refusals)));
-    let admin = admin_routes(toolgate.gate(), &all, shown.unwrap_or(Metrics::Hidden));
+    let shown = config.metrics.prometheus.then(|| MetricsRoute::Shown(Arc::clone(&records.refusals)));
+    let admin = admin_routes(toolgate.gate(), &all, shown.unwrap_or(MetricsRoute::Hidden));
     let mcp = mcp_routes(toolgate.gate(), &settings, closing.clone());
-    let doors = |routes| Doors {
+    let doors = |routes| FrontParts {
         routes,
         authenticator: Arc::clone(&authenticator),
         ready: Arc::clone(&ready),
@@ -360,7 +360,7 @@ async fn over_http(
 }
 
 /// The separate listener for admins, if one is configured.
-async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option<Bound>, ServeError> {
+async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option<BoundFront>, ServeError> {
     let Some(listen) = config.admin.listen else { return Ok(None) };
     let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
     let register = async |address| toolgate.register_listener(address);

@@ -1,7 +1,6 @@
-//! What can an operator see and decide? Approvals, the live tools and the gateway's state, as JSON under `/admin/v1`.
+//! The admin API at `/admin/v1`: approvals, live tools and the gateway's state as JSON.
 //!
-//! The front lets only admins through and says who they are; without that every request is refused here too. The
-//! shapes are promises, kept in `docs/admin.md`.
+//! The front authenticates admins; requests without an [`AdminIdentity`] are refused here too. `docs/admin.md` specifies the JSON.
 
 mod approvals;
 mod problem;
@@ -18,17 +17,17 @@ use axum::{
 };
 use toolgate_gate::{Gate, LiveTool};
 
-use self::problem::Problem;
+use self::problem::AdminError;
 pub use self::prometheus::prometheus_text;
 
-/// Who administers, as the front found out. It puts this into the request's extensions.
+/// The authenticated admin. The front puts this into the request's extensions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AdminIdentity {
-    /// Written down as who decided.
+    /// Recorded as the person who decided.
     pub name: String,
 }
 
-/// All live tools in order, hidden from nobody here.
+/// Returns all live tools in order, including those hidden from some callers.
 pub type AllTools = Arc<dyn Fn() -> Vec<Arc<LiveTool>> + Send + Sync>;
 
 pub fn admin_router(gate: Gate, tools: AllTools) -> Router {
@@ -40,9 +39,7 @@ pub fn admin_router(gate: Gate, tools: AllTools) -> Router {
         .route("/approvals/{id}/reveal", post(approvals::reveal))
         .route("/approvals/{id}/approve", post(approvals::approve))
         .route("/approvals/{id}/deny", post(approvals::deny))
-        .fallback(async |_: AdminIdentity| {
-            Problem::not_found("there is nothing at this address; see docs/admin.md")
-        })
+        .fallback(async |_: AdminIdentity| AdminError::not_found("unknown path; see docs/admin.md"))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(Admin { gate, tools });
     Router::new().nest("/admin/v1", api)
@@ -61,10 +58,10 @@ impl fmt::Debug for Admin {
 }
 
 impl<S: Sync> FromRequestParts<S> for AdminIdentity {
-    type Rejection = Problem;
+    type Rejection = AdminError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::no_admin)
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, AdminError> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(AdminError::no_admin)
     }
 }
 

@@ -1,7 +1,7 @@
-//! Who is at the door? Local tokens, signed tokens of configured issuers, and, where somebody insists, nobody in particular.
+//! Authentication: tokens of this gateway, JWTs of configured issuers, and optionally a caller without a token.
 
+mod active;
 mod bearer;
-mod believed;
 mod challenge;
 mod fetch;
 mod identity;
@@ -26,11 +26,11 @@ use http::HeaderMap;
 use self::throttle::Throttle;
 use crate::http::DoorCode;
 
-pub(crate) use self::{believed::Believed, metadata::ResourceMetadata, throttle::counted_as};
+pub(crate) use self::{active::ActiveAuth, metadata::ResourceMetadata, throttle::counted_as};
 pub use self::{
     challenge::Challenge,
     fetch::Fetch,
-    identity::{How, Identity, Role},
+    identity::{AuthIdentity, How, Role},
     settings::{
         Algorithm, Anonymous, AuthSettings, AuthSettingsError, IssuerSettings, KeySettings, Local, PemKey,
         Secret, ThrottleSettings, issuer_name,
@@ -39,61 +39,63 @@ pub use self::{
     tokens::{TokenIdentity, TokenVerifier},
 };
 
-/// Answers for every request anew; keeps keys and counts failures, never tokens.
+/// Authenticates each request. Caches issuer keys and counts failures, but keeps no tokens.
 pub struct Authenticator {
-    believed: RwLock<Arc<Believed>>,
+    active: RwLock<Arc<ActiveAuth>>,
     throttle: Throttle,
 }
 
-/// Settings that were found sound and are not in force yet.
+/// Valid settings that are not active yet.
 #[derive(Debug)]
-pub struct Prepared(Arc<Believed>);
+pub struct PreparedAuth(Arc<ActiveAuth>);
 
 impl Authenticator {
     pub fn new(settings: AuthSettings) -> Result<Self, AuthSettingsError> {
         let throttle = Throttle::new(settings.throttle);
-        Ok(Self { believed: RwLock::new(Arc::new(Believed::new(settings, None)?)), throttle })
+        Ok(Self { active: RwLock::new(Arc::new(ActiveAuth::new(settings, None)?)), throttle })
     }
 
-    /// Other settings, to be put in force by `replace`. Issuers that stay as they are keep their keys; how often an address may
-    /// be wrong, and was, stays.
-    pub fn prepare(&self, settings: AuthSettings) -> Result<Prepared, AuthSettingsError> {
-        Believed::new(settings, Some(&self.believed())).map(Arc::new).map(Prepared)
+    /// Checks new settings; `replace` activates them. Unchanged issuers keep their keys, and failure counts stay.
+    pub fn prepare(&self, settings: AuthSettings) -> Result<PreparedAuth, AuthSettingsError> {
+        ActiveAuth::new(settings, Some(&self.active())).map(Arc::new).map(PreparedAuth)
     }
 
-    /// From now on, also for what is open: who would not be let in as they were is not kept in.
-    pub fn replace(&self, prepared: Prepared) {
-        *self.believed.write().unwrap_or_else(PoisonError::into_inner) = prepared.0;
+    /// Activates the settings, also for open streams and running calls.
+    pub fn replace(&self, prepared: PreparedAuth) {
+        *self.active.write().unwrap_or_else(PoisonError::into_inner) = prepared.0;
     }
 
-    /// What these headers prove. The query, the body and every other header count for nothing.
-    pub async fn authenticate(&self, headers: &HeaderMap, now: SystemTime) -> Result<Identity, Challenge> {
-        let believed = self.believed();
+    /// Authenticates by the `Authorization` header only.
+    pub async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        now: SystemTime,
+    ) -> Result<AuthIdentity, Challenge> {
+        let active = self.active();
         match bearer::presented(headers)? {
-            None => believed.without_token(),
-            Some(token) => believed.verify(token, now).await,
+            None => active.without_token(),
+            Some(token) => active.verify(token, now).await,
         }
     }
 
-    /// As `authenticate`, for a token that did not come in a header.
-    pub async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
-        self.believed().verify(token, now).await
+    /// As `authenticate`, for a token from elsewhere than a header.
+    pub async fn verify(&self, token: &str, now: SystemTime) -> Result<AuthIdentity, Challenge> {
+        self.active().verify(token, now).await
     }
 
-    /// As `authenticate`, for an address that may be wrong only so often.
+    /// As `authenticate`, and limits failed attempts per address.
     pub async fn admit(
         &self,
         peer: IpAddr,
         headers: &HeaderMap,
         now: SystemTime,
-    ) -> Result<Identity, Challenge> {
-        let believed = self.believed();
+    ) -> Result<AuthIdentity, Challenge> {
+        let active = self.active();
         let token = bearer::presented(headers).inspect_err(|_| self.throttle.failed(peer, now))?;
-        // To come without a token is how a client asks for the challenge; it guesses nothing.
-        let Some(token) = token else { return believed.without_token() };
-        // A good token passes however many wrong ones came from the same address, which may be a proxy's: nobody guesses
-        // 256 bits. Whoever is wrong too often no longer learns that.
-        let wrong = match believed.verify(token, now).await {
+        // Clients without a token ask for the challenge. That is not a failed attempt.
+        let Some(token) = token else { return active.without_token() };
+        // A valid token always passes, because many clients may share a proxy's address. 256 bits cannot be guessed.
+        let wrong = match active.verify(token, now).await {
             Err(wrong) if !matches!(wrong.code, DoorCode::Unavailable | DoorCode::InsufficientScope) => wrong,
             other => return other,
         };
@@ -104,25 +106,24 @@ impl Authenticator {
         }))
     }
 
-    /// The settings of this moment. Whoever wants to know later whether a caller may stay takes them before asking who it is:
-    /// then settings that change in between count as changed.
-    pub(crate) fn believed(&self) -> Arc<Believed> {
-        Arc::clone(&self.believed.read().unwrap_or_else(PoisonError::into_inner))
+    /// The active settings. Take them before authenticating: changes during authentication then count as changes.
+    pub(crate) fn active(&self) -> Arc<ActiveAuth> {
+        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Is what a caller was let in by still good? The token itself is not needed, and nobody has kept it.
-    pub(crate) fn still_lets_in(&self, identity: &Identity, then: &Believed, now: SystemTime) -> bool {
-        self.believed().still_lets_in(identity, then, now)
+    /// Whether the caller's authentication is still valid. This needs no token; tokens are not kept.
+    pub(crate) fn still_lets_in(&self, identity: &AuthIdentity, then: &ActiveAuth, now: SystemTime) -> bool {
+        self.active().still_lets_in(identity, then, now)
     }
 
-    /// `None` without issuers: there is no authorization server to point to.
+    /// `None` without issuers, because the document names authorization servers.
     pub(crate) fn metadata(&self) -> Option<ResourceMetadata> {
-        ResourceMetadata::of(self.believed().jwt.issuers())
+        ResourceMetadata::of(self.active().jwt.issuers())
     }
 }
 
 impl fmt::Debug for Authenticator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authenticator").field("believed", &self.believed()).finish_non_exhaustive()
+        f.debug_struct("Authenticator").field("active", &self.active()).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,10 @@
 //! The HTTP front: one listener, its limits, and the checks that every request passes before any handler sees it.
 //!
-//! In order: connection limits → Host → Origin → what needs no token → authentication → role → body. Handlers find the
-//! caller in the request's extensions as an `Identity`; no header that a client sends can stand in for it.
+//! Order: connection limits → Host → Origin → public paths → authentication → role → body. Handlers find the caller in the
+//! request's extensions as an `AuthIdentity`, which no header of a client can replace.
 
 mod accept;
+mod activity;
 mod addresses;
 mod body;
 mod connection;
@@ -13,7 +14,6 @@ mod host;
 mod origin;
 mod problem;
 mod refusals;
-mod watched;
 
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -29,29 +29,29 @@ pub use self::{
     accept::Drained,
     connection::Peer,
     door::{DoorEvents, Readiness},
-    problem::{DoorCode, Problem, Rejected},
-    refusals::{Refusal, Refusals},
+    problem::{DoorCode, HttpProblem, Rejected},
+    refusals::{RefusalLog, RefusalSummary},
 };
 
-/// Where to listen and whom to listen to.
+/// Where to listen, and which hosts and origins to accept.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
-    /// How clients reach us from outside, such as `https://gate.example`; `None`: as they say in `Host`.
+    /// The address for clients, such as `https://gate.example`. `None`: the address in `Host`.
     pub public_url: Option<String>,
-    /// More values of `Host` to answer to, besides the listening address and `public_url`.
+    /// Further accepted values of `Host`, besides the listening address and `public_url`.
     pub hosts: Vec<String>,
     /// Web pages that may call from a browser, such as `https://app.example`.
     pub origins: Vec<String>,
     pub limits: HttpLimits,
 }
 
-/// How much of us one client, and all of them, can take.
+/// Limits per client and in total.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// Beyond this many, accepting pauses and the kernel's queue holds whoever comes.
+    /// At this number accepting pauses, and new connections wait in the kernel's queue.
     pub connections: usize,
-    /// Of one address, IPv6 by its /64; beyond this many they are closed at once, so that others find a place.
+    /// Per IPv4 address or IPv6 /64. Further connections are closed at once.
     pub connections_per_address: usize,
     /// At least 8 KiB; request line and headers together.
     pub header_bytes: usize,
@@ -63,14 +63,14 @@ pub struct HttpLimits {
     pub body_time: Duration,
     /// Between two requests, and before the first.
     pub idle_time: Duration,
-    /// How long a client may leave an answer unread.
+    /// How long a client may stop reading an answer.
     pub write_time: Duration,
-    /// How long running requests may take to finish once we stop.
+    /// How long running requests may take to finish at shutdown.
     pub grace: Duration,
 }
 
 impl HttpLimits {
-    /// `header_bytes`, and never less than hyper allows.
+    /// `header_bytes`, but at least hyper's minimum.
     fn header_limit(&self) -> usize {
         self.header_bytes.max(8 * 1024)
     }
@@ -93,9 +93,9 @@ impl Default for HttpLimits {
     }
 }
 
-/// What the front serves and whom it tells.
-pub struct Doors {
-    /// `/mcp`, `/admin/…` and whatever else needs a caller. What lies below `/admin` needs an admin.
+/// The services that the front uses.
+pub struct FrontParts {
+    /// Routes that need a caller, such as `/mcp`. Paths below `/admin` need an admin.
     pub routes: Router,
     pub authenticator: Arc<Authenticator>,
     pub ready: Arc<dyn Fn() -> Readiness + Send + Sync>,
@@ -103,9 +103,9 @@ pub struct Doors {
     pub clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for Doors {
+impl fmt::Debug for FrontParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Doors").field("authenticator", &self.authenticator).finish_non_exhaustive()
+        f.debug_struct("FrontParts").field("authenticator", &self.authenticator).finish_non_exhaustive()
     }
 }
 
@@ -113,15 +113,15 @@ impl fmt::Debug for Doors {
 pub struct HttpFront;
 
 impl HttpFront {
-    /// Listens; connections queue in the kernel until `serve`. `register` gets the bound address before anything can connect
-    /// to it, and keeps tools from calling the gateway.
+    /// Listens. Connections wait in the kernel until `serve`. `register` receives the address before anything can connect to
+    /// it, and blocks it for tools.
     pub async fn bind(
         settings: HttpSettings,
         register: impl AsyncFnOnce(SocketAddr) -> io::Result<()>,
-    ) -> io::Result<Bound> {
+    ) -> io::Result<BoundFront> {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         let socket = if settings.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // As `TcpListener::bind` does: a restarted gateway need not wait for old connections.
+        // As `TcpListener::bind` does: lets a restarted gateway bind while old connections close.
         socket.set_reuseaddr(true)?;
         socket.bind(settings.listen)?;
         let address = socket.local_addr()?;
@@ -130,16 +130,16 @@ impl HttpFront {
         let hosts =
             AllowedHosts::new(address, settings.public_url.as_deref(), &settings.hosts).map_err(invalid)?;
         let origins = AllowedOrigins::new(&settings.origins).map_err(invalid)?;
-        Ok(Bound { listener, address, hosts, origins, limits: settings.limits })
+        Ok(BoundFront { listener, address, hosts, origins, limits: settings.limits })
     }
 }
 
-/// Connections that the kernel keeps until they are accepted; as many as the standard library asks for.
+/// Length of the kernel's queue, as in the standard library.
 const BACKLOG: u32 = 1024;
 
-/// A front that listens and does not serve yet.
+/// A front that listens but does not serve yet.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundFront {
     listener: TcpListener,
     address: SocketAddr,
     hosts: AllowedHosts,
@@ -147,13 +147,13 @@ pub struct Bound {
     limits: HttpLimits,
 }
 
-impl Bound {
+impl BoundFront {
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `shutdown`, then lets running requests finish within the grace time. All is closed when it returns.
-    pub async fn serve(self, doors: Doors, shutdown: CancellationToken) -> Drained {
+    /// Serves until `shutdown`, then waits up to the grace time for running requests. Returns after all connections are closed.
+    pub async fn serve(self, doors: FrontParts, shutdown: CancellationToken) -> Drained {
         let events = Arc::clone(&doors.events);
         let door = Door::new(self.hosts, self.origins, self.limits, doors);
         accept::run(self.listener, Arc::new(door), self.limits, events, shutdown).await

@@ -1,11 +1,12 @@
-//! MCP: tools listed and called over stdio and Streamable HTTP, in every era of the protocol that the SDK knows.
+//! MCP: lists and calls tools over stdio and Streamable HTTP, in all protocol versions of the SDK.
 //!
-//! Translation only. Who calls is decided by the front, and what may be done by the gate.
+//! Translation only. The front authenticates callers; the gate decides about calls.
 
-mod ask;
 mod call;
 mod direct;
+mod elicitation;
 mod envelope;
+mod handler;
 mod http;
 mod in_flight;
 mod listing;
@@ -13,43 +14,40 @@ mod logging;
 mod negotiation;
 mod notify;
 mod reply;
-mod seal;
+mod request_state;
 mod session;
 mod stdio;
 mod streams;
-mod tools;
 
 use std::{fmt, time::Duration};
 
 use toolgate_policy::Caller;
 
 pub use self::{
-    ask::UNATTENDED_HEADER,
+    elicitation::UNATTENDED_HEADER,
     http::router,
     stdio::{CallerNow, StdioError, serve_stdio},
 };
 
-/// Who makes an HTTP request, as the front found out. It puts this into the request's extensions; a request without
-/// it is refused.
+/// The authenticated caller of an HTTP request, in its extensions. Requests without it are refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CallerIdentity {
     pub caller: Caller,
 }
 
-/// What an embedder decides. Nothing in here has a default.
+/// Settings of the MCP server, without defaults.
 #[derive(Clone, Debug)]
 pub struct McpSettings {
     /// Tools on a page of `tools/list`.
     pub page_size: usize,
     pub answers: ClientAnswers,
     pub state_key: StateKey,
-    /// Of one message: the body of a request, or a line.
+    /// Limit of one message: a request body, or a line over stdio.
     pub message_bytes: usize,
     pub sessions: SessionLimits,
 }
 
-/// Is the person behind the caller's own client asked? The same as the gate's setting, which decides; this one only
-/// keeps the door from asking in vain.
+/// Whether the caller's own client may approve calls. The gate enforces the same setting; this copy avoids useless questions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClientAnswers {
     Taken,
@@ -57,18 +55,18 @@ pub enum ClientAnswers {
     QueueOnly,
 }
 
-/// Sessions of the eras that have them.
+/// Limits of sessions, for protocol versions that have them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SessionLimits {
     pub in_all: usize,
     pub per_caller: usize,
-    /// Of one caller, open at once only to be told of changes: by GET, and by `subscriptions/listen`.
+    /// Open notification streams per caller: by GET and by `subscriptions/listen`.
     pub streams_per_caller: usize,
-    /// Longer than any call may take: a call that says nothing for so long ends with its session.
+    /// Must be longer than any call: a silent call ends with its session.
     pub idle: Duration,
 }
 
-/// Seals the state that a client carries from a question to its answer. The same on every replica.
+/// Key for the `requestState` that a client returns with its answer. All replicas need the same key.
 #[derive(Clone)]
 pub struct StateKey(pub [u8; 32]);
 

@@ -1,4 +1,4 @@
-//! What stands behind the front's door, and how it learns who came through it.
+//! The routes behind the HTTP front, and how they receive the caller's identity.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use tower::util::MapRequestLayer;
 
 use crate::{
     admin::{AdminIdentity, AllTools, admin_router, prometheus_text},
-    auth::{Identity, Role},
-    http::Refusals,
+    auth::{AuthIdentity, Role},
+    http::RefusalLog,
     mcp::{CallerIdentity, McpSettings, router},
 };
 
-/// `/mcp`, for requests that the front has let in.
+/// `/mcp`, for authenticated requests.
 pub fn mcp_routes(gate: &Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
     router(gate.clone(), settings, shutdown).layer(MapRequestLayer::new(introduce))
 }
 
-/// `/admin/v1/…` and, where wanted, `/admin/metrics`.
-pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
+/// `/admin/v1/…` and, if enabled, `/admin/metrics`.
+pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: MetricsRoute) -> Router {
     let mut routes = admin_router(gate.clone(), Arc::clone(tools));
-    if let Metrics::Shown(refusals) = metrics {
+    if let MetricsRoute::Shown(refusals) = metrics {
         let gate = gate.clone();
         let text = move || {
             let (gate, refusals) = (gate.clone(), Arc::clone(&refusals));
@@ -33,17 +33,17 @@ pub fn admin_routes(gate: &Gate, tools: &AllTools, metrics: Metrics) -> Router {
     routes.layer(MapRequestLayer::new(introduce))
 }
 
-/// Are there metrics for Prometheus?
+/// Whether Prometheus metrics are served.
 #[derive(Clone, Debug)]
-pub enum Metrics {
-    /// Beside what the gate counts, what the door refused.
-    Shown(Arc<Refusals>),
+pub enum MetricsRoute {
+    /// With the counts of the gate and of the HTTP front.
+    Shown(Arc<RefusalLog>),
     Hidden,
 }
 
-/// Each part gets to know as much of the identity as it needs.
+/// Gives each router the part of the identity that it needs.
 fn introduce(mut request: Request) -> Request {
-    let Some(identity) = request.extensions().get::<Identity>() else { return request };
+    let Some(identity) = request.extensions().get::<AuthIdentity>() else { return request };
     let admin =
         (identity.role == Role::Admin).then(|| AdminIdentity { name: identity.caller.subject.clone() });
     let caller = CallerIdentity { caller: identity.caller.clone() };

@@ -7,7 +7,7 @@ use toolgate::{Config, Problem, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
 use toolgate_policy::LifecycleState;
-use toolgate_server::{Identity, Role};
+use toolgate_server::{AuthIdentity, Role};
 
 use crate::{
     Ending, Failure,
@@ -89,7 +89,7 @@ pub async fn make(
 ) -> Result<(Outcome, Vec<String>), Failure> {
     let config = toolgate.config();
     let local = &config.auth.local;
-    let caller = Identity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
+    let caller = AuthIdentity::local(&local.subject, local.permissions.clone(), Role::Caller).caller;
     let arguments = match toolgate.gate().find(&caller, tool) {
         Some(known) => runner::arguments(known.spec(), arguments)?,
         // The gate refuses and records calls of unknown tools.

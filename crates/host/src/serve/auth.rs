@@ -6,7 +6,7 @@ use toolgate_config::model::{IssuerAlgorithm as Configured, JwtIssuer, JwtKey};
 use toolgate_egress::{BodyHolds, Egress, EgressRules, Redirects, Request, parse_url};
 use toolgate_server::{
     Algorithm, Anonymous, AuthSettings, AuthSettingsError, Authenticator, Fetch, IssuerSettings, KeySettings,
-    Local, PemKey, Prepared, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
+    Local, PemKey, PreparedAuth, Role, Secret, ThrottleSettings, TokenIdentity, TokenVerifier, issuer_name,
 };
 use toolgate_store::StateDb;
 
@@ -51,7 +51,7 @@ impl Tokenless {
 pub struct Callers {
     pub authenticator: Arc<Authenticator>,
     pub tokenless: Tokenless,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedAuth>,
 }
 
 impl Callers {

@@ -7,21 +7,21 @@ use std::{
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use toolgate_server::{Refusal, Refusals};
+use toolgate_server::{RefusalLog, RefusalSummary};
 
 use super::log::ServeLog;
 use crate::Toolgate;
 
 /// Writes down what `refusals` gathers, until it is finished.
 pub struct RefusalRecords {
-    pub refusals: Arc<Refusals>,
+    pub refusals: Arc<RefusalLog>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl RefusalRecords {
     pub fn start(toolgate: &Arc<Toolgate>, log: &ServeLog) -> Self {
-        let refusals = Arc::<Refusals>::default();
+        let refusals = Arc::<RefusalLog>::default();
         let stop = CancellationToken::new();
         let task =
             tokio::spawn(write_down(Arc::clone(toolgate), Arc::clone(&refusals), log.clone(), stop.clone()));
@@ -37,7 +37,7 @@ impl RefusalRecords {
 
 async fn write_down(
     toolgate: Arc<Toolgate>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RefusalLog>,
     log: ServeLog,
     stop: CancellationToken,
 ) {
@@ -50,7 +50,7 @@ async fn write_down(
             _ = second.tick() => false,
         };
         let new = if is_over { refusals.rest() } else { refusals.due(Instant::now()) };
-        let lines: Vec<String> = new.iter().map(Refusal::line).collect();
+        let lines: Vec<String> = new.iter().map(RefusalSummary::line).collect();
         add(&mut left, new);
         let due = std::mem::take(&mut left);
         if !due.is_empty() {
@@ -79,7 +79,7 @@ async fn write_down(
 }
 
 /// What could not be written, to be tried again, and why.
-fn note_all(toolgate: &Toolgate, mut due: Vec<Refusal>) -> (Vec<Refusal>, Option<String>) {
+fn note_all(toolgate: &Toolgate, mut due: Vec<RefusalSummary>) -> (Vec<RefusalSummary>, Option<String>) {
     while let Some(refusal) = due.pop() {
         if let Err(error) = toolgate.note(&refusal.entry()) {
             due.push(refusal);
@@ -91,9 +91,9 @@ fn note_all(toolgate: &Toolgate, mut due: Vec<Refusal>) -> (Vec<Refusal>, Option
 
 /// Counts of one kind are added up, and of no more kinds than a few are addresses and callers known: whoever knocks while the
 /// disk is full fills no memory either.
-fn add(left: &mut Vec<Refusal>, more: Vec<Refusal>) {
+fn add(left: &mut Vec<RefusalSummary>, more: Vec<RefusalSummary>) {
     for mut one in more {
-        let is_known = |known: &&mut Refusal, one: &Refusal| {
+        let is_known = |known: &&mut RefusalSummary, one: &RefusalSummary| {
             (known.code, &known.peer, &known.caller) == (one.code, &one.peer, &one.caller)
         };
         if left.len() >= MOST_LEFT && !left.iter_mut().any(|known| is_known(&known, &one)) {
@@ -120,8 +120,13 @@ mod tests {
         let mut left = Vec::new();
         for number in 0..1_000 {
             let peer = Some(format!("192.0.{}.{}", number / 250, number % 250));
-            let one =
-                |code| Refusal { code, peer: peer.clone(), caller: None, count: 2, detail: String::new() };
+            let one = |code| RefusalSummary {
+                code,
+                peer: peer.clone(),
+                caller: None,
+                count: 2,
+                detail: String::new(),
+            };
             add(&mut left, vec![one(DoorCode::TokenMissing), one(DoorCode::TokenInvalid)]);
         }
         assert_eq!(left.len(), MOST_LEFT + 2);

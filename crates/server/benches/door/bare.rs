@@ -16,9 +16,9 @@ use rmcp::{
 };
 use tokio::net::TcpListener;
 
-struct Noop;
+struct EmptyServer;
 
-impl ServerHandler for Noop {
+impl ServerHandler for EmptyServer {
     async fn call_tool(
         &self,
         _: CallToolRequestParams,
@@ -35,7 +35,8 @@ impl ServerHandler for Noop {
 pub async fn serve() -> SocketAddr {
     let config =
         StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(true);
-    let service = StreamableHttpService::new(|| Ok(Noop), LocalSessionManager::default().into(), config);
+    let service =
+        StreamableHttpService::new(|| Ok(EmptyServer), LocalSessionManager::default().into(), config);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     // Without this its median is 44 ms: Nagle's algorithm meets delayed acknowledgements.

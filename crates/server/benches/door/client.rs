@@ -20,20 +20,20 @@ use tokio::{
 
 /// A request without its host, ready to be sent, and how it is sent.
 #[derive(Clone)]
-pub struct Message {
+pub struct BenchMessage {
     text: Arc<str>,
     form: Form,
 }
 
 /// Whom to send what.
 #[derive(Clone)]
-pub struct Target {
+pub struct BenchTarget {
     pub address: SocketAddr,
     pub token: String,
-    pub message: Message,
+    pub message: BenchMessage,
 }
 
-impl Target {
+impl BenchTarget {
     pub async fn open(&self) -> Connection {
         Connection::open(self.address, &self.message, &self.token).await
     }
@@ -50,7 +50,7 @@ pub enum Form {
     InSession,
 }
 
-pub fn call_message(token: &str, tool: &str, form: Form) -> Message {
+pub fn call_message(token: &str, tool: &str, form: Form) -> BenchMessage {
     let mut params = json!({ "name": tool, "arguments": {} });
     if form == Form::WithProgress {
         params["_meta"] = json!({ "progressToken": 1 });
@@ -59,13 +59,13 @@ pub fn call_message(token: &str, tool: &str, form: Form) -> Message {
         Form::Plain | Form::WithProgress => message(token, "tools/call", Some(tool), params),
         Form::InSession => session_message(token, &request("tools/call", &params)),
     };
-    Message { text, form }
+    BenchMessage { text, form }
 }
 
 /// The page behind the tool of this name.
-pub fn list_message(token: &str, after: Option<&str>) -> Message {
+pub fn list_message(token: &str, after: Option<&str>) -> BenchMessage {
     let params = after.map_or_else(|| json!({}), |name| json!({ "cursor": URL_SAFE_NO_PAD.encode(name) }));
-    Message { text: message(token, "tools/list", None, params), form: Form::Plain }
+    BenchMessage { text: message(token, "tools/list", None, params), form: Form::Plain }
 }
 
 fn request(method: &str, params: &Value) -> String {
@@ -104,7 +104,7 @@ pub struct Connection {
 
 impl Connection {
     /// Ready for this message: with a session of its own where it is sent in one.
-    pub async fn open(address: SocketAddr, message: &Message, token: &str) -> Self {
+    pub async fn open(address: SocketAddr, message: &BenchMessage, token: &str) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let mut connection = Self { stream, address, session: String::new(), buffer: vec![0; 1 << 20] };
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// Panics at every answer but a good one, for a refusal would be quick.
-    pub async fn send(&mut self, message: &Message) {
+    pub async fn send(&mut self, message: &BenchMessage) {
         let text = self.post(&message.text).await;
         assert!(text.starts_with("HTTP/1.1 200"), "{text}");
         assert!(!text.contains("\"isError\":true") && !text.contains("\"error\""), "{text}");
@@ -161,7 +161,7 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// How many calls `connections` clients get done in `span`.
-pub async fn flood(target: &Target, connections: usize, span: Duration) -> u32 {
+pub async fn flood(target: &BenchTarget, connections: usize, span: Duration) -> u32 {
     let done = Arc::new(AtomicU32::new(0));
     // Sessions are begun before the time counts.
     let begun = Arc::new(Barrier::new(connections));

@@ -19,8 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use client::{Form, Target, call_message, list_message};
-use ours::{Served, Shown};
+use client::{BenchTarget, Form, call_message, list_message};
+use ours::{ListedTools, Served};
 use tokio::runtime::Runtime;
 
 fn main() {
@@ -28,7 +28,7 @@ fn main() {
     let scale = if quick { 10 } else { 1 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let bare = runtime.block_on(bare::serve());
-    let few = runtime.block_on(Served::new(10, Shown::All));
+    let few = runtime.block_on(Served::new(10, ListedTools::All));
     if let Some(form) = std::env::args().skip_while(|argument| argument != "--flood").nth(1) {
         return flood_for_a_profiler(&runtime, &few, &form);
     }
@@ -43,7 +43,7 @@ fn beside_a_bare_server(runtime: &Runtime, bare: SocketAddr, few: &Served, scale
     for (form, what) in FORMS {
         println!("{what}\nOne connection, in µs");
         // The bare server looks at no token.
-        let bare = Target {
+        let bare = BenchTarget {
             address: bare,
             token: few.token.clone(),
             message: call_message(&few.token, "noop", *form),
@@ -67,7 +67,7 @@ fn beside_a_bare_server(runtime: &Runtime, bare: SocketAddr, few: &Served, scale
 
 fn many_tools(runtime: &Runtime, few: &Served, scale: usize) {
     println!("10 tools and 10,000, in µs; a page has 10 tools");
-    let many = runtime.block_on(Served::new(10_000, Shown::All));
+    let many = runtime.block_on(Served::new(10_000, ListedTools::All));
     let pages = [few.page(None), many.page(None), many.page(Some("noop_9989"))];
     let times = runtime.block_on(in_turn(&pages, 4_000 / scale));
     print("the page of 10", &times[0]);
@@ -86,8 +86,8 @@ fn many_tools(runtime: &Runtime, few: &Served, scale: usize) {
 
 fn hidden_tools(runtime: &Runtime, scale: usize) {
     println!("\n10 tools and 10,000, of which policies show 5, in µs");
-    let few = runtime.block_on(Served::new(10, Shown::Five));
-    let many = runtime.block_on(Served::new(10_000, Shown::Five));
+    let few = runtime.block_on(Served::new(10, ListedTools::Five));
+    let many = runtime.block_on(Served::new(10_000, ListedTools::Five));
     let first = runtime.block_on(async {
         let target = many.page(None);
         let mut connection = target.open().await;
@@ -121,21 +121,21 @@ fn memory(runtime: &Runtime, few: &Served, scale: usize) {
 }
 
 impl Served {
-    fn call(&self, tool: &str, form: Form) -> Target {
+    fn call(&self, tool: &str, form: Form) -> BenchTarget {
         self.target(call_message(&self.token, tool, form))
     }
 
-    fn page(&self, after: Option<&str>) -> Target {
+    fn page(&self, after: Option<&str>) -> BenchTarget {
         self.target(list_message(&self.token, after))
     }
 
-    fn target(&self, message: client::Message) -> Target {
-        Target { address: self.address, token: self.token.clone(), message }
+    fn target(&self, message: client::BenchMessage) -> BenchTarget {
+        BenchTarget { address: self.address, token: self.token.clone(), message }
     }
 }
 
-/// Every server in turn, so that a slow moment of the machine hits both.
-async fn in_turn(servers: &[Target], rounds: usize) -> Vec<Vec<Duration>> {
+/// Alternates between the servers, so a slow moment of the machine affects both.
+async fn in_turn(servers: &[BenchTarget], rounds: usize) -> Vec<Vec<Duration>> {
     let mut connections = Vec::new();
     for target in servers {
         connections.push((target.open().await, &target.message));
@@ -154,8 +154,8 @@ async fn in_turn(servers: &[Target], rounds: usize) -> Vec<Vec<Duration>> {
 }
 
 /// Calls a second of each, in many short turns: both halves of a turn find the machine alike, and the median of turns is what
-/// it does when nobody else is at it. In the order a b b a, so that neither always comes after the other.
-fn rates(runtime: &Runtime, servers: &[Target; 2], turns: usize) -> Vec<[f64; 2]> {
+/// it does when nobody else is at it. In the order a b b a, so neither server always runs second.
+fn rates(runtime: &Runtime, servers: &[BenchTarget; 2], turns: usize) -> Vec<[f64; 2]> {
     let turn = |_| {
         let mut counts = [0_u32; 2];
         for at in [0, 1, 1, 0] {

@@ -16,7 +16,7 @@ use toolgate_gate::{
 };
 use toolgate_policy::{AskThreshold, CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
-    AuthSettings, Authenticator, ClientAnswers, DoorCode, DoorEvents, Doors, HttpFront, HttpLimits,
+    AuthSettings, Authenticator, ClientAnswers, DoorCode, DoorEvents, FrontParts, HttpFront, HttpLimits,
     HttpSettings, McpSettings, Readiness, Role, SessionLimits, StateKey, TokenIdentity, TokenVerifier,
     mcp_routes,
 };
@@ -31,7 +31,7 @@ pub struct Served {
 
 /// Which tools a caller may know of.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shown {
+pub enum ListedTools {
     /// There are no policies.
     All,
     /// Policies hide all but five, spread over the set.
@@ -39,7 +39,7 @@ pub enum Shown {
 }
 
 impl Served {
-    pub async fn new(tools: usize, shown: Shown) -> Self {
+    pub async fn new(tools: usize, shown: ListedTools) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = toolgate_audit::Key::open_or_create(&folder.path().join("key")).unwrap();
         let journal = toolgate_audit::Journal::open(
@@ -52,7 +52,7 @@ impl Served {
         let limits = ApprovalLimits { max_pending: 64, max_pending_per_caller: 64 };
         let state = Arc::new(StateDb::open(&folder.path().join("state/state.db"), limits).unwrap());
         let token = token(&state);
-        let gate = gate(Files(journal), &state);
+        let gate = gate(BenchJournal(journal), &state);
         gate.replace(live_set(tools, shown));
         let settings_of_front = HttpSettings {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -64,7 +64,7 @@ impl Served {
         let front = HttpFront::bind(settings_of_front, async |_| Ok(())).await.unwrap();
         let address = front.local_addr();
         let auth = AuthSettings { tokens: Some(Arc::new(Stored(state))), ..AuthSettings::default() };
-        let doors = Doors {
+        let doors = FrontParts {
             routes: mcp_routes(&gate, &settings(), CancellationToken::new()),
             authenticator: Arc::new(Authenticator::new(auth).unwrap()),
             ready: Arc::new(|| Readiness::Ready),
@@ -88,12 +88,12 @@ fn token(state: &StateDb) -> String {
     text.as_str().to_owned()
 }
 
-fn live_set(count: usize, shown: Shown) -> LiveSet {
+fn live_set(count: usize, shown: ListedTools) -> LiveSet {
     let set = PolicySet::shipped().unwrap();
     let category = |number: usize| if number.is_multiple_of(count / 5) { "open" } else { "closed" };
     let tools: Vec<Arc<LiveTool>> = (0..count).map(|number| tool(number, category(number), &set)).collect();
-    let cedar = (shown == Shown::Five).then(|| {
-        // It speaks about every tool, so that each has to be asked about.
+    let cedar = (shown == ListedTools::Five).then(|| {
+        // It matches every tool, so each has to be evaluated.
         let rule = "permit(principal, action, resource) when { resource.category == \"open\" };";
         let sources = [("bench.cedar".to_owned(), rule.to_owned())];
         CedarPolicies::new(&sources, tools.iter().map(|tool| tool.for_policies())).unwrap()
@@ -101,7 +101,7 @@ fn live_set(count: usize, shown: Shown) -> LiveSet {
     LiveSet::new(tools).0.with_policies(cedar)
 }
 
-fn gate(journal: Files, state: &Arc<StateDb>) -> Gate {
+fn gate(journal: BenchJournal, state: &Arc<StateDb>) -> Gate {
     Gate::new(GateParts {
         journal: Arc::new(journal),
         on_journal_failure: OnJournalFailure::Refuse,
@@ -155,15 +155,15 @@ fn tool(number: usize, category: &str, set: &PolicySet) -> Arc<LiveTool> {
     let policy = resolve(&spec, set, None).unwrap();
     let risk = rate(&policy, &spec, set);
     let digest = digest(&spec, &check.document);
-    Arc::new(LiveTool::new(spec, digest, policy, (risk, Wording::Clean), Arc::new(Noop)).unwrap())
+    Arc::new(LiveTool::new(spec, digest, policy, (risk, Wording::Clean), Arc::new(EmptyTool)).unwrap())
 }
 
 #[derive(Debug)]
-struct Noop;
+struct EmptyTool;
 
-impl Runnable for Noop {
+impl Runnable for EmptyTool {
     fn survey(self: Arc<Self>, _: &Map<String, Value>, _: &StopFlag) -> Result<Survey, Refusal> {
-        Ok(Survey::of_nothing(Noop))
+        Ok(Survey::of_nothing(EmptyTool))
     }
 
     fn survey_waits_for_disk(&self) -> bool {
@@ -175,7 +175,7 @@ impl Runnable for Noop {
     }
 }
 
-impl Surveyed for Noop {
+impl Surveyed for EmptyTool {
     fn recheck(&self, _: &Map<String, Value>, _: &StopFlag) -> Result<Vec<Touch>, Refusal> {
         Ok(Vec::new())
     }
@@ -197,9 +197,9 @@ impl Surveyed for Noop {
     }
 }
 
-struct Files(toolgate_audit::Journal);
+struct BenchJournal(toolgate_audit::Journal);
 
-impl Journal for Files {
+impl Journal for BenchJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.0.append(record).map(drop).map_err(|error| error.to_string())
     }

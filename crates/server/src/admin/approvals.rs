@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_gate::{Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, Decider};
 
-use super::{Admin, AdminIdentity, Problem};
+use super::{Admin, AdminError, AdminIdentity};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Filter {
+pub struct ApprovalFilter {
     state: Option<String>,
     limit: Option<usize>,
     /// The last one of the page before.
@@ -26,14 +26,14 @@ pub struct Filter {
 pub async fn list(
     _: AdminIdentity,
     State(admin): State<Admin>,
-    filter: Result<Query<Filter>, QueryRejection>,
-) -> Result<Json<Value>, Problem> {
+    filter: Result<Query<ApprovalFilter>, QueryRejection>,
+) -> Result<Json<Value>, AdminError> {
     let Query(filter) = filter?;
     let state = filter.state.as_deref().map(|name| ApprovalState::from_name(name).ok_or_else(no_such_state));
     let state = state.transpose()?;
     let limit = filter.limit.unwrap_or(USUAL_PAGE).clamp(1, LARGEST_PAGE);
     let before = filter.before.as_deref().map(parsed).transpose()?;
-    // One more than is shown tells whether there are more.
+    // One more entry than shown, to detect a next page.
     let job = move |queue: &dyn ApprovalQueue| match &before {
         Some(before) => queue.list_before(state, before, limit + 1, SystemTime::now()),
         None => queue.list(state, limit + 1, SystemTime::now()),
@@ -48,17 +48,17 @@ pub async fn show(
     _: AdminIdentity,
     State(admin): State<Admin>,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     let found = on_queue(&admin, move |queue| queue.get(&queue.find_id(&id)?, SystemTime::now())).await?;
     Ok(Json(shown(&found)))
 }
 
-/// All arguments, also those that the question hides. Recorded, and the precondition of approving such a question.
+/// Returns all arguments, including those hidden in the question. Recorded, and required before approving such a question.
 pub async fn reveal(
     by: AdminIdentity,
     State(admin): State<Admin>,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     let may_approve_own = admin.gate.approval_settings().self_approval;
     let reveal = move |queue: &dyn ApprovalQueue| {
         let id = queue.find_id(&id)?;
@@ -76,7 +76,7 @@ pub async fn approve(
     State(admin): State<Admin>,
     Path(id): Path<String>,
     body: Bytes,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     decide(&admin, by, &id, &body, ApprovalState::Approved).await
 }
 
@@ -85,13 +85,13 @@ pub async fn deny(
     State(admin): State<Admin>,
     Path(id): Path<String>,
     body: Bytes,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     decide(&admin, by, &id, &body, ApprovalState::Denied).await
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Decision {
+struct DecisionBody {
     note: Option<String>,
 }
 
@@ -101,16 +101,16 @@ async fn decide(
     id: &str,
     body: &[u8],
     state: ApprovalState,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     let id = id.to_owned();
-    let Decision { note } = if body.is_empty() {
-        Decision::default()
+    let DecisionBody { note } = if body.is_empty() {
+        DecisionBody::default()
     } else {
-        let wanted = |_| Problem::bad_request("the body is neither empty nor `{\"note\": \"…\"}`");
+        let wanted = |_| AdminError::bad_request("the body must be empty or `{\"note\": \"…\"}`");
         serde_json::from_slice(body).map_err(wanted)?
     };
     if note.as_ref().is_some_and(|note| note.len() > LONGEST_NOTE) {
-        return Err(Problem::bad_request(format!("a note has at most {LONGEST_NOTE} bytes")));
+        return Err(AdminError::bad_request(format!("a note has at most {LONGEST_NOTE} bytes")));
     }
     let may_approve_own = admin.gate.approval_settings().self_approval;
     let decide = move |queue: &dyn ApprovalQueue| {
@@ -121,18 +121,18 @@ async fn decide(
     Ok(Json(shown(&on_queue(admin, decide).await?)))
 }
 
-fn parsed(id: &str) -> Result<ApprovalId, Problem> {
-    // What cannot be an id is not there either.
-    ApprovalId::parse(id).ok_or_else(|| Problem::from(ApprovalError::Unknown))
+fn parsed(id: &str) -> Result<ApprovalId, AdminError> {
+    // A malformed id is reported as unknown.
+    ApprovalId::parse(id).ok_or_else(|| AdminError::from(ApprovalError::Unknown))
 }
 
-fn no_such_state() -> Problem {
+fn no_such_state() -> AdminError {
     let names: Vec<&str> = ApprovalState::ALL.iter().map(|state| state.name()).collect();
-    Problem::bad_request(format!("`state` is one of `{}`", names.join("`, `")))
+    AdminError::bad_request(format!("`state` is one of `{}`", names.join("`, `")))
 }
 
-/// The queue is a database: it is asked beside the runtime's own threads.
-async fn on_queue<T, F>(admin: &Admin, job: F) -> Result<T, Problem>
+/// Runs on the blocking pool, because the queue is a database.
+async fn on_queue<T, F>(admin: &Admin, job: F) -> Result<T, AdminError>
 where
     T: Send + 'static,
     F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
@@ -141,7 +141,7 @@ where
     let done = tokio::task::spawn_blocking(move || job(queue.as_ref())).await;
     let done =
         done.unwrap_or_else(|_| Err(ApprovalError::Unavailable("the queue's thread ended".to_owned())));
-    done.map_err(Problem::from)
+    done.map_err(AdminError::from)
 }
 
 fn shown(approval: &Approval) -> Value {
@@ -171,7 +171,7 @@ fn shown(approval: &Approval) -> Value {
     })
 }
 
-/// As RFC 3339, to the millisecond. `null` for a time that no calendar has.
+/// RFC 3339 with milliseconds. `None` if the time is out of range.
 fn time(at: SystemTime) -> Option<String> {
     let at = jiff::Timestamp::try_from(at).ok()?;
     let at = at.round(jiff::Unit::Millisecond).ok()?;

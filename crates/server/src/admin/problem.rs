@@ -1,4 +1,4 @@
-//! What went wrong with a request of an admin, as status and JSON.
+//! Errors of the admin API, as status and JSON.
 
 use axum::{
     Json,
@@ -10,16 +10,16 @@ use serde_json::json;
 use toolgate_gate::ApprovalError;
 
 #[derive(Debug)]
-pub struct Problem {
+pub struct AdminError {
     status: StatusCode,
     /// Stable.
     code: &'static str,
     message: String,
 }
 
-impl Problem {
+impl AdminError {
     pub fn no_admin() -> Self {
-        Self::new(StatusCode::FORBIDDEN, "no_admin", "nobody with the role of an admin makes this request")
+        Self::new(StatusCode::FORBIDDEN, "no_admin", "this request needs an admin token")
     }
 
     pub fn not_found(message: impl Into<String>) -> Self {
@@ -35,7 +35,7 @@ impl Problem {
     }
 }
 
-impl From<ApprovalError> for Problem {
+impl From<ApprovalError> for AdminError {
     fn from(error: ApprovalError) -> Self {
         let (status, code) = match &error {
             ApprovalError::Unknown => (StatusCode::NOT_FOUND, "not_found"),
@@ -55,13 +55,13 @@ impl From<ApprovalError> for Problem {
     }
 }
 
-impl From<QueryRejection> for Problem {
+impl From<QueryRejection> for AdminError {
     fn from(rejection: QueryRejection) -> Self {
         Self::bad_request(rejection.body_text())
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for AdminError {
     fn into_response(self) -> Response {
         let body = json!({ "error": { "code": self.code, "message": self.message } });
         (self.status, Json(body)).into_response()

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use toolgate_gate::{End, Gate, Metrics};
 
-use crate::http::Refusals;
+use crate::http::RefusalLog;
 
-/// Every reason is there from the start, so that a rate never begins in the middle.
-pub fn prometheus_text(gate: &Gate, refusals: &Refusals) -> String {
+/// Every reason is listed from the start, because rates need a first sample of zero.
+pub fn prometheus_text(gate: &Gate, refusals: &RefusalLog) -> String {
     let metrics = gate.metrics();
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, samples: &[(String, String)]| {

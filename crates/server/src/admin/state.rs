@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolgate_gate::{Gate, LiveTool};
 
-use super::{Admin, AdminIdentity, Problem};
+use super::{Admin, AdminError, AdminIdentity};
 
 pub async fn state(_: AdminIdentity, State(admin): State<Admin>) -> Json<Value> {
     Json(state_of(&admin.gate))
@@ -16,7 +16,7 @@ pub async fn state(_: AdminIdentity, State(admin): State<Admin>) -> Json<Value> 
 
 fn state_of(gate: &Gate) -> Value {
     let metrics = gate.metrics();
-    // Only what has happened: most reasons never do.
+    // Reasons with a count of zero are left out.
     let ended: Map<String, Value> = metrics
         .ends()
         .filter(|(_, count)| *count > 0)
@@ -41,14 +41,14 @@ pub async fn tools(
     _: AdminIdentity,
     State(admin): State<Admin>,
     page: Result<Query<Page>, QueryRejection>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, AdminError> {
     let Query(page) = page?;
     let tools = (admin.tools)();
     let start = match &page.after {
         None => 0,
         Some(name) => match tools.iter().position(|tool| tool.name() == name) {
             Some(at) => at + 1,
-            None => return Err(Problem::not_found("there is no tool of the name in `after`")),
+            None => return Err(AdminError::not_found("`after` names an unknown tool")),
         },
     };
     let limit = page.limit.unwrap_or(USUAL_PAGE).clamp(1, LARGEST_PAGE);

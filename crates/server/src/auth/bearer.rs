@@ -1,10 +1,10 @@
-//! Which token does a request present? Exactly one `Authorization: Bearer`, and nowhere else.
+//! Reads the bearer token from the only `Authorization` header of a request.
 
 use http::{HeaderMap, header};
 
 use crate::{auth::challenge::Challenge, http::DoorCode};
 
-/// `Ok(None)`: no `Authorization` at all.
+/// Returns `Ok(None)` without an `Authorization` header.
 pub(crate) fn presented(headers: &HeaderMap) -> Result<Option<&str>, Challenge> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -14,11 +14,11 @@ pub(crate) fn presented(headers: &HeaderMap) -> Result<Option<&str>, Challenge> 
     let text = value.to_str().map_err(|_| invalid("the `Authorization` header is not plain text"))?;
     let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(invalid("only `Authorization: Bearer` is understood"));
+        return Err(invalid("only `Authorization: Bearer` is supported"));
     }
     let token = token.trim_start_matches(' ');
     if token.is_empty() || !token.bytes().all(is_token_byte) {
-        return Err(invalid("the `Authorization` header holds no sound bearer token"));
+        return Err(invalid("the `Authorization` header contains no valid bearer token"));
     }
     if token.len() > MAX_TOKEN_BYTES {
         return Err(invalid("the token is longer than 8 KiB"));
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_is_read_in_any_case() {
+    fn scheme_is_case_insensitive() {
         for value in ["Bearer tg_x", "bearer tg_x", "BEARER  tg_x"] {
             assert_eq!(presented(&headers(&[value])), Ok(Some("tg_x")), "{value}");
         }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_and_never_taken_for_no_token() {
+    fn other_values_are_rejected() {
         for value in [
             "",
             "Bearer",
@@ -78,15 +78,15 @@ mod tests {
         }
     }
 
-    /// Two proxies, two headers: one is checked here, the other by whoever reads the request next.
+    /// With two headers, another server might read the other one.
     #[test]
-    fn two_headers_are_refused_even_if_equal() {
+    fn repeated_headers_are_rejected() {
         assert!(presented(&headers(&["Bearer tg_x", "Bearer tg_x"])).is_err());
         assert!(presented(&headers(&["Bearer tg_x", "Basic eDp5"])).is_err());
     }
 
     #[test]
-    fn a_huge_token_is_refused_before_anybody_parses_it() {
+    fn oversized_token_is_rejected() {
         let fits = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES));
         assert!(presented(&headers(&[&fits])).is_ok());
         let over = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES + 1));

@@ -1,24 +1,24 @@
-//! What is a caller told who did not prove who they are? RFC 6750 and RFC 9728.
+//! Answers to failed authentication (RFC 6750, RFC 9728).
 
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 
-use crate::http::{DoorCode, Problem};
+use crate::http::{DoorCode, HttpProblem};
 
-/// A refusal at the door. Nothing in it comes from a token.
+/// A failed authentication. Contains no part of a token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Challenge {
     pub code: DoorCode,
-    /// For the caller: what is wrong and what would be right.
+    /// For the caller: what is wrong and how to correct it.
     pub detail: &'static str,
     /// For the journal: which issuer, which check.
     pub to_operator: String,
     pub retry_after: Option<Duration>,
-    /// Who it is, where a token has proved it.
+    /// The caller, if authenticated.
     pub caller: Option<String>,
-    /// The scopes that would have been enough, as configured; words with a space between.
+    /// The required scopes, separated by spaces.
     pub scope: Option<String>,
 }
 
@@ -47,16 +47,16 @@ impl Challenge {
         self
     }
 
-    /// A 403 for a caller who is known and may not do this.
+    /// A 403 for an authenticated caller without the required role or scope.
     pub fn insufficient_scope(detail: &'static str) -> Self {
         Self::new(DoorCode::InsufficientScope, detail)
     }
 
-    /// The answer. `resource_metadata` is the address of the metadata document, where there is one.
+    /// The HTTP answer. `resource_metadata` is the URL of the metadata document, if any.
     pub fn into_answer(self, resource_metadata: Option<&str>) -> Response {
         let authenticate = self.www_authenticate(resource_metadata);
-        let mut response = Problem::new(self.code, self.detail).into_response();
-        // An address with a character that no header can hold loses the hint, never the refusal.
+        let mut response = HttpProblem::new(self.code, self.detail).into_response();
+        // A URL that is not a valid header value is omitted.
         if let Some(Ok(value)) = authenticate.map(HeaderValue::try_from) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_token_is_no_error() {
+    fn missing_token_is_challenged_without_error() {
         let challenge = Challenge::new(DoorCode::TokenMissing, "send a token");
         check(challenge.clone(), None, 401, Some(r#"Bearer realm="toolgate""#));
         let with = format!(r#"Bearer realm="toolgate", resource_metadata="{METADATA}""#);
@@ -115,20 +115,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_token_is_one() {
+    fn invalid_token_is_reported_as_error() {
         let expected = r#"Bearer realm="toolgate", error="invalid_token", error_description="no good""#;
         check(Challenge::new(DoorCode::TokenInvalid, "no good"), None, 401, Some(expected));
     }
 
     #[test]
-    fn too_little_reach_is_forbidden_not_unauthorized() {
+    fn insufficient_scope_is_403() {
         let expected =
             r#"Bearer realm="toolgate", error="insufficient_scope", error_description="admins only""#;
         check(Challenge::insufficient_scope("admins only"), None, 403, Some(expected));
     }
 
     #[test]
-    fn a_limit_says_when_to_come_back() {
+    fn rate_limit_sets_retry_after() {
         let challenge = Challenge::new(DoorCode::RateLimited, "slow down").after(Duration::from_millis(10));
         let response = challenge.into_answer(Some(METADATA));
         assert_eq!(response.status(), 429);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_cannot_close_the_quotes() {
+    fn metadata_url_cannot_inject_parameters() {
         let expected = r#"Bearer realm="toolgate""#;
         check(
             Challenge::new(DoorCode::TokenMissing, "x"),

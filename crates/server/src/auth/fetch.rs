@@ -1,10 +1,10 @@
-//! How does a key set come from afar? Whoever assembles the gateway answers, with its guarded way out.
+//! Fetches key sets over HTTP. The host crate implements it with its egress rules.
 
 use std::{future::Future, pin::Pin};
 
 use bytes::Bytes;
 
-/// One GET, verified TLS, no redirects to other origins. The caller caps size and time once more.
+/// One GET with verified TLS and without redirects to other origins. The caller limits size and time as well.
 pub trait Fetch: Send + Sync {
     fn get<'a>(&'a self, url: &'a str) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>>;
 }

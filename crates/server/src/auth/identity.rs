@@ -1,20 +1,20 @@
-//! Who calls? The answer that everything behind the door works with.
+//! The identity of an authenticated caller.
 
 use std::{fmt, time::SystemTime};
 
 use toolgate_policy::Caller;
 
-/// A caller whose proof was verified. Only this crate's doors make one.
+/// An authenticated caller. Only this crate creates one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Identity {
+pub struct AuthIdentity {
     pub caller: Caller,
     pub role: Role,
     pub how: How,
-    /// When the proof stops being one; streams that outlive it should end.
+    /// When the token expires. Streams must end then.
     pub expires: Option<SystemTime>,
 }
 
-/// What a caller may do at the door. Permissions for tools are another matter.
+/// Which APIs a caller may use. Tools have their own permissions.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Role {
     /// May list and call tools.
@@ -23,21 +23,21 @@ pub enum Role {
     Admin,
 }
 
-/// How the caller proved who they are.
+/// How the caller was authenticated.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum How {
-    /// A token of our own, by its public id.
+    /// A token of this gateway, by its public id.
     Token { id: String },
-    /// A signed token of somebody else, by the name that the configuration gives them.
+    /// A JWT, by the configured name of its issuer.
     Jwt { issuer: String },
-    /// Not at all; the configuration allows it in so many words.
+    /// Not authenticated, as explicitly configured.
     Anonymous,
-    /// By having started this process: stdio, and runs without a client.
+    /// The user who started this process (stdio, and calls from the command line).
     Local,
 }
 
-impl Identity {
-    /// The caller of a process that its user started: no token, for there is no door.
+impl AuthIdentity {
+    /// The user who started the process. This needs no token.
     pub fn local(name: &str, permissions: impl IntoIterator<Item = String>, role: Role) -> Self {
         let caller = Caller::new(subject(Namespace::Local, name), permissions);
         Self { caller, role, how: How::Local, expires: None }
@@ -55,8 +55,7 @@ impl fmt::Display for How {
     }
 }
 
-/// Where a subject comes from. Names from different places never meet, for each has its own prefix, and an issuer's
-/// name holds no colon.
+/// The source of a subject. Each source has its own prefix, and issuer names contain no colon, so subjects never collide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Namespace<'n> {
     Token,
@@ -74,7 +73,7 @@ pub(crate) fn subject(namespace: Namespace<'_>, name: &str) -> String {
     }
 }
 
-/// A subject is shown to people who decide by it, so it must look like what it is.
+/// Whether a subject can be displayed without deception. People approve calls by it.
 pub(crate) fn is_sound_subject(name: &str) -> bool {
     let is_bounded = !name.is_empty() && name.len() <= MAX_SUBJECT_BYTES;
     is_bounded && name.trim() == name && !name.chars().any(toolgate_spec::is_deceptive)
@@ -86,9 +85,9 @@ const MAX_SUBJECT_BYTES: usize = 256;
 mod tests {
     use super::*;
 
-    /// A `sub` that spells another namespace stays inside its own.
+    /// A `sub` that looks like another namespace stays in its own.
     #[test]
-    fn no_name_leaves_its_namespace() {
+    fn subjects_of_different_namespaces_differ() {
         let names = ["local:me", "token:ci", "me", "jwt:other:me"];
         let mut seen = std::collections::BTreeSet::new();
         for name in names {
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_that_hides_something_is_unsound() {
+    fn deceptive_subjects_are_rejected() {
         for name in ["", " ", "me ", "\u{a0}me", "me\n", "m\u{202e}e", "me\u{200b}", "m\0e", &"x".repeat(257)]
         {
             assert!(!is_sound_subject(name), "{name:?}");

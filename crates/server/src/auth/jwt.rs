@@ -1,4 +1,4 @@
-//! Is this signed token (RFC 7519) good? One look at its `iss` finds the issuer; everything after is the issuer's settings.
+//! Verifies JWTs (RFC 7519) with the settings and keys of the issuer named in `iss`.
 
 mod claims;
 mod compact;
@@ -23,7 +23,7 @@ use crate::{
     auth::{
         challenge::Challenge,
         fetch::Fetch,
-        identity::Identity,
+        identity::AuthIdentity,
         settings::{AuthSettingsError, IssuerSettings},
     },
     http::DoorCode,
@@ -46,8 +46,7 @@ impl JwtVerifier {
         Self(Vec::new()).followed_by(issuers, fetch)
     }
 
-    /// Issuers that stay as they are keep the keys that they have: whoever edits something else does not make all of them be
-    /// fetched anew.
+    /// Applies new settings. Unchanged issuers keep their cached keys.
     pub(crate) fn followed_by(
         &self,
         issuers: Vec<IssuerSettings>,
@@ -68,38 +67,38 @@ impl JwtVerifier {
         self.0.iter().map(|issuer| &issuer.settings)
     }
 
-    /// Is the issuer of this name believed exactly as it was then?
+    /// Whether the issuer has the same settings as in `then`.
     pub(crate) fn believes_as(&self, then: &Self, name: &str) -> bool {
         let named = |issuers: &Self| issuers.0.iter().find(|issuer| issuer.settings.name == name).cloned();
         matches!((named(self), named(then)), (Some(now), Some(then)) if Arc::ptr_eq(&now, &then))
     }
 
-    pub(crate) async fn verify(&self, token: &str, now: SystemTime) -> Result<Identity, Challenge> {
+    pub(crate) async fn verify(&self, token: &str, now: SystemTime) -> Result<AuthIdentity, Challenge> {
         let unverified = compact::read(token).map_err(|flaw| flaw.challenge(None))?;
         let named = unverified.claims.get("iss").and_then(Value::as_str);
         let issuer = self
             .0
             .iter()
             .find(|issuer| Some(issuer.settings.issuer.as_str()) == named)
-            .ok_or_else(|| Flaw::Issuer.challenge(None))?;
+            .ok_or_else(|| JwtError::Issuer.challenge(None))?;
         issuer.verify(&unverified, now).await
     }
 }
 
 impl Issuer {
-    async fn verify(&self, token: &Unverified<'_>, now: SystemTime) -> Result<Identity, Challenge> {
+    async fn verify(&self, token: &Unverified<'_>, now: SystemTime) -> Result<AuthIdentity, Challenge> {
         let name = Some(self.settings.name.as_str());
         if !self.settings.algorithms.contains(&token.algorithm) {
-            return Err(Flaw::Algorithm.challenge(name));
+            return Err(JwtError::Algorithm.challenge(name));
         }
         let is_signed = self.is_signed(token, now).await.map_err(|why| self.unavailable(&why))?;
         if !is_signed {
-            return Err(Flaw::Signature.challenge(name));
+            return Err(JwtError::Signature.challenge(name));
         }
         let identity = claims::identity(&token.claims, &self.settings, now).map_err(|flaw| {
             let challenge = flaw.challenge(name);
             // Only time has passed since the issuer said who it is.
-            match claims::caller(&token.claims, &self.settings).filter(|_| flaw == Flaw::Expired) {
+            match claims::caller(&token.claims, &self.settings).filter(|_| flaw == JwtError::Expired) {
                 Some(caller) => challenge.of_caller(&caller),
                 None => challenge,
             }
@@ -108,15 +107,15 @@ impl Issuer {
         Ok(identity)
     }
 
-    /// The token is good, and not enough: RFC 6750, 3.1 tells its holder what to ask for.
-    fn check_scopes(&self, identity: &Identity) -> Result<(), Challenge> {
+    /// The token is valid but lacks a scope. The challenge names the required ones (RFC 6750, 3.1).
+    fn check_scopes(&self, identity: &AuthIdentity) -> Result<(), Challenge> {
         let required = &self.settings.required_scopes;
         if required.is_subset(&identity.caller.permissions) {
             return Ok(());
         }
         let needed: Vec<&str> = required.iter().map(String::as_str).collect();
         Err(Challenge::insufficient_scope(
-            "the token lacks a scope that is needed here; get one with all of them",
+            "the token lacks a required scope; get one with all required scopes",
         )
         .needing(needed.join(" "))
         .of_caller(&identity.caller.subject)
@@ -133,23 +132,20 @@ impl Issuer {
     }
 
     fn unavailable(&self, why: &str) -> Challenge {
-        Challenge::new(
-            DoorCode::Unavailable,
-            "the keys to verify the token with are not there; try again later",
-        )
-        .said_to_operator(format!("no keys of issuer `{}`: {why}", self.settings.name))
+        Challenge::new(DoorCode::Unavailable, "the keys to verify the token are unavailable; try again later")
+            .said_to_operator(format!("no keys of issuer `{}`: {why}", self.settings.name))
     }
 }
 
-/// `None`: no key of the set can have signed it.
+/// Returns `None` if no key of the set can have signed the token.
 fn try_keys(keys: &KeySet, token: &Unverified<'_>) -> Option<bool> {
     let candidates = keys.candidates(token.kid.as_deref(), token.algorithm)?;
     Some(candidates.iter().any(|key| key.verifies(token.algorithm, token.message, token.signature)))
 }
 
-/// What is wrong with a token.
+/// Why a token is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Flaw {
+enum JwtError {
     Shape,
     Critical,
     Nested,
@@ -166,7 +162,7 @@ enum Flaw {
     Permissions,
 }
 
-impl Flaw {
+impl JwtError {
     fn challenge(self, issuer: Option<&str>) -> Challenge {
         let code = if self == Self::Expired { DoorCode::TokenExpired } else { DoorCode::TokenInvalid };
         let said = self.detail();

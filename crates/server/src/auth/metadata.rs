@@ -1,4 +1,4 @@
-//! Where does a client get a token for us? The protected resource metadata of RFC 9728.
+//! Protected resource metadata (RFC 9728), which names the issuers to clients.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who may prove who they are, and how? Plain settings; whoever reads the configuration fills them in.
+//! Settings of authentication. The host crate fills them in from the configuration.
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -6,50 +6,48 @@ use sha2::{Digest, Sha256};
 
 use crate::auth::{fetch::Fetch, tokens::TokenVerifier};
 
-/// With neither tokens nor issuers, and without the danger, nobody gets in.
+/// Without tokens, issuers and the `danger_` settings, every request is rejected.
 #[derive(Default)]
 pub struct AuthSettings {
     pub tokens: Option<Arc<dyn TokenVerifier>>,
     pub issuers: Vec<IssuerSettings>,
-    /// How key sets are fetched; needed where an issuer has its keys at a URL.
+    /// Fetches key sets. Required if an issuer has its keys at a URL.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// Whoever comes without a token is this caller. `None` is the rule.
+    /// The caller of requests without a token. Normally `None`.
     pub danger_anonymous: Option<Anonymous>,
-    /// Whoever comes without a token is the one who started this process. `None` is the rule, and beside `danger_anonymous` it
-    /// is refused.
+    /// Requests without a token come from the user who started the process. Normally `None`; excludes `danger_anonymous`.
     pub danger_local: Option<Local>,
     pub throttle: ThrottleSettings,
 }
 
-/// Somebody whose signed tokens are believed.
+/// An issuer of accepted JWTs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct IssuerSettings {
-    /// Ours for them, part of every subject: lower-case letters, digits, `-` and `.`, at most 64. `issuer_name` makes one.
+    /// Our name for the issuer, part of every subject: at most 64 lower-case letters, digits, `-` and `.`. See `issuer_name`.
     pub name: String,
-    /// Their `iss`, to the letter.
+    /// The exact `iss`.
     pub issuer: String,
-    /// Tokens must be for one of these.
+    /// Accepted values of `aud`.
     pub audiences: BTreeSet<String>,
     pub algorithms: BTreeSet<Algorithm>,
     pub keys: KeySettings,
-    /// The claim that names the caller; `sub`, unless the issuer is odd.
+    /// The claim that names the caller; usually `sub`.
     pub subject_claim: String,
-    /// The claim with the permissions: a name, or a JSON pointer that starts with `/`. `scope` is always read too.
+    /// The claim with the permissions: a name or a JSON pointer. `scope` is always read as well.
     pub permissions_claim: Option<String>,
-    /// Who holds this permission may use the admin API. `None`: nobody of this issuer may.
+    /// Callers with this permission may use the admin API. `None`: no caller of this issuer may.
     pub admin_permission: Option<String>,
-    /// Tokens must carry all of these, among their permissions. Words as in RFC 6749, 3.3.
+    /// Tokens must have all of these scopes (RFC 6749, 3.3) among their permissions.
     pub required_scopes: BTreeSet<String>,
-    /// How far clocks may be apart; at most ten minutes.
+    /// Tolerated clock difference; at most ten minutes.
     pub clock_skew: Duration,
-    /// How old keys from a URL may get before they are fetched again; a minute to a day. They serve for an hour longer
-    /// while the URL is out of reach.
+    /// Age at which keys from a URL are fetched again; a minute to a day. They are used for one more hour if the URL fails.
     pub refresh: Duration,
-    /// What the metadata tells clients to ask for.
+    /// Scopes that the metadata document offers to clients.
     pub scopes: Vec<String>,
 }
 
-/// A name for an issuer that has none of its own: always the same for one `iss`, never the same for two.
+/// A default name for an issuer: stable and unique for each `iss`.
 pub fn issuer_name(issuer: &str) -> String {
     let plain = issuer.split_once("://").map_or(issuer, |(_, rest)| rest).to_ascii_lowercase();
     let readable: String = plain
@@ -62,19 +60,19 @@ pub fn issuer_name(issuer: &str) -> String {
     format!("{}-{unique:016x}", readable.trim_matches('-'))
 }
 
-/// No colon, for that ends the name in a subject.
+/// No colon, because it ends the name in a subject.
 pub(crate) const fn is_name_character(character: char) -> bool {
     character.is_ascii_lowercase() || character.is_ascii_digit() || matches!(character, '-' | '.')
 }
 
-/// Where an issuer's keys are.
+/// The source of an issuer's keys.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeySettings {
-    /// Shared with the issuer; for the `HS…` algorithms and for nothing else.
+    /// A secret shared with the issuer, for the `HS…` algorithms only.
     Secret(Secret),
     Pem(Vec<PemKey>),
     JwksFile(PathBuf),
-    /// `https`, or `http` on this very machine.
+    /// `https`, or `http` to this machine.
     JwksUrl(String),
 }
 
@@ -85,7 +83,7 @@ pub struct PemKey {
     pub pem: String,
 }
 
-/// Bytes that no output shows. Compared only with other settings, never with what somebody sent.
+/// Bytes that are never printed. Compared only with other settings, so not in constant time.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Secret(Vec<u8>);
 
@@ -105,26 +103,26 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whom to take everybody without a token for. Never an admin.
+/// The caller of all requests without a token. Never an admin.
 #[derive(Clone, Debug)]
 pub struct Anonymous {
     pub name: String,
     pub permissions: BTreeSet<String>,
 }
 
-/// The caller of a gateway whose agents run by themselves. Never an admin.
+/// The local user as the caller of requests without a token. Never an admin.
 #[derive(Clone, Debug)]
 pub struct Local {
     pub name: String,
     pub permissions: BTreeSet<String>,
 }
 
-/// How many wrong tokens an address may try.
+/// Limit of invalid tokens per address.
 #[derive(Clone, Copy, Debug)]
 pub struct ThrottleSettings {
     pub failures: u32,
     pub window: Duration,
-    /// How many addresses are remembered.
+    /// Size of the table of addresses.
     pub addresses: usize,
 }
 
@@ -134,7 +132,7 @@ impl Default for ThrottleSettings {
     }
 }
 
-/// The signature algorithms that can be configured. `none` is not one.
+/// The supported signature algorithms. `none` is not supported.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Algorithm {
     Hs256,
@@ -167,7 +165,7 @@ impl Algorithm {
         Self::EdDsa,
     ];
 
-    /// As in a token's header (RFC 7518, RFC 8037).
+    /// The name in a token's header (RFC 7518, RFC 8037).
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hs256 => "HS256",
@@ -203,7 +201,7 @@ impl fmt::Debug for AuthSettings {
     }
 }
 
-/// Settings that cannot be put in force.
+/// Invalid settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthSettingsError(pub(crate) String);
 
@@ -222,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_issuers_own_name_is_readable_unique_and_sound() {
+    fn default_issuer_names_are_readable_unique_and_valid() {
         assert_eq!(issuer_name("https://login.example/realms/a"), "login.example-realms-a-b72089307b135087");
         let alike = [
             "https://login.example",
@@ -241,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_algorithm_is_known_by_its_name() {
+    fn algorithms_are_found_by_name() {
         for algorithm in Algorithm::ALL {
             assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
         }

@@ -1,20 +1,20 @@
-//! Would the caller of a request still be let in? For what outlives its beginning: streams, and calls that wait.
+//! Rechecks the authentication of callers with open streams and waiting calls.
 
 use std::{fmt, sync::Arc};
 
 use toolgate_gate::{Clock, Standing};
 
-use super::{Authenticator, Believed, identity::Identity};
+use super::{ActiveAuth, Authenticator, identity::AuthIdentity};
 
-/// By what a caller was let in, in the request's extensions. Whoever keeps something open for long looks at it again.
+/// The caller's authentication, in the request's extensions. Long-lived streams and calls check it again.
 #[derive(Clone)]
 pub struct CallerStanding(pub Arc<dyn Standing>);
 
 impl CallerStanding {
-    /// `then` are the settings from before it was asked who the caller is.
+    /// `then` are the settings that were active before the caller was authenticated.
     pub(crate) fn of(
-        identity: &Identity,
-        then: Arc<Believed>,
+        identity: &AuthIdentity,
+        then: Arc<ActiveAuth>,
         authenticator: &Arc<Authenticator>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
@@ -26,7 +26,7 @@ impl CallerStanding {
         }))
     }
 
-    /// Whoever knows may have to ask a database: beside the runtime's own threads. No answer is a no.
+    /// Runs on the blocking pool, because the check may query the database. A panic counts as invalid.
     pub(crate) async fn holds(&self) -> bool {
         let standing = Arc::clone(&self.0);
         tokio::task::spawn_blocking(move || standing.holds()).await.unwrap_or(false)
@@ -39,12 +39,12 @@ impl fmt::Debug for CallerStanding {
     }
 }
 
-/// How the caller has proved who they are, without the token: nothing behind the door can leak it.
+/// How the caller was authenticated. The token is left out, so handlers cannot leak it.
 struct Proof {
     authenticator: Arc<Authenticator>,
     clock: Arc<dyn Clock>,
-    identity: Identity,
-    then: Arc<Believed>,
+    identity: AuthIdentity,
+    then: Arc<ActiveAuth>,
 }
 
 impl Standing for Proof {

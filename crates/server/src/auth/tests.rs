@@ -1,4 +1,4 @@
-//! The whole of authentication, from headers to identity or challenge.
+//! Tests of authentication, from headers to identity or challenge.
 
 use std::{
     collections::BTreeSet,
@@ -54,21 +54,21 @@ fn bearer(token: &str) -> HeaderMap {
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-async fn ask(settings: AuthSettings, headers: &HeaderMap) -> Result<Identity, Challenge> {
+async fn ask(settings: AuthSettings, headers: &HeaderMap) -> Result<AuthIdentity, Challenge> {
     Authenticator::new(settings).unwrap().authenticate(headers, UNIX_EPOCH).await
 }
 
 #[tokio::test]
-async fn a_local_token_names_its_caller() {
+async fn gateway_token_names_its_caller() {
     let identity = ask(settings(), &bearer("tg_boss")).await.unwrap();
     assert_eq!(identity.caller, Caller::new("token:boss", ["files:read"]));
     assert_eq!((identity.role, identity.how), (Role::Admin, How::Token { id: "t2".into() }));
     assert_eq!(identity.expires, Some(UNIX_EPOCH + Duration::from_mins(1)));
 }
 
-/// Unknown, revoked, expired, misshapen, or no tokens at all: a guess learns nothing from the answer.
+/// Unknown, revoked, expired and malformed tokens get one answer, so guesses reveal nothing.
 #[tokio::test]
-async fn every_bad_local_token_gets_the_same_answer() {
+async fn invalid_tokens_get_the_same_answer() {
     let first = ask(settings(), &bearer("tg_unknown")).await.unwrap_err();
     assert_eq!(first.code, DoorCode::TokenInvalid);
     for token in ["tg_over", "tg_odd", "tg_", "tg_ci."] {
@@ -78,7 +78,7 @@ async fn every_bad_local_token_gets_the_same_answer() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_tell_keeps_the_door_shut_and_its_reasons_inside() {
+async fn failing_store_rejects_without_details() {
     let challenge = ask(settings(), &bearer("tg_down")).await.unwrap_err();
     assert_eq!(challenge.code, DoorCode::Unavailable);
     assert!(challenge.to_operator.contains("disk on fire"));
@@ -89,14 +89,14 @@ async fn a_store_that_cannot_tell_keeps_the_door_shut_and_its_reasons_inside() {
 }
 
 #[tokio::test]
-async fn without_a_token_there_is_a_challenge_and_nothing_configured_lets_nobody_in() {
+async fn missing_token_is_challenged() {
     for settings in [settings(), AuthSettings::default()] {
         assert_eq!(ask(settings, &HeaderMap::new()).await.unwrap_err().code, DoorCode::TokenMissing);
     }
 }
 
 #[tokio::test]
-async fn anonymous_is_for_those_without_a_token_and_never_an_admin() {
+async fn anonymous_caller_has_no_token_and_is_never_admin() {
     let open = || AuthSettings {
         danger_anonymous: Some(Anonymous { name: "anyone".into(), permissions: BTreeSet::new() }),
         ..settings()
@@ -104,7 +104,7 @@ async fn anonymous_is_for_those_without_a_token_and_never_an_admin() {
     let identity = ask(open(), &HeaderMap::new()).await.unwrap();
     assert_eq!(identity.caller.subject, "anonymous:anyone");
     assert_eq!((identity.role, identity.how), (Role::Caller, How::Anonymous));
-    // A bad token is somebody who is not who they say, not nobody in particular.
+    // An invalid token does not make the caller anonymous.
     for headers in [
         bearer("tg_unknown"),
         bearer("x"),
@@ -120,7 +120,7 @@ async fn anonymous_is_for_those_without_a_token_and_never_an_admin() {
 }
 
 #[tokio::test]
-async fn the_local_caller_is_whoever_comes_without_a_token_and_never_an_admin() {
+async fn local_caller_has_no_token_and_is_never_admin() {
     let local =
         |name: &str| Some(Local { name: name.into(), permissions: BTreeSet::from(["files.read".into()]) });
     let open = || AuthSettings { danger_local: local("agent"), ..settings() };
@@ -138,7 +138,7 @@ async fn the_local_caller_is_whoever_comes_without_a_token_and_never_an_admin() 
 }
 
 #[tokio::test]
-async fn an_address_that_guesses_is_told_to_wait_while_good_tokens_pass() {
+async fn guessing_address_is_limited_while_valid_tokens_pass() {
     let gate = Authenticator::new(settings()).unwrap();
     assert!(gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.is_ok());
     for guess in 0..20 {
@@ -150,7 +150,7 @@ async fn an_address_that_guesses_is_told_to_wait_while_good_tokens_pass() {
         (challenge.code, challenge.retry_after),
         (DoorCode::RateLimited, Some(Duration::from_mins(1)))
     );
-    // A good one passes, also at its first use: behind a proxy everybody has one address.
+    // A valid token passes, because clients behind a proxy share its address.
     assert!(gate.admit(PEER, &bearer("tg_boss"), UNIX_EPOCH).await.is_ok());
     assert!(gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.is_ok());
     let later = UNIX_EPOCH + Duration::from_mins(1);
@@ -158,7 +158,7 @@ async fn an_address_that_guesses_is_told_to_wait_while_good_tokens_pass() {
     assert_eq!(challenge.code, DoorCode::TokenInvalid);
 }
 
-/// To ask for the challenge, or to come while the store is down, is no guess.
+/// A missing token and a failing store do not count as guesses.
 #[tokio::test]
 async fn only_wrong_tokens_count_as_failures() {
     let gate = Authenticator::new(settings()).unwrap();
@@ -176,14 +176,14 @@ async fn only_wrong_tokens_count_as_failures() {
 }
 
 #[test]
-fn a_local_caller_has_a_namespace_of_its_own() {
-    let identity = Identity::local("me", ["files:read".to_owned()], Role::Caller);
+fn local_caller_has_its_own_namespace() {
+    let identity = AuthIdentity::local("me", ["files:read".to_owned()], Role::Caller);
     assert_eq!(identity.caller.subject, "local:me");
     assert_eq!(identity.how.to_string(), "local");
 }
 
 #[tokio::test]
-async fn nothing_secret_shows_in_debug_output_or_challenges() {
+async fn debug_output_and_challenges_contain_no_secrets() {
     let settings = || AuthSettings { issuers: vec![issuer()], ..settings() };
     let gate = Authenticator::new(settings()).unwrap();
     let mut said = format!("{:?} {gate:?} {:?}", settings(), issuer().keys);
@@ -200,22 +200,22 @@ async fn nothing_secret_shows_in_debug_output_or_challenges() {
 }
 
 #[test]
-fn metadata_exists_only_where_an_issuer_does() {
+fn metadata_exists_only_with_an_issuer() {
     assert!(Authenticator::new(settings()).unwrap().metadata().is_none());
 }
 
 #[test]
-fn nobody_stays_longer_than_the_proof_they_came_with() {
+fn authentication_ends_with_its_token_or_settings() {
     let now = UNIX_EPOCH + Duration::from_hours(1);
     let later = Some(now + Duration::from_secs(1));
     let token = |id: &str| How::Token { id: id.into() };
     let anonymous = || Some(Anonymous { name: "anyone".into(), permissions: BTreeSet::new() });
     let open = || AuthSettings { issuers: vec![issuer()], danger_anonymous: anonymous(), ..settings() };
     let authenticator = Authenticator::new(open()).unwrap();
-    let then = authenticator.believed();
+    let then = authenticator.active();
     let by = |how: How, expires| {
         let name = if how == How::Anonymous { "anonymous:anyone" } else { "somebody" };
-        Identity { caller: Caller::new::<String>(name, []), role: Role::Caller, how, expires }
+        AuthIdentity { caller: Caller::new::<String>(name, []), role: Role::Caller, how, expires }
     };
     let stays = |how: How, expires| authenticator.still_lets_in(&by(how, expires), &then, now);
     assert!(stays(token("t1"), None) && stays(token("t1"), later));
@@ -225,14 +225,14 @@ fn nobody_stays_longer_than_the_proof_they_came_with() {
     assert!(stays(How::Jwt { issuer: "login".into() }, later));
     assert!(!stays(How::Jwt { issuer: "login".into() }, Some(now)));
     assert!(stays(How::Anonymous, None));
-    assert!(!stays(How::Jwt { issuer: "other".into() }, later), "nobody of that name is believed");
-    assert!(!stays(How::Local, None), "nobody is the local caller here");
-    // What does not concern somebody leaves them in.
+    assert!(!stays(How::Jwt { issuer: "other".into() }, later), "this issuer is not configured");
+    assert!(!stays(How::Local, None), "no local caller is configured");
+    // Changes to other settings keep callers authenticated.
     let wider = AuthSettings { issuers: vec![issuer()], tokens: None, ..open() };
     authenticator.replace(authenticator.prepare(wider).unwrap());
     assert!(stays(How::Jwt { issuer: "login".into() }, later) && stays(How::Anonymous, None));
     assert!(!stays(token("t1"), None), "there are no tokens any more");
-    // What does shuts them out, whatever has changed.
+    // Any change to the caller's own settings ends the authentication.
     let scopes = IssuerSettings { required_scopes: BTreeSet::from(["tools".to_owned()]), ..issuer() };
     let permissions = BTreeSet::from(["files.read".to_owned()]);
     let narrower = AuthSettings {
@@ -246,7 +246,7 @@ fn nobody_stays_longer_than_the_proof_they_came_with() {
 }
 
 #[tokio::test]
-async fn other_settings_count_at_once_and_unsound_ones_change_nothing() {
+async fn new_settings_apply_at_once_and_invalid_ones_are_rejected() {
     let gate = Authenticator::new(settings()).unwrap();
     for guess in 0..21 {
         let _ = gate.admit(PEER, &bearer(&format!("tg_{guess}")), UNIX_EPOCH).await;
@@ -258,7 +258,7 @@ async fn other_settings_count_at_once_and_unsound_ones_change_nothing() {
     let none = AuthSettings { issuers: vec![issuer()], ..AuthSettings::default() };
     gate.replace(gate.prepare(none).unwrap());
     let challenge = gate.admit(PEER, &bearer("tg_ci"), UNIX_EPOCH).await.unwrap_err();
-    assert_eq!(challenge.code, DoorCode::RateLimited, "who guessed before has still guessed");
+    assert_eq!(challenge.code, DoorCode::RateLimited, "failure counts stay");
     assert!(gate.metadata().is_some());
 }
 

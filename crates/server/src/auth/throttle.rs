@@ -1,4 +1,4 @@
-//! How often may an address be wrong? Failed attempts are counted in windows; the table is bounded.
+//! Limits failed authentication per address and time window, in a bounded table.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use crate::auth::settings::ThrottleSettings;
 
 pub(crate) struct Throttle {
     settings: ThrottleSettings,
-    state: Mutex<State>,
+    state: Mutex<FailureTable>,
 }
 
 #[derive(Default)]
-struct State {
+struct FailureTable {
     failures: HashMap<IpAddr, Window>,
 }
 
@@ -30,7 +30,7 @@ impl Throttle {
         Self { settings, state: Mutex::default() }
     }
 
-    /// How long this address is told to wait; `None`: not at all.
+    /// How long this address has to wait. `None` if it is below the limit.
     pub(crate) fn wait(&self, peer: IpAddr, now: SystemTime) -> Option<Duration> {
         let state = self.lock();
         let window = state.failures.get(&counted_as(peer))?;
@@ -51,7 +51,7 @@ impl Throttle {
         window.count = window.count.saturating_add(1);
     }
 
-    /// Windows that are over go first; if there are none, the address with the fewest failures does.
+    /// Removes expired windows, or else the address with the fewest failures.
     fn make_room(&self, failures: &mut HashMap<IpAddr, Window>, now: SystemTime) {
         failures.retain(|_, window| self.left(*window, now).is_some());
         if failures.len() >= self.settings.addresses {
@@ -60,18 +60,18 @@ impl Throttle {
         }
     }
 
-    /// What is left of a window; a clock that went back ends it.
+    /// The remaining time of a window. A clock that was set back ends it.
     fn left(&self, window: Window, now: SystemTime) -> Option<Duration> {
         let passed = now.duration_since(window.since).ok()?;
         self.settings.window.checked_sub(passed).filter(|left| !left.is_zero())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FailureTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A household or a server has a whole /64 of IPv6 addresses to try from.
+/// Groups IPv6 addresses by /64, because one client can use a whole /64.
 pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_guesses_waits_out_its_window() {
+    fn address_over_the_limit_waits_for_its_window() {
         let (throttle, now) = (Throttle::new(SETTINGS), SystemTime::UNIX_EPOCH);
         fail(&throttle, "192.0.2.1", 2, now);
         assert_eq!(throttle.wait(address("192.0.2.1"), now), None);

@@ -1,21 +1,21 @@
-//! Tokens of our own: what the door asks of the store that keeps them.
+//! Tokens of this gateway: the interface to the store that keeps them.
 
 use std::{collections::BTreeSet, time::SystemTime};
 
 use toolgate_policy::Caller;
 
-use crate::auth::identity::{How, Identity, Namespace, Role, is_sound_subject, subject};
+use crate::auth::identity::{AuthIdentity, How, Namespace, Role, is_sound_subject, subject};
 
-/// Whose is this token? The store keeps only hashes and compares them in constant time.
+/// Verifies tokens. The store keeps only hashes and compares them in constant time.
 pub trait TokenVerifier: Send + Sync {
-    /// `Ok(None)` alike for tokens that are unknown, revoked, expired or misshapen; `Err` where the store cannot tell.
+    /// Returns `Ok(None)` for unknown, revoked, expired and malformed tokens, and `Err` if the store fails.
     fn verify(&self, presented: &str, now: SystemTime) -> Result<Option<TokenIdentity>, String>;
 
-    /// Is the token with this public id still neither revoked nor expired? For callers who were let in by it.
+    /// Whether the token with this public id is neither revoked nor expired.
     fn is_good(&self, id: &str, now: SystemTime) -> Result<bool, String>;
 }
 
-/// What the store knows of a good token.
+/// A valid token, as stored.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TokenIdentity {
     /// Public: appears in the journal, proves nothing.
@@ -27,13 +27,13 @@ pub struct TokenIdentity {
 }
 
 impl TokenIdentity {
-    /// `None` where the store hands out what it should never have kept; the door then stays shut.
-    pub(crate) fn into_identity(self, now: SystemTime) -> Option<Identity> {
+    /// Returns `None` for an expired token or a deceptive subject, which the store should not return.
+    pub(crate) fn into_identity(self, now: SystemTime) -> Option<AuthIdentity> {
         let is_over = self.expires.is_some_and(|expires| expires <= now);
         if is_over || !is_sound_subject(&self.subject) {
             return None;
         }
-        Some(Identity {
+        Some(AuthIdentity {
             caller: Caller::new(subject(Namespace::Token, &self.subject), self.permissions),
             role: self.role,
             how: How::Token { id: self.id },
@@ -42,5 +42,5 @@ impl TokenIdentity {
     }
 }
 
-/// Tokens of our own start with this, so that a token's kind is known before anything verifies it.
+/// Prefix of tokens of this gateway. It separates them from JWTs before verification.
 pub(crate) const TOKEN_PREFIX: &str = "tg_";

@@ -1,4 +1,4 @@
-//! Who gets a connection? As many as the limit says, of one address only its share; when accepting fails we pause and go on.
+//! Accepts connections within the limits, in total and per address. Pauses if accepting fails.
 
 use std::{
     io,
@@ -16,8 +16,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HttpLimits,
-    addresses::{Addresses, Full},
-    connection::{self, Ended, Peer, Prompt, Stop},
+    addresses::{AddressFull, Addresses},
+    connection::{self, ConnectionEnd, ConnectionStop, NoDelayStream, Peer},
     door::{Door, DoorEvents},
     problem::DoorCode,
 };
@@ -39,38 +39,38 @@ pub(super) async fn run(
     events: Arc<dyn DoorEvents>,
     shutdown: CancellationToken,
 ) -> Drained {
-    let front = Front {
+    let front = Acceptor {
         door,
         limits,
         events,
         places: Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS))),
         addresses: Addresses::new(limits.connections_per_address),
-        stop: Stop::default(),
+        stop: ConnectionStop::default(),
         running: TaskTracker::new(),
     };
     tokio::select! {
         () = shutdown.cancelled() => {}
         () = front.accept_forever(&listener) => {}
     }
-    // Closed first, so that clients are refused at once and turn elsewhere.
+    // Close the listener first: new clients fail at once and can use another replica.
     drop(listener);
     front.drain().await
 }
 
-struct Front {
+struct Acceptor {
     door: Arc<Door>,
     limits: HttpLimits,
     events: Arc<dyn DoorEvents>,
     places: Arc<Semaphore>,
     addresses: Arc<Addresses>,
-    stop: Stop,
+    stop: ConnectionStop,
     running: TaskTracker,
 }
 
-impl Front {
+impl Acceptor {
     async fn accept_forever(&self, listener: &TcpListener) {
         loop {
-            // A place first: without one the kernel's queue keeps whoever comes, and nobody is answered wrongly.
+            // Take a permit before accepting. At the limit, new connections wait in the kernel's queue.
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, peer)) => self.start(stream, peer, place),
@@ -80,24 +80,24 @@ impl Front {
     }
 
     fn start(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        // Closed and not kept waiting: whoever waits in the kernel's queue would stand before the others.
+        // Close it at once: waiting in the kernel's queue would delay connections of other addresses.
         let share = match self.addresses.enter(peer.ip(), Instant::now()) {
             Ok(share) => share,
-            Err(Full::Tell) => {
-                let detail = "it holds as many connections as one address may; more are closed";
+            Err(AddressFull::Tell) => {
+                let detail = "the address reached its limit of connections; more are closed";
                 return self.events.refused(DoorCode::TooManyConnections, Some(peer.ip()), detail);
             }
-            Err(Full::Told) => {
+            Err(AddressFull::Told) => {
                 return self.events.refused_again(DoorCode::TooManyConnections, Some(peer.ip()));
             }
         };
-        // A socket that cannot be set up is one that its client has left already.
-        let Ok(stream) = Prompt::new(stream) else { return };
+        // This fails if the client has already disconnected.
+        let Ok(stream) = NoDelayStream::new(stream) else { return };
         let (door, limits, stop) = (Arc::clone(&self.door), self.limits, self.stop.clone());
         let events = Arc::clone(&self.events);
         self.running.spawn(async move {
             let ended = connection::serve(stream, Peer(peer), door, limits, stop).await;
-            if let Ended::Refused(code, detail) = ended {
+            if let ConnectionEnd::Refused(code, detail) = ended {
                 events.refused(code, Some(peer.ip()), &detail);
             }
             drop((place, share));
@@ -124,7 +124,7 @@ impl Front {
     }
 }
 
-/// A client that hung up early is no reason to wait; a machine out of descriptors would fail again at once.
+/// No pause after an early disconnect. Without file descriptors, accepting would fail again at once.
 fn pause_after(error: &io::Error) -> Option<Duration> {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     let is_theirs =
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_trouble_of_our_own_makes_us_wait() {
+    fn accepting_pauses_after_local_errors_only() {
         const EMFILE: i32 = 24;
         const ECONNABORTED: i32 = 103;
         assert_eq!(pause_after(&io::Error::from_raw_os_error(EMFILE)), Some(ACCEPT_PAUSE));

@@ -1,4 +1,4 @@
-//! How many connections does one address hold? Only its share, so that nobody keeps the others out.
+//! Limits the connections per address, so one client cannot block the others.
 
 use std::{
     collections::HashMap,
@@ -12,29 +12,29 @@ use crate::auth::counted_as;
 #[derive(Debug)]
 pub(super) struct Addresses {
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<AddressTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AddressTable {
     held: HashMap<IpAddr, usize>,
-    /// When the log last heard of an address that was full.
+    /// When an address at its limit was last logged.
     told: HashMap<IpAddr, Instant>,
 }
 
-/// A connection's part of its address's share, given back when dropped.
+/// One connection of an address. Dropping it releases it.
 #[derive(Debug)]
 pub(super) struct Share {
     addresses: Arc<Addresses>,
     address: IpAddr,
 }
 
-/// The address holds all that it may.
+/// The address has reached its limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Full {
-    /// The log is to hear of it.
+pub(super) enum AddressFull {
+    /// Log it.
     Tell,
-    /// It has heard of this address within the last minute, or of too many.
+    /// Do not log it: this address was logged within the last minute, or too many were.
     Told,
 }
 
@@ -43,7 +43,7 @@ impl Addresses {
         Arc::new(Self { most: most.max(1), state: Mutex::default() })
     }
 
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr, now: Instant) -> Result<Share, Full> {
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr, now: Instant) -> Result<Share, AddressFull> {
         let address = counted_as(peer);
         let mut state = self.lock();
         let held = state.held.entry(address).or_insert(0);
@@ -54,20 +54,20 @@ impl Addresses {
         Ok(Share { addresses: Arc::clone(self), address })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AddressTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Whoever hammers at the door writes one line a minute, not one for each knock.
-    fn tell(&mut self, address: IpAddr, now: Instant) -> Full {
+impl AddressTable {
+    /// Allows one log line per address and minute.
+    fn tell(&mut self, address: IpAddr, now: Instant) -> AddressFull {
         self.told.retain(|_, told| now.saturating_duration_since(*told) < BETWEEN_LINES);
         if self.told.contains_key(&address) || self.told.len() >= MOST_TOLD {
-            return Full::Told;
+            return AddressFull::Told;
         }
         self.told.insert(address, now);
-        Full::Tell
+        AddressFull::Tell
     }
 }
 
@@ -84,7 +84,7 @@ impl Drop for Share {
 }
 
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
-/// Addresses of which the log hears within a minute.
+/// Addresses that are logged within a minute.
 const MOST_TOLD: usize = 256;
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_holds_its_share_and_no_more() {
+    fn address_is_limited_to_its_share() {
         let (addresses, now) = (Addresses::new(2), Instant::now());
         let held = addresses.enter(address("192.0.2.1"), now).unwrap();
         let _other = addresses.enter(address("192.0.2.1"), now).unwrap();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_ipv6_network_is_one_address_and_a_mapped_one_is_ipv4() {
+    fn ipv6_network_counts_as_one_address_and_mapped_ipv4_as_ipv4() {
         let (addresses, now) = (Addresses::new(1), Instant::now());
         let _held = addresses.enter(address("2001:db8::1"), now).unwrap();
         assert!(addresses.enter(address("2001:db8::ffff:2"), now).is_err());
@@ -117,23 +117,23 @@ mod tests {
     }
 
     #[test]
-    fn the_log_hears_of_an_address_once_a_minute() {
+    fn address_is_logged_once_a_minute() {
         let (addresses, now) = (Addresses::new(1), Instant::now());
         let knock = |peer: &str, now| addresses.enter(address(peer), now).unwrap_err();
         let held = addresses.enter(address("192.0.2.1"), now).unwrap();
-        assert_eq!(knock("192.0.2.1", now), Full::Tell);
-        assert_eq!(knock("192.0.2.1", now), Full::Told);
-        // To let go and come back does not write another line.
+        assert_eq!(knock("192.0.2.1", now), AddressFull::Tell);
+        assert_eq!(knock("192.0.2.1", now), AddressFull::Told);
+        // A new connection after a release writes no further line.
         drop(held);
         let _held = addresses.enter(address("192.0.2.1"), now).unwrap();
-        assert_eq!(knock("192.0.2.1", now + Duration::from_secs(59)), Full::Told);
+        assert_eq!(knock("192.0.2.1", now + Duration::from_secs(59)), AddressFull::Told);
         let _other = addresses.enter(address("192.0.2.2"), now).unwrap();
-        assert_eq!(knock("192.0.2.2", now), Full::Tell);
-        assert_eq!(knock("192.0.2.1", now + BETWEEN_LINES), Full::Tell);
+        assert_eq!(knock("192.0.2.2", now), AddressFull::Tell);
+        assert_eq!(knock("192.0.2.1", now + BETWEEN_LINES), AddressFull::Tell);
     }
 
     #[test]
-    fn nothing_is_kept_of_addresses_that_have_gone() {
+    fn released_addresses_are_removed() {
         let (addresses, now) = (Addresses::new(1), Instant::now());
         for last in 0..=u8::MAX {
             drop(addresses.enter(IpAddr::from([192, 0, 2, last]), now).unwrap());

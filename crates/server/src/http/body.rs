@@ -1,4 +1,4 @@
-//! A request's body, whole, within its size and its time, however it is sent.
+//! Reads a whole request body within its size and time limit.
 
 use std::{error::Error, time::Duration};
 
@@ -8,15 +8,15 @@ use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-use super::problem::{DoorCode, Problem};
+use super::problem::{DoorCode, HttpProblem};
 
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     bytes: usize,
     time: Duration,
-) -> Result<Bytes, Problem> {
-    // Nothing of a body that says it is too long is read.
+) -> Result<Bytes, HttpProblem> {
+    // Reject a declared length that is too large before reading.
     let declared =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > bytes) {
@@ -28,18 +28,18 @@ pub(super) async fn read(
     match timeout(time, Limited::new(body, bytes).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) => Err(why(error.as_ref(), bytes)),
-        Err(_) => Err(Problem::new(DoorCode::Timeout, "the body did not arrive in time")),
+        Err(_) => Err(HttpProblem::new(DoorCode::Timeout, "the body did not arrive in time")),
     }
 }
 
-fn why(error: &(dyn Error + Send + Sync + 'static), bytes: usize) -> Problem {
+fn why(error: &(dyn Error + Send + Sync + 'static), bytes: usize) -> HttpProblem {
     if error.is::<LengthLimitError>() {
         too_large(bytes)
     } else {
-        Problem::new(DoorCode::Malformed, "the body is not sound or ended early")
+        HttpProblem::new(DoorCode::Malformed, "the body is malformed or ended early")
     }
 }
 
-fn too_large(bytes: usize) -> Problem {
-    Problem::new(DoorCode::TooLarge, format!("the body is larger than {bytes} bytes"))
+fn too_large(bytes: usize) -> HttpProblem {
+    HttpProblem::new(DoorCode::TooLarge, format!("the body is larger than {bytes} bytes"))
 }

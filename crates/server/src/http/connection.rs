@@ -1,4 +1,4 @@
-//! One connection from its first byte to its last: HTTP/1.1, watched.
+//! Serves one HTTP/1.1 connection, with timeouts.
 
 use std::{
     convert::Infallible,
@@ -29,20 +29,20 @@ use tower::Service;
 
 use super::{
     HttpLimits,
+    activity::{Activity, ConnectionWatch, Overdue, SharedSocket, WatchEvent, WatchedSocket},
     door::Door,
-    head::Violation,
+    head::HeadViolation,
     problem::DoorCode,
-    watched::{Activity, Line, Overdue, Seen, Watch, Watched},
 };
 
-/// The address a request came from, in its extensions. Behind a reverse proxy it is the proxy's: what a client writes into
-/// `X-Forwarded-For` is not believed.
+/// The address of the client, in the extensions of its requests. Behind a reverse proxy it is the proxy's address:
+/// `X-Forwarded-For` is ignored, because clients can forge it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Peer(pub SocketAddr);
 
-/// Tells a connection to end.
+/// Signals that end a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stop {
+pub(super) struct ConnectionStop {
     /// After the request that is being served.
     pub(super) softly: CancellationToken,
     /// Now.
@@ -51,18 +51,18 @@ pub(super) struct Stop {
 
 /// How a connection ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Ended {
-    /// As both sides wanted, or because the client went away.
+pub(super) enum ConnectionEnd {
+    /// Regularly, or because the client disconnected.
     Closed,
-    /// By us, for something the client did or did not do.
+    /// By the gateway, because of the client.
     Refused(DoorCode, String),
-    /// In the middle, because we stopped.
+    /// During a request, because the gateway stopped.
     Cut,
 }
 
-impl Ended {
-    /// The guard's reason, where it refused a head: hyper only knows that it was not HTTP.
-    fn because(self, violation: Option<Violation>) -> Self {
+impl ConnectionEnd {
+    /// Adds the reason of `HeadGuard` if it refused a head: hyper reports only invalid HTTP.
+    fn because(self, violation: Option<HeadViolation>) -> Self {
         match (self, violation) {
             (Self::Refused(code @ DoorCode::Malformed, _), Some(why)) => Self::Refused(code, why.to_owned()),
             (ended, _) => ended,
@@ -70,11 +70,10 @@ impl Ended {
     }
 }
 
-/// A socket that sends what is written at once. Only such a one is served: on any other an answer in two writes waits 40 ms
-/// for the client's delayed acknowledgement.
-pub(super) struct Prompt(TcpStream);
+/// A socket with `TCP_NODELAY`. Without it, an answer in two writes waits 40 ms for the client's delayed acknowledgement.
+pub(super) struct NoDelayStream(TcpStream);
 
-impl Prompt {
+impl NoDelayStream {
     pub(super) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self(stream))
@@ -82,30 +81,30 @@ impl Prompt {
 }
 
 pub(super) async fn serve(
-    Prompt(stream): Prompt,
+    NoDelayStream(stream): NoDelayStream,
     peer: Peer,
     door: Arc<Door>,
     limits: HttpLimits,
-    stop: Stop,
-) -> Ended {
+    stop: ConnectionStop,
+) -> ConnectionEnd {
     let activity = Activity::new(&limits);
-    let line = Line::new(stream);
-    let socket = TokioIo::new(Watched::new(line.clone(), Arc::clone(&activity), &limits));
-    let service = TowerToHyperService::new(Counted { door, peer, activity: Arc::clone(&activity) });
+    let line = SharedSocket::new(stream);
+    let socket = TokioIo::new(WatchedSocket::new(line.clone(), Arc::clone(&activity), &limits));
+    let service = TowerToHyperService::new(TrackedService { door, peer, activity: Arc::clone(&activity) });
     let builder = protocol(&limits);
     let mut connection = pin!(builder.serve_connection(socket, service));
     let (mut hard, mut softly) = (pin!(stop.hard.cancelled()), pin!(stop.softly.cancelled()));
-    let mut watch = Watch::over(&activity, &line);
+    let mut watch = ConnectionWatch::over(&activity, &line);
     let mut is_stopping = false;
-    // INVARIANT: the connection does all that it does when it is polled here, so that whoever looks after it need not be told.
+    // INVARIANT: the connection makes progress only when polled here, so polling the watch afterwards sees every change.
     poll_fn(|cx| {
         loop {
             if let Poll::Ready(result) = connection.as_mut().poll(cx) {
-                let ended = result.map_or_else(|error| ended(error.as_ref()), |()| Ended::Closed);
+                let ended = result.map_or_else(|error| ended(error.as_ref()), |()| ConnectionEnd::Closed);
                 return Poll::Ready(ended.because(activity.violation()));
             }
             if hard.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Ended::Cut);
+                return Poll::Ready(ConnectionEnd::Cut);
             }
             if is_stopping || softly.as_mut().poll(cx).is_pending() {
                 break;
@@ -115,14 +114,16 @@ pub(super) async fn serve(
             activity.last_call();
         }
         watch.poll(cx).map(|seen| match seen {
-            Seen::Gone | Seen::Overdue(Overdue::NextRequest) => Ended::Closed,
-            Seen::Overdue(Overdue::Headers) => Ended::Refused(DoorCode::Timeout, LATE_HEADERS.into()),
+            WatchEvent::Gone | WatchEvent::Overdue(Overdue::NextRequest) => ConnectionEnd::Closed,
+            WatchEvent::Overdue(Overdue::Headers) => {
+                ConnectionEnd::Refused(DoorCode::Timeout, LATE_HEADERS.into())
+            }
         })
     })
     .await
 }
 
-/// Our own watch takes the place of the library's header timeout, which does not tell idle from slow.
+/// Disables hyper's header timeout, which does not distinguish idle from slow. `ConnectionWatch` replaces it.
 fn protocol(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
     builder
@@ -134,31 +135,38 @@ fn protocol(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Clients go away all the time; what they send that is no HTTP is another matter.
-fn ended(error: &(dyn Error + 'static)) -> Ended {
+/// Disconnects are normal; invalid HTTP is a refusal.
+fn ended(error: &(dyn Error + 'static)) -> ConnectionEnd {
     let mut cause = Some(error);
     while let Some(known) = cause {
         match known.downcast_ref::<io::Error>().map(io::Error::kind) {
             Some(io::ErrorKind::TimedOut) => {
-                return Ended::Refused(DoorCode::Timeout, "the client did not read the answer".into());
+                return ConnectionEnd::Refused(
+                    DoorCode::Timeout,
+                    "the client did not read the answer".into(),
+                );
             }
-            Some(_) => return Ended::Closed,
+            Some(_) => return ConnectionEnd::Closed,
             None => cause = known.source(),
         }
     }
     let said = error.to_string();
-    if said.contains("connection closed") { Ended::Closed } else { Ended::Refused(DoorCode::Malformed, said) }
+    if said.contains("connection closed") {
+        ConnectionEnd::Closed
+    } else {
+        ConnectionEnd::Refused(DoorCode::Malformed, said)
+    }
 }
 
-/// Serves the requests of a connection, and notes while one is being served.
+/// Serves the requests of a connection, and records in `Activity` while one is being served.
 #[derive(Clone)]
-struct Counted {
+struct TrackedService {
     door: Arc<Door>,
     peer: Peer,
     activity: Arc<Activity>,
 }
 
-impl<B> Service<Request<B>> for Counted
+impl<B> Service<Request<B>> for TrackedService
 where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -178,7 +186,7 @@ where
         request.extensions_mut().insert(self.peer);
         Box::pin(async move {
             let response = door.answer(request).await;
-            // The answer's body carries the note: the request is served until its last byte is handed over.
+            // The body holds the guard: the request is being served until its last byte is handed over.
             Ok(response.map(|body| {
                 Body::new(body.map_err(move |error| {
                     let _until_dropped = &serving;
@@ -203,7 +211,7 @@ mod tests {
         let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         assert!(!stream.nodelay().unwrap());
-        let Prompt(stream) = Prompt::new(stream).unwrap();
+        let NoDelayStream(stream) = NoDelayStream::new(stream).unwrap();
         assert!(stream.nodelay().unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! What does every request pass before a handler sees it? One function, in order, and nothing behind it is public.
+//! The checks that every request passes before a handler sees it, in one function. No handler is reachable without them.
 
 use std::{
     fmt,
@@ -19,38 +19,38 @@ use toolgate_policy::QuotaShare;
 use tower::Service as _;
 
 use super::{
-    Doors, HttpLimits, body,
+    FrontParts, HttpLimits, body,
     connection::Peer,
     host::{AllowedHosts, Authority},
     origin::{self, AllowedOrigins},
-    problem::{DoorCode, Problem, Rejected},
+    problem::{DoorCode, HttpProblem, Rejected},
 };
-use crate::auth::{Authenticator, CallerStanding, Challenge, How, Identity, Role, counted_as};
+use crate::auth::{AuthIdentity, Authenticator, CallerStanding, Challenge, How, Role, counted_as};
 
-/// Where refusals go besides the client: journal, metrics and log. Must not block.
+/// Receives refusals for journal, metrics and log. Must not block.
 pub trait DoorEvents: Send + Sync {
-    /// `detail` is for operators and holds nothing of a token. No `peer`: it happened before there was one.
+    /// `detail` is for operators and contains no part of a token. `peer` is `None` if no connection exists yet.
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str);
 
-    /// As `refused`, of one whom a token has proved to be `caller`.
+    /// As `refused`, for an authenticated `caller`.
     fn refused_caller(&self, code: DoorCode, peer: Option<IpAddr>, _caller: &str, detail: &str) {
         self.refused(code, peer, detail);
     }
 
-    /// As `refused`, of what the log has heard lately and need not hear again: it only counts.
+    /// As `refused`, for a refusal that was logged recently: counts it only.
     fn refused_again(&self, _code: DoorCode, _peer: Option<IpAddr>) {}
 }
 
-/// May the machine in front of us send traffic?
+/// Whether a load balancer may send traffic.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
     Ready,
-    /// It may, and this line says what is not as it should be.
+    /// It may; the line names the problem.
     Degraded(String),
     NotReady,
 }
 
-/// The only way to the routes.
+/// Checks requests and passes them to the routes.
 pub(super) struct Door {
     routes: Router,
     hosts: AllowedHosts,
@@ -62,10 +62,10 @@ pub(super) struct Door {
     clock: Arc<dyn Clock>,
 }
 
-/// Whether the connection may serve another request. It lives on only by requests that a known caller made: strangers
-/// cannot hold places with cheap ones.
+/// Whether the connection may serve another request. Only authenticated requests keep it open, so unauthenticated clients
+/// cannot hold connections with cheap requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum After {
+enum ConnectionReuse {
     KeepAlive,
     Close,
 }
@@ -75,7 +75,7 @@ enum After {
 enum Framing {
     Length,
     Chunked,
-    /// In another coding, which hyper would hand over as it is.
+    /// In another coding, which hyper would not decode.
     Unknown,
 }
 
@@ -92,7 +92,7 @@ impl Framing {
     }
 }
 
-/// Marks the one kind of answer that is the same for everybody.
+/// Marks answers that are the same for all clients.
 #[derive(Clone, Copy)]
 struct Cacheable;
 
@@ -101,7 +101,7 @@ impl Door {
         hosts: AllowedHosts,
         origins: AllowedOrigins,
         limits: HttpLimits,
-        doors: Doors,
+        doors: FrontParts,
     ) -> Self {
         Self {
             routes: doors.routes,
@@ -115,27 +115,27 @@ impl Door {
         }
     }
 
-    /// Host, then Origin, before anything that could have an effect or tell something.
+    /// Checks `Host`, then `Origin`, before anything that has an effect or reveals something.
     pub(super) async fn answer(&self, request: Request) -> Response {
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip());
         if let Framing::Unknown = Framing::of(request.headers()) {
             let detail = "Transfer-Encoding may only be `chunked`, once";
-            return self.refuse(peer, Problem::new(DoorCode::UnknownCoding, detail));
+            return self.refuse(peer, HttpProblem::new(DoorCode::UnknownCoding, detail));
         }
         let host = match self.hosts.check(request.uri(), request.headers()) {
             Ok(host) => host,
-            Err(why) => return self.refuse(peer, Problem::new(DoorCode::HostNotAllowed, why)),
+            Err(why) => return self.refuse(peer, HttpProblem::new(DoorCode::HostNotAllowed, why)),
         };
         let origin = match self.origins.check(request.headers()) {
             Ok(origin) => origin,
-            Err(why) => return self.refuse(peer, Problem::new(DoorCode::OriginNotAllowed, why)),
+            Err(why) => return self.refuse(peer, HttpProblem::new(DoorCode::OriginNotAllowed, why)),
         };
         let mut response = if origin.is_some() && origin::is_preflight(request.method(), request.headers()) {
-            finish(origin::preflight(), After::Close)
+            finish(origin::preflight(), ConnectionReuse::Close)
         } else if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
-            self.refuse(peer, Problem::new(DoorCode::MethodNotAllowed, "this gateway is no proxy"))
+            self.refuse(peer, HttpProblem::new(DoorCode::MethodNotAllowed, "this gateway is not a proxy"))
         } else if let Some(response) = self.public(&request, &host) {
-            finish(response, After::Close)
+            finish(response, ConnectionReuse::Close)
         } else {
             self.private(request, &host, peer).await
         };
@@ -143,7 +143,7 @@ impl Door {
         response
     }
 
-    /// What a stranger may ask. Answered here, so that no route can take its place, and nothing else is ever public.
+    /// Answers requests that need no token. They are answered here so routes can neither replace nor extend them.
     fn public(&self, request: &Request, host: &Authority) -> Option<Response> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
@@ -153,22 +153,23 @@ impl Door {
             "/readyz" => Some(match (self.ready)() {
                 Readiness::Ready => "ready\n".into_response(),
                 Readiness::Degraded(why) => format!("ready\n{why}\n").into_response(),
-                Readiness::NotReady => Problem::new(DoorCode::NotReady, "try again later").into_response(),
+                Readiness::NotReady => {
+                    HttpProblem::new(DoorCode::NotReady, "try again later").into_response()
+                }
             }),
             path if self.is_metadata(path) => Some(self.authenticator.metadata().map_or_else(
-                || Problem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
+                || HttpProblem::new(DoorCode::NotFound, "no issuer is configured here").into_response(),
                 |metadata| document(&metadata.document(&self.hosts.base(host)).to_string()),
             )),
-            // Clients look in several places before they ask; an absence is no secret.
+            // Clients try several paths before they authenticate; a 404 reveals nothing.
             path if path.starts_with("/.well-known/") => {
-                Some(Problem::new(DoorCode::NotFound, "nothing is published here").into_response())
+                Some(HttpProblem::new(DoorCode::NotFound, "nothing is published here").into_response())
             }
             _ => None,
         }
     }
 
-    /// Under the plain name, for our own path, and for the path that clients see where something before us takes a part of it
-    /// away.
+    /// Accepts the bare name, the name with `/mcp`, and the name with the path of the public URL, which a proxy may remove.
     fn is_metadata(&self, path: &str) -> bool {
         let resource = path.strip_prefix(METADATA);
         resource.is_some_and(|resource| {
@@ -177,7 +178,7 @@ impl Door {
     }
 
     async fn private(&self, request: Request, host: &Authority, peer: Option<IpAddr>) -> Response {
-        let then = self.authenticator.believed();
+        let then = self.authenticator.active();
         let mut identity = match self.identify(request.headers(), request.uri().path(), peer).await {
             Ok(identity) => identity,
             Err(challenge) => return self.challenge(peer, challenge, host),
@@ -193,19 +194,19 @@ impl Door {
             Ok(body) => body,
             Err(problem) => return self.refuse(peer, problem),
         };
-        // Whoever sends a byte now and then would make calls for as long with a token that was taken back meanwhile.
+        // Check the token again after a slow body: it may have been revoked while the client was still sending.
         if self.is_long_since(begun) && !standing.holds().await {
             let lapsed = Challenge::new(DoorCode::TokenInvalid, "the token is not valid")
-                .said_to_operator("it was revoked or ran out while the body of its request was read")
+                .said_to_operator("it was revoked or expired while the request body was read")
                 .of_caller(&identity.caller.subject);
             return self.challenge(peer, lapsed, host);
         }
-        // The proof has done its work; nothing behind the door can leak what it does not have.
+        // Drop the Authorization header here. Handlers do not need it and cannot leak it.
         parts.headers.remove(header::AUTHORIZATION);
-        // Only the length of a body that is not chunked is known before hyper reads it; see `HeadGuard`.
+        // `HeadGuard` knows the end of a body only if it is not chunked.
         let after = match Framing::of(&parts.headers) {
-            Framing::Length => After::KeepAlive,
-            Framing::Chunked | Framing::Unknown => After::Close,
+            Framing::Length => ConnectionReuse::KeepAlive,
+            Framing::Chunked | Framing::Unknown => ConnectionReuse::Close,
         };
         let subject = identity.caller.subject.clone();
         parts.extensions.insert(standing);
@@ -217,7 +218,7 @@ impl Door {
         finish(explained(response), after)
     }
 
-    /// A clock that was set back tells nothing: as if it were long.
+    /// True also if the clock was set back.
     fn is_long_since(&self, begun: SystemTime) -> bool {
         !self.clock.now().duration_since(begun).is_ok_and(|took| took < SHORT_READING)
     }
@@ -227,7 +228,7 @@ impl Door {
         headers: &HeaderMap,
         path: &str,
         peer: Option<IpAddr>,
-    ) -> Result<Identity, Challenge> {
+    ) -> Result<AuthIdentity, Challenge> {
         let now = self.clock.now();
         let identity = match peer {
             Some(peer) => self.authenticator.admit(peer, headers, now).await?,
@@ -235,7 +236,7 @@ impl Door {
         };
         let is_admins = path == ADMIN || path.strip_prefix(ADMIN).is_some_and(|rest| rest.starts_with('/'));
         if is_admins && identity.role != Role::Admin {
-            return Err(Challenge::insufficient_scope("the admin API needs an admin's token")
+            return Err(Challenge::insufficient_scope("the admin API needs an admin token")
                 .said_to_operator(format!("`{}` tried the admin API", identity.caller.subject))
                 .of_caller(&identity.caller.subject));
         }
@@ -249,12 +250,12 @@ impl Door {
             None => self.events.refused(code, peer, detail),
         }
         let address = self.authenticator.metadata().map(|_| self.hosts.well_known(host, METADATA));
-        finish(challenge.into_answer(address.as_deref()), After::Close)
+        finish(challenge.into_answer(address.as_deref()), ConnectionReuse::Close)
     }
 
-    fn refuse(&self, peer: Option<IpAddr>, problem: Problem) -> Response {
+    fn refuse(&self, peer: Option<IpAddr>, problem: HttpProblem) -> Response {
         self.events.refused(problem.code, peer, &problem.detail);
-        finish(problem.into_response(), After::Close)
+        finish(problem.into_response(), ConnectionReuse::Close)
     }
 }
 
@@ -267,10 +268,10 @@ impl fmt::Debug for Door {
     }
 }
 
-fn finish(mut response: Response, after: After) -> Response {
+fn finish(mut response: Response, after: ConnectionReuse) -> Response {
     let headers = response.headers_mut();
     headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
-    if after == After::Close {
+    if after == ConnectionReuse::Close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if response.extensions().get::<Cacheable>().is_none() {
@@ -288,12 +289,12 @@ fn document(text: &str) -> Response {
     response
 }
 
-/// What the router answers of itself has no body; say it in our words.
+/// Gives answers of the router, which have no body, a problem document.
 fn explained(response: Response) -> Response {
     let problem = match response.status() {
-        StatusCode::NOT_FOUND => Problem::new(DoorCode::NotFound, "no such path"),
+        StatusCode::NOT_FOUND => HttpProblem::new(DoorCode::NotFound, "no such path"),
         StatusCode::METHOD_NOT_ALLOWED => {
-            Problem::new(DoorCode::MethodNotAllowed, "this path has other methods")
+            HttpProblem::new(DoorCode::MethodNotAllowed, "this path does not take this method")
         }
         _ => return response,
     };
@@ -310,6 +311,6 @@ fn explained(response: Response) -> Response {
 
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 const ADMIN: &str = "/admin";
-/// A body that takes no longer is judged by the look at the token before it.
+/// After a faster body the token is not checked again.
 const SHORT_READING: Duration = Duration::from_secs(1);
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");

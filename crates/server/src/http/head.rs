@@ -18,7 +18,7 @@ pub(super) struct HeadGuard {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Expects {
-    /// So many of its bytes were looked at.
+    /// The first `scanned` bytes are checked.
     Head {
         scanned: usize,
     },
@@ -32,7 +32,7 @@ enum Expects {
 }
 
 /// Why a head is refused with 400.
-pub(super) type Violation = &'static str;
+pub(super) type HeadViolation = &'static str;
 
 impl HeadGuard {
     pub(super) fn new(limit: usize) -> Self {
@@ -40,7 +40,7 @@ impl HeadGuard {
     }
 
     /// Takes what the client sent. After a violation hyper reads something that it answers with 400.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Violation> {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), HeadViolation> {
         self.held.extend_from_slice(bytes);
         self.advance().inspect_err(|_| {
             self.held.truncate(self.cleared);
@@ -63,7 +63,7 @@ impl HeadGuard {
         count > 0 || self.expects == Expects::Nothing
     }
 
-    fn advance(&mut self) -> Result<(), Violation> {
+    fn advance(&mut self) -> Result<(), HeadViolation> {
         loop {
             let waiting = self.held.get(self.cleared..).unwrap_or_default();
             match self.expects {
@@ -107,8 +107,8 @@ impl HeadGuard {
     }
 }
 
-/// Finds the end of the head, behind its empty line. Returns `None` if it has not come yet. The first `scanned` bytes are known to be good.
-fn end_of_head(head: &[u8], scanned: usize) -> Result<Option<usize>, Violation> {
+/// Finds the end of the head, after its empty line. Returns `None` if it has not arrived yet. The first `scanned` bytes are already checked.
+fn end_of_head(head: &[u8], scanned: usize) -> Result<Option<usize>, HeadViolation> {
     let mut at = scanned;
     while let Some((place, byte)) = next_control(head, at) {
         let before = head.get(..place).unwrap_or_default();
@@ -130,7 +130,7 @@ fn next_control(head: &[u8], from: usize) -> Option<(usize, u8)> {
 }
 
 /// Reads from the head what follows it. hyper checks everything else.
-fn body_after(head: &[u8]) -> Result<Expects, Violation> {
+fn body_after(head: &[u8]) -> Result<Expects, HeadViolation> {
     let mut length = None;
     let mut is_encoded = false;
     for line in head.split(|byte| *byte == b'\n').skip(1) {
@@ -153,7 +153,7 @@ fn body_after(head: &[u8]) -> Result<Expects, Violation> {
     }
 }
 
-fn number(digits: &[u8]) -> Result<u64, Violation> {
+fn number(digits: &[u8]) -> Result<u64, HeadViolation> {
     let text = std::str::from_utf8(digits).ok();
     let number = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())).map(str::parse);
     number.and_then(Result::ok).ok_or("the Content-Length is not a number")
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     /// Returns the bytes that hyper reads if the client sends this in pieces of `size`, or the violation.
-    fn read(sent: &str, size: usize) -> Result<String, Violation> {
+    fn read(sent: &str, size: usize) -> Result<String, HeadViolation> {
         let mut guard = HeadGuard::new(100);
         let mut heard = Vec::new();
         for piece in sent.as_bytes().chunks(size) {

@@ -1,4 +1,4 @@
-//! Is a request meant for us? A page whose name suddenly points to 127.0.0.1 (DNS rebinding) says so in `Host`.
+//! Checks `Host`. This stops DNS rebinding, where a web page makes its own name resolve to 127.0.0.1.
 
 use std::{
     fmt,
@@ -21,7 +21,7 @@ impl AllowedHosts {
             .collect();
         for host in more {
             allowed.push(Authority::parse(host).ok_or_else(|| {
-                format!("`{host}` is not a host; write a name or address, with `:port` where it is not the usual one")
+                format!("`{host}` is not a host; write a name or address, with `:port` if it is not the default port")
             })?);
         }
         let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
@@ -31,27 +31,27 @@ impl AllowedHosts {
         Ok(Self { allowed, public_url })
     }
 
-    /// How the client of this request reaches us: the public URL, or the host it named, which is one of ours.
+    /// The base URL for the client of this request: the public URL, or else its accepted `Host`.
     pub(super) fn base(&self, host: &Authority) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{host}"))
     }
 
-    /// Where the MCP endpoint has a document of this well-known name: the path of the public URL stands behind the name, not
-    /// before it (RFC 9728, section 3.1).
+    /// The URL of a well-known document for the MCP endpoint. The path of the public URL follows the well-known name (RFC 9728,
+    /// section 3.1).
     pub(super) fn well_known(&self, host: &Authority, name: &str) -> String {
         let (base, path) = (self.base(host), self.public_path());
         let origin = base.strip_suffix(path).unwrap_or(&base);
         format!("{origin}{name}{path}/mcp")
     }
 
-    /// The path of the public URL, such as `/gate`; mostly there is none.
+    /// The path of the public URL, such as `/gate`; usually empty.
     pub(super) fn public_path(&self) -> &str {
         let url = self.public_url.as_deref().and_then(|url| url.split_once("://"));
         let rest = url.map_or("", |(_, rest)| rest);
         rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default()
     }
 
-    /// One `Host`, one of ours, and the same as in the request line where that has one too.
+    /// Requires exactly one accepted `Host`, equal to the host in the request line if that has one.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, &'static str> {
         let mut values = headers.get_all(header::HOST).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
@@ -65,15 +65,13 @@ impl AllowedHosts {
             }
         }
         if !self.allowed.contains(&host) {
-            return Err(
-                "this gateway does not answer to that `Host`; add it to `allowed_hosts` or set `public_url`",
-            );
+            return Err("this `Host` is not allowed; add it to `allowed_hosts` or set `public_url`");
         }
         Ok(host)
     }
 }
 
-/// A host as `Host` and origins spell it, in one spelling.
+/// A normalized host with an optional port.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Authority {
     pub(super) host: String,
@@ -110,7 +108,7 @@ fn number(text: &str) -> Option<u16> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Loopback names only where loopback reaches us: elsewhere nobody honest uses them.
+/// Loopback names count only if the gateway listens on loopback.
 fn own_names(ip: IpAddr) -> Vec<String> {
     let spelled = |ip: IpAddr| match ip {
         IpAddr::V4(address) => address.to_string(),
@@ -137,7 +135,7 @@ fn with_default(host: String, port: u16, default: u16) -> Vec<Authority> {
 fn public_authorities(url: &str) -> Result<Vec<Authority>, String> {
     let wrong = || {
         format!(
-            "`{url}` is no public URL; write it like `https://gate.example` or `https://example.com/gate`"
+            "`{url}` is not a valid public URL; write it like `https://gate.example` or `https://example.com/gate`"
         )
     };
     let (default, rest) = match url.split_once("://") {
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn we_answer_to_our_own_names() {
+    fn own_names_are_accepted() {
         for host in ["127.0.0.1:8700", "localhost:8700", "LOCALHOST:8700", "[::1]:8700", "[0:0::1]:8700"] {
             assert!(check("127.0.0.1:8700", None, &[], "/mcp", &[host]), "{host}");
         }
@@ -179,7 +177,7 @@ mod tests {
 
     /// The page of `evil.example` makes its name point to 127.0.0.1 and calls us as its own origin.
     #[test]
-    fn rebound_and_lookalike_names_are_not_ours() {
+    fn rebound_and_lookalike_names_are_rejected() {
         for host in [
             "evil.example:8700",
             "evil.example",
@@ -217,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_host_and_the_same_in_the_request_line() {
+    fn host_must_be_unique_and_match_the_request_line() {
         assert!(!check("127.0.0.1:8700", None, &[], "/", &[]));
         assert!(!check("127.0.0.1:8700", None, &[], "/", &["localhost:8700", "localhost:8700"]));
         assert!(!check("127.0.0.1:8700", None, &[], "/", &["localhost:8700", "evil.example"]));
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_url_counts_with_and_without_its_usual_port() {
+    fn public_url_is_accepted_with_and_without_its_default_port() {
         let url = Some("https://gate.example/");
         assert!(check("127.0.0.1:8700", url, &[], "/", &["gate.example"]));
         assert!(check("127.0.0.1:8700", url, &[], "/", &["gate.example:443"]));
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_settings_are_refused() {
+    fn invalid_settings_are_rejected() {
         let listen = "127.0.0.1:1".parse().unwrap();
         for url in [
             "gate.example",

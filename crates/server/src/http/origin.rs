@@ -1,17 +1,17 @@
-//! Does a web page call? Browsers say which in `Origin` and `Sec-Fetch-Site`; only configured ones may.
+//! Checks `Origin` and `Sec-Fetch-Site`: only configured web pages may call.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 
 use super::host::Authority;
 
 #[derive(Clone, Debug)]
-pub(super) struct AllowedOrigins(Vec<Origin>);
+pub(super) struct AllowedOrigins(Vec<WebOrigin>);
 
-/// A configured origin as this request spelled it, for the answer's headers.
+/// A configured origin as sent in the request, for the answer's headers.
 pub(super) type Configured = HeaderValue;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Origin {
+struct WebOrigin {
     scheme: String,
     authority: Authority,
 }
@@ -19,17 +19,18 @@ struct Origin {
 impl AllowedOrigins {
     pub(super) fn new(origins: &[String]) -> Result<Self, String> {
         let parsed = origins.iter().map(|text| {
-            parse(text).ok_or_else(|| format!("`{text}` is no origin; write it like `https://app.example`"))
+            parse(text)
+                .ok_or_else(|| format!("`{text}` is not an origin; write it like `https://app.example`"))
         });
         parsed.collect::<Result<_, _>>().map(Self)
     }
 
-    /// `Ok(None)`: no page calls. `null`, which sandboxed frames and files send, is nobody's origin.
+    /// Returns `Ok(None)` if no web page calls. Rejects `null`, which sandboxed frames and files send.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<Option<Configured>, &'static str> {
         let mut values = headers.get_all(header::ORIGIN).iter();
         let Some(value) = values.next() else {
             return if comes_from_elsewhere(headers) {
-                Err("a web page of another site calls; add its origin to `allowed_origins`")
+                Err("cross-site request; add the origin of the web page to `allowed_origins`")
             } else {
                 Ok(None)
             };
@@ -37,11 +38,11 @@ impl AllowedOrigins {
         let origin = value.to_str().ok().and_then(parse).filter(|origin| self.0.contains(origin));
         match (origin, values.next()) {
             (Some(_), None) => Ok(Some(value.clone())),
-            _ => Err("this `Origin` may not call; add it to `allowed_origins`"),
+            _ => Err("this `Origin` is not allowed; add it to `allowed_origins`"),
         }
     }
 
-    /// Caches between us and browsers must keep the answers apart as soon as any origin gets a special one.
+    /// Adds the CORS headers. `Vary` keeps caches from mixing answers for different origins.
     pub(super) fn decorate<B>(&self, origin: Option<Configured>, response: &mut Response<B>) {
         let headers = response.headers_mut();
         if !self.0.is_empty() {
@@ -54,7 +55,7 @@ impl AllowedOrigins {
     }
 }
 
-/// A browser asks before it sends what a form could not.
+/// Whether this is a CORS preflight.
 pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
@@ -72,24 +73,24 @@ pub(super) fn preflight<B: Default>() -> Response<B> {
     response
 }
 
-/// Pages on another port of this machine are `same-site`, so that is not near enough.
+/// `same-site` is not enough: it includes pages on other ports of this machine.
 fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get_all(SEC_FETCH_SITE).iter().any(|site| site != "none" && site != "same-origin")
 }
 
-fn parse(text: &str) -> Option<Origin> {
+fn parse(text: &str) -> Option<WebOrigin> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let default = match scheme.as_str() {
         "https" => Some(443),
         "http" => Some(80),
-        // Extensions of browsers have schemes of their own.
+        // Browser extensions, such as `chrome-extension`.
         other if other.ends_with("-extension") => None,
         _ => return None,
     };
     let mut authority = Authority::parse(rest)?;
     authority.port = authority.port.filter(|port| Some(*port) != default);
-    Some(Origin { scheme, authority })
+    Some(WebOrigin { scheme, authority })
 }
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -111,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_no_page_passes() {
+    fn requests_without_a_web_page_pass() {
         assert_eq!(check(&[], &[]), Ok(false));
         assert_eq!(check(&[], &[("sec-fetch-site", "none")]), Ok(false));
         assert_eq!(check(&[], &[("sec-fetch-site", "same-origin")]), Ok(false));
     }
 
     #[test]
-    fn a_page_passes_only_where_it_is_configured() {
+    fn only_configured_origins_pass() {
         let app = ["https://app.example"];
         for origin in ["https://app.example", "https://app.example:443", "HTTPS://APP.example"] {
             assert_eq!(check(&app, &[("origin", origin)]), Ok(true), "{origin}");
@@ -147,16 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn extensions_of_browsers_can_be_configured() {
+    fn browser_extensions_can_be_configured() {
         let extension = ["chrome-extension://abcdef"];
         assert_eq!(check(&extension, &[("origin", "chrome-extension://abcdef")]), Ok(true));
         assert!(check(&extension, &[("origin", "chrome-extension://other")]).is_err());
         assert!(check(&extension, &[("origin", "https://abcdef")]).is_err());
     }
 
-    /// A plain GET from a page carries no `Origin`.
+    /// A simple GET from a page has no `Origin`.
     #[test]
-    fn requests_of_other_sites_are_known_without_origin_too() {
+    fn cross_site_requests_without_origin_are_rejected() {
         for site in ["cross-site", "same-site", "", "Cross-Site", "none, cross-site"] {
             assert!(check(&["https://app.example"], &[("sec-fetch-site", site)]).is_err(), "{site}");
         }
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_would_match_nothing_or_everything_are_refused() {
+    fn settings_that_match_nothing_or_everything_are_rejected() {
         for origin in
             ["*", "null", "app.example", "https://", "https://app.example/path", "https://*.example"]
         {

@@ -1,4 +1,4 @@
-//! Why did the door say no? One closed table for answers, journal and metrics, and the answer itself (RFC 9457).
+//! The reasons for which the HTTP front refuses requests: one closed table for answers (RFC 9457), journal and metrics.
 
 use axum::{
     body::Body,
@@ -7,7 +7,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
-/// One row a code: variant, code, status, title, remedy.
+/// One row per code: variant, code, status, title, remedy.
 macro_rules! door_codes {
     ($($variant:ident $code:literal $status:ident $title:literal $remedy:literal;)*) => {
         /// Stable: clients, dashboards and journal queries depend on the codes.
@@ -34,7 +34,7 @@ macro_rules! door_codes {
                 match self { $(Self::$variant => $remedy,)* }
             }
 
-            /// Was it who calls that was in question, and not how the request came?
+            /// Whether authentication or authorization failed.
             pub fn is_about_the_caller(self) -> bool {
                 self.code().starts_with("auth.")
             }
@@ -43,17 +43,17 @@ macro_rules! door_codes {
 }
 
 door_codes! {
-    Malformed "http.malformed" BAD_REQUEST "the request is not sound HTTP"
+    Malformed "http.malformed" BAD_REQUEST "the request is not valid HTTP"
         "Correct the client, or the proxy between it and the gateway.";
     UnknownCoding "http.unknown_coding" NOT_IMPLEMENTED "this transfer coding is not supported"
         "Let the client send its body with `Content-Length` or with `Transfer-Encoding: chunked`.";
     HostNotAllowed "http.host_not_allowed" MISDIRECTED_REQUEST "this host is not served here"
         "Use the address that `toolgate serve` prints, or add the name to `server.allowed_hosts`.";
-    OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin may not call"
+    OriginNotAllowed "http.origin_not_allowed" FORBIDDEN "this origin is not allowed"
         "Add the web page's origin to `server.allowed_origins` if it may call.";
     MethodNotAllowed "http.method_not_allowed" METHOD_NOT_ALLOWED "this method is not served"
         "Use POST for `/mcp`; the answer names the methods that the path takes.";
-    NotFound "http.not_found" NOT_FOUND "there is nothing here"
+    NotFound "http.not_found" NOT_FOUND "not found"
         "Check the path: MCP clients use `/mcp`.";
     TooLarge "http.too_large" PAYLOAD_TOO_LARGE "the request body is too large"
         "Send less in one request, or raise `server.max_request`.";
@@ -77,7 +77,7 @@ door_codes! {
         "Check that the token is complete and was not revoked (`toolgate token list`), or create a new one.";
     TokenExpired "auth.token_expired" UNAUTHORIZED "the token has expired"
         "Get a new token from its issuer.";
-    InsufficientScope "auth.insufficient_scope" FORBIDDEN "the token does not reach this far"
+    InsufficientScope "auth.insufficient_scope" FORBIDDEN "this token lacks the required role or scope"
         "Use a token with the role or scope that the answer names, such as one of `toolgate token create --admin`.";
     RateLimited "auth.rate_limited" TOO_MANY_REQUESTS "too many failed attempts"
         "Correct the token in the client, and try again after the time in `Retry-After`.";
@@ -85,7 +85,7 @@ door_codes! {
         "Check that the gateway can read its state directory and reach the issuer's keys (`auth.jwt[].key`).";
 }
 
-/// Put by a handler into the extensions of its answer, for the journal and the metrics.
+/// A handler puts this into the extensions of its answer, for journal and metrics.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rejected {
     pub code: DoorCode,
@@ -93,20 +93,20 @@ pub struct Rejected {
     pub detail: String,
 }
 
-/// An answer that says no: code and title from the table, and a sentence on what to do about it.
+/// An error answer: code and title from the table, and a detail that says what to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
+pub struct HttpProblem {
     pub code: DoorCode,
     pub detail: String,
 }
 
-impl Problem {
+impl HttpProblem {
     pub fn new(code: DoorCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into() }
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let status = self.code.status();
         let body = json!({
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_unique_and_say_which_part_of_the_door_spoke() {
+    fn codes_are_unique_and_start_with_their_part() {
         let codes: BTreeSet<&str> = DoorCode::ALL.iter().map(|code| code.code()).collect();
         assert_eq!(codes.len(), DoorCode::ALL.len());
         for code in codes {
@@ -141,15 +141,15 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_a_no() {
+    fn every_code_has_an_error_status() {
         for code in DoorCode::ALL {
             assert!(code.status().is_client_error() || code.status().is_server_error(), "{code:?}");
         }
     }
 
     #[test]
-    fn text_of_a_caller_cannot_break_out_of_the_body() {
-        let response = Problem::new(DoorCode::Malformed, "a\"}\r\nX-Evil: 1").into_response();
+    fn caller_text_cannot_inject_headers() {
+        let response = HttpProblem::new(DoorCode::Malformed, "a\"}\r\nX-Evil: 1").into_response();
         assert_eq!(response.headers().len(), 1);
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     }

@@ -1,5 +1,6 @@
-//! Who was turned away, and how often? Counted for metrics, and gathered for journal and log so that whoever knocks a thousand
-//! times leaves a few records and lines and not a thousand.
+//! Refused requests and connections: counted for metrics, and summarized for journal and log.
+//!
+//! A client that is refused a thousand times causes a few records, not a thousand.
 
 use std::{
     collections::HashMap,
@@ -17,59 +18,59 @@ use serde_json::{Value, json};
 use super::{door::DoorEvents, problem::DoorCode};
 use crate::auth::counted_as;
 
-/// Counts refusals. What is due for journal and log is fetched by whoever writes them, off the path of requests.
-pub struct Refusals {
+/// Counts refusals. A background task fetches the summaries and writes them to journal and log.
+pub struct RefusalLog {
     /// In the order of `DoorCode::ALL`, which is that of the enum.
     totals: Vec<AtomicU64>,
-    gathered: Mutex<HashMap<Key, Gathered>>,
+    gathered: Mutex<HashMap<RefusalKey, RefusalCount>>,
 }
 
-/// Refusals of one kind since the last record of them. Nothing but `detail` is text that a request may have brought along.
+/// Refusals of one kind since their last record. Only `detail` may contain text from a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refusal {
+pub struct RefusalSummary {
     pub code: DoorCode,
-    /// An IPv4 address or a network of IPv6. None: those that were too many to tell apart, or before there was a peer.
+    /// An IPv4 address or an IPv6 network. `None` if too many addresses were refused, or no connection existed yet.
     pub peer: Option<String>,
-    /// Who it was, where a token proved it.
+    /// The caller, if authenticated.
     pub caller: Option<String>,
     pub count: u64,
-    /// What operators are told of the first of them; not for the journal.
+    /// Details of the first one, for the log and not for the journal.
     pub detail: String,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Key {
+struct RefusalKey {
     code: DoorCode,
     block: Option<IpAddr>,
     caller: Option<String>,
 }
 
 #[derive(Default)]
-struct Gathered {
+struct RefusalCount {
     count: u64,
     detail: String,
-    /// When the last record was taken. None: there was none yet.
+    /// When the last record was taken. `None` before the first.
     taken: Option<Instant>,
 }
 
-impl Default for Refusals {
+impl Default for RefusalLog {
     fn default() -> Self {
         let totals = DoorCode::ALL.iter().map(|_| AtomicU64::new(0)).collect();
         Self { totals, gathered: Mutex::default() }
     }
 }
 
-impl Refusals {
+impl RefusalLog {
     /// Since the start, for every code.
     pub fn totals(&self) -> impl Iterator<Item = (DoorCode, u64)> {
         let counts = self.totals.iter().map(|total| total.load(Ordering::Relaxed));
         DoorCode::ALL.iter().copied().zip(counts)
     }
 
-    /// What to write down now: of each address and code, one record a minute at most.
-    pub fn due(&self, now: Instant) -> Vec<Refusal> {
+    /// The summaries to record now: one per address and code and minute at most.
+    pub fn due(&self, now: Instant) -> Vec<RefusalSummary> {
         let mut gathered = self.gathered();
-        let is_quiet = |one: &Gathered| one.taken.is_some_and(|taken| now.duration_since(taken) < PAUSE);
+        let is_quiet = |one: &RefusalCount| one.taken.is_some_and(|taken| now.duration_since(taken) < PAUSE);
         gathered.retain(|_, one| one.count > 0 || is_quiet(one));
         let due = gathered.iter_mut().filter(|(_, one)| one.count > 0 && !is_quiet(one));
         due.map(|(key, one)| {
@@ -79,8 +80,8 @@ impl Refusals {
         .collect()
     }
 
-    /// All that was not written down yet, for the end.
-    pub fn rest(&self) -> Vec<Refusal> {
+    /// All summaries that are not recorded yet, for the shutdown.
+    pub fn rest(&self) -> Vec<RefusalSummary> {
         let mut rest = std::mem::take(&mut *self.gathered());
         rest.iter_mut().filter(|(_, one)| one.count > 0).map(|(key, one)| key.refusal(one)).collect()
     }
@@ -89,11 +90,11 @@ impl Refusals {
         if let Some(total) = self.totals.get(code as usize) {
             total.fetch_add(1, Ordering::Relaxed);
         }
-        let key = Key { code, block: peer.map(counted_as), caller: caller.map(str::to_owned) };
+        let key = RefusalKey { code, block: peer.map(counted_as), caller: caller.map(str::to_owned) };
         let mut gathered = self.gathered();
         let has_room = gathered.len() < MOST_GATHERED || gathered.contains_key(&key);
-        // Addresses are cheap: beyond the table's size they share one entry a code.
-        let key = if has_room { key } else { Key { code, block: None, caller: None } };
+        // An attacker may have many addresses. When the table is full, they share one entry per code.
+        let key = if has_room { key } else { RefusalKey { code, block: None, caller: None } };
         let one = gathered.entry(key).or_default();
         one.count = one.count.saturating_add(1);
         if one.detail.is_empty() {
@@ -101,12 +102,12 @@ impl Refusals {
         }
     }
 
-    fn gathered(&self) -> MutexGuard<'_, HashMap<Key, Gathered>> {
+    fn gathered(&self) -> MutexGuard<'_, HashMap<RefusalKey, RefusalCount>> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl DoorEvents for Refusals {
+impl DoorEvents for RefusalLog {
     fn refused(&self, code: DoorCode, peer: Option<IpAddr>, detail: &str) {
         self.count(code, peer, None, detail);
     }
@@ -120,7 +121,7 @@ impl DoorEvents for Refusals {
     }
 }
 
-impl Refusal {
+impl RefusalSummary {
     /// The journal's entry.
     pub fn entry(&self) -> Value {
         let reason = self.code.code();
@@ -131,7 +132,7 @@ impl Refusal {
             "caller": self.caller,
             "count": self.count,
         });
-        // In the shape that records of calls have, so that one search finds both.
+        // In the same fields as records of calls, so one search finds both.
         if let (true, Some(members)) = (self.code.is_about_the_caller(), entry.as_object_mut()) {
             members.insert("decision".into(), "DENIED".into());
             members.insert("denial".into(), json!({ "reason": reason, "stage": toolgate_gate::AUTH }));
@@ -150,27 +151,27 @@ impl Refusal {
     }
 }
 
-impl Key {
-    /// All that was gathered until now, which begins anew.
-    fn refusal(&self, gathered: &mut Gathered) -> Refusal {
+impl RefusalKey {
+    /// Takes the count and resets it.
+    fn refusal(&self, gathered: &mut RefusalCount) -> RefusalSummary {
         let (count, detail) = (std::mem::take(&mut gathered.count), std::mem::take(&mut gathered.detail));
         let peer = self.block.map(|block| match block {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(network) => format!("{network}/64"),
         });
-        Refusal { code: self.code, peer, caller: self.caller.clone(), count, detail }
+        RefusalSummary { code: self.code, peer, caller: self.caller.clone(), count, detail }
     }
 }
 
-impl fmt::Debug for Refusals {
+impl fmt::Debug for RefusalLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refusals").field("totals", &self.totals).finish_non_exhaustive()
+        f.debug_struct("RefusalLog").field("totals", &self.totals).finish_non_exhaustive()
     }
 }
 
-/// With one more for each code: so many records a minute at most, whoever knocks.
+/// Entries of the table. With one more per code, this also limits the records per minute.
 const MOST_GATHERED: usize = 64;
-/// Characters of what a line of the log says.
+/// Characters of a detail in the log.
 const LONGEST_DETAIL: usize = 300;
 /// Between two records of the same kind.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -179,13 +180,13 @@ const PAUSE: Duration = Duration::from_mins(1);
 mod tests {
     use super::*;
 
-    fn refuse(refusals: &Refusals, code: DoorCode, peer: &str) {
+    fn refuse(refusals: &RefusalLog, code: DoorCode, peer: &str) {
         refusals.refused(code, Some(peer.parse().unwrap()), "secret detail");
     }
 
     #[test]
-    fn the_first_is_told_at_once_and_the_rest_once_a_minute() {
-        let (refusals, start) = (Refusals::default(), Instant::now());
+    fn first_refusal_is_reported_at_once_and_the_rest_once_a_minute() {
+        let (refusals, start) = (RefusalLog::default(), Instant::now());
         refuse(&refusals, DoorCode::TokenMissing, "192.0.2.1");
         let first = refusals.due(start);
         assert_eq!(first.len(), 1);
@@ -203,12 +204,12 @@ mod tests {
         assert_eq!(later.iter().map(|one| one.count).collect::<Vec<_>>(), [1000]);
         assert_eq!(later[0].line(), "refused 192.0.2.1: auth.token_missing secret detail (and 999 more)");
         assert!(refusals.due(start + PAUSE * 2).is_empty());
-        assert!(refusals.gathered().is_empty(), "what is quiet is forgotten");
+        assert!(refusals.gathered().is_empty(), "quiet entries are removed");
     }
 
     #[test]
-    fn codes_and_addresses_are_told_apart_and_one_ipv6_network_is_one() {
-        let refusals = Refusals::default();
+    fn refusals_are_grouped_by_code_and_address_or_ipv6_network() {
+        let refusals = RefusalLog::default();
         for peer in ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1"] {
             refuse(&refusals, DoorCode::TokenMissing, peer);
         }
@@ -220,10 +221,10 @@ mod tests {
         assert_eq!(told, expected.map(|(peer, count)| (peer.to_owned(), count)));
     }
 
-    /// What the log need not hear again is counted and journalled all the same.
+    /// `refused_again` skips the log only.
     #[test]
-    fn what_is_refused_again_counts_as_much() {
-        let refusals = Refusals::default();
+    fn repeated_refusals_are_counted_and_journalled() {
+        let refusals = RefusalLog::default();
         refuse(&refusals, DoorCode::TooManyConnections, "192.0.2.1");
         for _ in 0..99 {
             refusals.refused_again(DoorCode::TooManyConnections, Some("192.0.2.1".parse().unwrap()));
@@ -233,19 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_who_is_known_is_named() {
-        let refusals = Refusals::default();
+    fn authenticated_caller_is_named() {
+        let refusals = RefusalLog::default();
         let peer = Some("192.0.2.1".parse().unwrap());
         refusals.refused_caller(DoorCode::InsufficientScope, peer, "token:ann", "detail");
         assert_eq!(refusals.due(Instant::now())[0].entry()["caller"], "token:ann");
     }
 
-    /// Searched like a call's denial. What is no request for anything yet is nobody's decision.
+    /// Only codes about the caller are denials. The others reject a request before it is authenticated.
     #[test]
-    fn whoever_could_not_prove_who_they_are_was_denied() {
+    fn failed_authentication_is_recorded_as_denied() {
         for code in DoorCode::ALL {
             let entry =
-                Refusal { code: *code, peer: None, caller: None, count: 1, detail: String::new() }.entry();
+                RefusalSummary { code: *code, peer: None, caller: None, count: 1, detail: String::new() }
+                    .entry();
             if code.code().starts_with("auth.") {
                 assert_eq!(entry["decision"], "DENIED", "{code:?}");
                 assert_eq!(entry["denial"], json!({ "reason": code.code(), "stage": "AUTH" }));
@@ -255,10 +257,10 @@ mod tests {
         }
     }
 
-    /// Whoever has many addresses gets no more records, and no more of our memory.
+    /// Many addresses cause neither more records nor more memory.
     #[test]
-    fn the_table_is_bounded_and_nothing_is_lost_from_the_counts() {
-        let (refusals, start) = (Refusals::default(), Instant::now());
+    fn table_is_bounded_and_counts_are_complete() {
+        let (refusals, start) = (RefusalLog::default(), Instant::now());
         let knock_from_everywhere = || {
             for number in 0..10_000_u32 {
                 let peer = IpAddr::V4(std::net::Ipv4Addr::from_bits(0x0a00_0000 + number));
@@ -277,7 +279,7 @@ mod tests {
         told.extend(refusals.rest());
         assert_eq!(told.iter().map(|one| one.count).sum::<u64>(), 30_000);
         assert_eq!(refusals.totals().map(|(_, total)| total).sum::<u64>(), 30_000);
-        assert!(told.iter().any(|one| one.peer.is_none()), "the rest shares one entry");
+        assert!(told.iter().any(|one| one.peer.is_none()), "further addresses share one entry");
         assert!(refusals.rest().is_empty());
     }
 }

@@ -1,177 +1,179 @@
-//! `tools/call`: from a request to a call of the gate, and back.
+//! `tools/call`: the one implementation for all protocol versions and transports.
+//!
+//! Two entrances parse requests into a [`ToolCall`]: `handler/call_request.rs` for calls that arrive through the SDK, and
+//! `direct.rs` for HTTP calls that need nothing else of the protocol.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
-use http::request::Parts;
-use rmcp::{
-    ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse},
-    service::RequestContext,
-};
-use toolgate_gate::{Ask, Call, Client, ClientAnswer, Outcome, caught};
+use rmcp::model::{CallToolResponse, ErrorData, Implementation, InputResponses};
+use serde_json::{Map, Value};
+use toolgate_gate::{Answer, Ask, Call, Client, ClientAnswer, Outcome, Standing, caught};
+use toolgate_policy::Caller;
 
 use super::{
-    ClientAnswers, SESSION_HEADER, ask, logging, notify, reply,
-    seal::Bound,
-    tools::{CallerSource, Door, Era, Shared},
+    ClientAnswers,
+    elicitation::{self, Elicitation},
+    handler::{McpShared, ProtocolMode},
+    logging::{self, ClientConnection},
+    reply,
+    request_state::StateBinding,
 };
 
-/// Dropped, or told to stop by the client, it ends the call, which the gate writes down.
-pub async fn call(
-    door: &Door,
-    request: CallToolRequestParams,
-    context: RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
-    let caller = door.caller_of(&context)?;
-    let client = client_of(door, &context)?;
-    let asking = Asking::of(door, &context);
-    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-    let (tool, arguments) = (name.into_owned(), arguments.unwrap_or_default());
-    let bound = match asking {
-        Asking::ByResult => Bound::to(&caller.subject, &tool, &arguments),
-        Asking::InTheMiddle | Asking::Impossible => None,
+/// A parsed `tools/call` request.
+pub struct ToolCall<'c> {
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    pub author: CallAuthor,
+    pub client: Client,
+    pub mode: ProtocolMode,
+    /// The client can show a form to a person.
+    pub shows_forms: bool,
+    /// Set if the client repeats a call to answer a question.
+    pub repeated: Option<RepeatedCall>,
+    /// `None` if the client receives the result only: no questions during the call, no log messages.
+    pub connection: Option<ClientConnection<'c>>,
+}
+
+/// The authenticated caller.
+pub struct CallAuthor {
+    pub caller: Caller,
+    /// Reports whether the caller's token is still valid. `None` if it cannot end before the call does.
+    pub standing: Option<Arc<dyn Standing>>,
+}
+
+/// `requestState` and `inputResponses` of a call that the client repeats (multi round-trip requests).
+pub struct RepeatedCall {
+    pub state: String,
+    pub responses: Option<InputResponses>,
+}
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub enum CallError<A> {
+    /// A JSON-RPC error for the client.
+    Protocol(ErrorData),
+    /// The call was aborted. Carries the output of the `aborted` future.
+    Aborted(A),
+}
+
+impl<A> From<ErrorData> for CallError<A> {
+    fn from(error: ErrorData) -> Self {
+        Self::Protocol(error)
+    }
+}
+
+/// Runs the call and returns what the client reads. Ends the call if `aborted` completes first or if this future is dropped;
+/// the gate records either.
+pub async fn run<A>(
+    shared: &McpShared,
+    call: ToolCall<'_>,
+    aborted: impl Future<Output = A>,
+) -> Result<CallToolResponse, CallError<A>> {
+    let ToolCall { tool, arguments, author, client, mode, shows_forms, repeated, connection } = call;
+    let CallAuthor { caller, standing } = author;
+    let channel = QuestionChannel::choose(shared.answers, shows_forms, mode);
+    let binding = match channel {
+        QuestionChannel::InputRequired => StateBinding::to(&caller.subject, &tool, &arguments),
+        QuestionChannel::Elicitation | QuestionChannel::None => None,
     };
-    let answer = match (bound, request_state) {
-        (Some(bound), Some(state)) => {
-            let (approval, since) = door.shared.seal.open(&state, bound).map_err(|_| bad_state())?;
-            let answer = ask::answer_in(input_responses.as_ref());
-            answer.map(|answer| ClientAnswer { approval, answer, answered_after: Some(since) })
+    let answer = client_answer(shared, mode, binding, repeated)?;
+    let ask: Option<Arc<dyn Ask>> = match (channel, &connection) {
+        (QuestionChannel::Elicitation, Some(connection)) => {
+            Some(Arc::new(Elicitation(connection.peer.clone())))
         }
-        // What cannot have been asked cannot be answered.
-        (None, Some(_)) if Era::of(&context) == Era::Stateless => return Err(bad_state()),
-        // Without a state an answer is to no question of ours, and counts for nothing.
         _ => None,
     };
-    let ask: Option<Arc<dyn Ask>> = match asking {
-        Asking::InTheMiddle => Some(Arc::new(ask::Elicitation(context.peer.clone()))),
-        Asking::ByResult | Asking::Impossible => None,
+    let log = connection.map(|connection| (connection, tool.clone()));
+    let call = Call { tool, arguments, caller, client, answer, ask, standing };
+    // Poll the call first: polling `aborted` registers a waker, which a call that finishes at once does not need.
+    let finished = tokio::select! {
+        biased;
+        // The gate catches panics of its stages. Without this one a panic around them would leave the client without an answer.
+        finished = caught(shared.gate.handle_with_console(call)) => finished,
+        abort = aborted => return Err(CallError::Aborted(abort)),
     };
-    let standing = door.standing_of(&caller, &context);
-    let call = Call { tool: tool.clone(), arguments, caller, client, answer, ask, standing };
-    // A panic around the stages, where the gate does not catch it: the SDK would leave the client waiting for ever.
-    let work = caught(door.shared.gate.handle_with_console(call));
-    let outcome = tokio::select! {
-        outcome = notify::with_progress(&context.peer, context.meta.get_progress_token(), work) => outcome,
-        () = context.ct.cancelled() => return Err(cancelled()),
-    };
-    let (outcome, console) = outcome.ok_or_else(ill)?;
-    let is_question =
-        bound.is_some() && matches!(&outcome, Outcome::Pending(pending) if pending.client_may_answer);
-    if !is_question {
-        tell(door, &context, (tool.as_str(), console), &outcome).await;
-    }
-    conclude(&door.shared, outcome, bound)
-}
-
-/// What the client reads. Where it can be asked by a result, a question is one.
-pub fn conclude(
-    shared: &Shared,
-    outcome: Outcome,
-    bound: Option<Bound>,
-) -> Result<CallToolResponse, ErrorData> {
-    match (outcome, bound) {
-        (Outcome::Pending(pending), Some(bound)) if pending.client_may_answer => {
-            let state = shared.seal.close(&pending.approval, bound, pending.expires);
-            Ok(ask::input_required(&pending, state).into())
-        }
-        (outcome, _) => reply::reply(outcome).map(Into::into),
-    }
-}
-
-/// How can the person behind this client be asked?
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Asking {
-    InTheMiddle,
-    ByResult,
-    Impossible,
-}
-
-impl Asking {
-    fn of(door: &Door, context: &RequestContext<RoleServer>) -> Self {
-        let is_unattended =
-            context.extensions.get::<Parts>().is_some_and(|parts| ask::is_unattended(&parts.headers));
-        let shows_forms = context.client_capabilities().is_some_and(|can| ask::shows_forms(&can));
-        let can = shows_forms && !is_unattended;
-        match (door.shared.answers, can, Era::of(context)) {
-            (ClientAnswers::QueueOnly, _, _) | (_, false, _) => Self::Impossible,
-            (ClientAnswers::Taken, true, Era::Sessions) => Self::InTheMiddle,
-            (ClientAnswers::Taken, true, Era::Stateless) => Self::ByResult,
-        }
-    }
-}
-
-/// For the journal, except the conversation, which keeps one caller's flows apart.
-fn client_of(door: &Door, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
-    let said = context.client_info();
-    Ok(Client {
-        transport: match door.caller {
-            CallerSource::Request => "http",
-            CallerSource::Configured { .. } => "stdio",
-        },
-        protocol: context.protocol_version().map(|version| plain(version.as_str())),
-        name: said.as_ref().map(|said| plain(&said.name)),
-        version: said.as_ref().map(|said| plain(&said.version)),
-        conversation: conversation_of(door, context)?,
-    })
-}
-
-/// A session is a conversation, and so is a pair of pipes. Elsewhere the client may name one.
-fn conversation_of(door: &Door, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
-    if Era::of(context) == Era::Sessions
-        && let Some(parts) = context.extensions.get::<Parts>()
-        && let Some(session) = parts.headers.get(SESSION_HEADER)
+    let (outcome, console) = finished.ok_or_else(internal_error)?;
+    if let (Outcome::Pending(pending), Some(binding)) = (&outcome, binding)
+        && pending.client_may_answer
     {
-        return Ok(session.to_str().ok().map(str::to_owned));
+        let state = shared.seal.close(&pending.approval, binding, pending.expires);
+        return Ok(elicitation::input_required(pending, state).into());
     }
-    let pipes = match &door.caller {
-        CallerSource::Configured { conversation, .. } => Some(conversation),
-        CallerSource::Request => None,
+    if let Some((connection, tool)) = log {
+        // Boxed to keep this future small: most calls send no messages.
+        Box::pin(logging::send(&connection, (&tool, console), &outcome)).await;
+    }
+    Ok(reply::reply(outcome)?.into())
+}
+
+/// How the client's user can be asked for an approval.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum QuestionChannel {
+    /// By a request to the client during the call.
+    Elicitation,
+    /// By a result that makes the client repeat the call with the answer.
+    InputRequired,
+    /// Not at all; only the approval queue can answer.
+    None,
+}
+
+impl QuestionChannel {
+    const fn choose(answers: ClientAnswers, shows_forms: bool, mode: ProtocolMode) -> Self {
+        match (answers, shows_forms, mode) {
+            (ClientAnswers::QueueOnly, _, _) | (_, false, _) => Self::None,
+            (ClientAnswers::Taken, true, ProtocolMode::Sessions) => Self::Elicitation,
+            (ClientAnswers::Taken, true, ProtocolMode::Stateless) => Self::InputRequired,
+        }
+    }
+}
+
+/// Reads the answer to an earlier question. `None` puts the question again.
+fn client_answer(
+    shared: &McpShared,
+    mode: ProtocolMode,
+    binding: Option<StateBinding>,
+    repeated: Option<RepeatedCall>,
+) -> Result<Option<ClientAnswer>, ErrorData> {
+    let Some(RepeatedCall { state, responses }) = repeated else { return Ok(None) };
+    let Some(binding) = binding else {
+        // A client that cannot be asked cannot hold a valid state. Protocol versions with sessions have no states.
+        return if mode == ProtocolMode::Stateless { Err(invalid_state()) } else { Ok(None) };
     };
-    let Some(named) = context.meta.get(CONVERSATION_KEY) else { return Ok(pipes.cloned()) };
-    let name = named.as_str().filter(|name| (1..=LONGEST_NAME).contains(&name.len()));
-    let name = name.ok_or_else(|| {
-        let message = format!("`_meta` `{CONVERSATION_KEY}` is not a text of 1 to {LONGEST_NAME} bytes");
-        ErrorData::invalid_params(message, None)
-    })?;
-    // A name keeps conversations over the same pipes apart; it joins none that is held over others.
-    Ok(Some(pipes.map_or_else(|| name.to_owned(), |pipes| format!("{pipes}/{name}"))))
+    let (approval, since) = shared.seal.open(&state, binding).map_err(|_| invalid_state())?;
+    let answer: Option<Answer> = elicitation::answer_in(responses.as_ref());
+    Ok(answer.map(|answer| ClientAnswer { approval, answer, answered_after: Some(since) }))
 }
 
-async fn tell(
-    door: &Door,
-    context: &RequestContext<RoleServer>,
-    (tool, console): (&str, Vec<(&'static str, String)>),
-    outcome: &Outcome,
-) {
-    let era = Era::of(context);
-    logging::tell(&context.peer, (tool, console), outcome, |level| match era {
-        Era::Sessions => door.threshold.lets_through(level),
-        Era::Stateless => context.meta.log_level().is_some_and(|wanted| level as u8 >= wanted as u8),
-    })
-    .await;
+/// Describes a client for the journal. `conversation` separates the data flows of one caller.
+pub fn describe_client(
+    transport: &'static str,
+    protocol: Option<&str>,
+    info: Option<&Implementation>,
+    conversation: Option<String>,
+) -> Client {
+    Client {
+        transport,
+        protocol: protocol.map(printable),
+        name: info.map(|info| printable(&info.name)),
+        version: info.map(|info| printable(&info.version)),
+        conversation,
+    }
 }
 
-/// A name that a client gave itself, made harmless for a line of the journal.
-pub fn plain(text: &str) -> String {
+/// Removes control characters from a text of the client and cuts it, because the journal keeps it.
+fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(LONGEST_NAME).collect()
 }
 
-fn bad_state() -> ErrorData {
-    let message =
-        "`requestState` is not the state of this call, or has expired; make the call again without it";
+fn invalid_state() -> ErrorData {
+    let message = "`requestState` does not belong to this call or has expired; repeat the call without it";
     ErrorData::invalid_params(message, None)
 }
 
-/// A panic outside the stages of a call, which is not known by an id then, or is closed already.
-pub fn ill() -> ErrorData {
-    ErrorData::internal_error("the gateway could not carry out the call", None)
+/// For a panic outside the stages. The error names no call id: the call has none yet, or is already closed.
+fn internal_error() -> ErrorData {
+    ErrorData::internal_error("internal error of the gateway; the call has no result", None)
 }
 
-/// Nobody reads this: the client has given the request up.
-fn cancelled() -> ErrorData {
-    ErrorData::internal_error("the call was cancelled", None)
-}
-
-/// Of `_meta`: which conversation a call belongs to.
-const CONVERSATION_KEY: &str = "dev.toolgate/conversation";
-const LONGEST_NAME: usize = 200;
+/// Characters of a client's name or version, and bytes of a conversation's name.
+pub const LONGEST_NAME: usize = 200;

@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP at `/mcp`, behind a front that has found out who calls.
+//! MCP over Streamable HTTP at `/mcp`, behind the HTTP front, which authenticates callers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,98 +15,99 @@ use toolgate_gate::Gate;
 
 use super::{
     CallerIdentity, McpSettings, SESSION_HEADER,
-    direct::{self, Kind, Maker},
+    call::CallAuthor,
+    direct::{self, RequestKind},
     envelope::Rejection,
+    handler::{CallerSource, GatewayHandler, McpShared},
     negotiation::JSON,
-    session::{ASKER, Asker, OwnedSessions, SessionRefusal},
-    streams::{Place, Streams, holding},
-    tools::{CallerSource, Door, Shared},
+    session::{OwnedSessions, SESSION_CALLER, SessionCaller, SessionRefusal},
+    streams::{StreamSlot, Streams, holding},
 };
 use crate::{
     auth::CallerStanding,
     http::{DoorCode, Rejected},
 };
 
-/// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. Host and Origin are the front's to
-/// check. `shutdown` ends open streams and requests at once: let the gate finish its calls first.
+/// Serves `/mcp` to requests that carry a [`CallerIdentity`] in their extensions. The front checks `Host` and `Origin`.
+/// `shutdown` ends open streams and requests at once: let the gate finish its calls first.
 pub fn router(gate: Gate, settings: &McpSettings, shutdown: CancellationToken) -> Router {
-    let shared = Shared::new(gate, settings);
+    let shared = McpShared::new(gate, settings);
     let sessions = Arc::new(OwnedSessions::new(settings.sessions));
     let streams = Arc::clone(&shared.streams);
     let config = StreamableHttpServerConfig::default()
-        // One place checks them, and knows the names under which the gateway is reached.
+        // The front has checked `Host`.
         .disable_allowed_hosts()
-        // Plain JSON for what has nothing to tell on the way.
+        // Plain JSON for requests that send nothing before their answer.
         .with_json_response(true)
         .with_sse_retry(None)
         .with_max_request_body_bytes(settings.message_bytes)
         .with_cancellation_token(shutdown.clone());
-    let for_doors = Arc::clone(&shared);
-    let door = move || Ok(Door::new(Arc::clone(&for_doors), CallerSource::Request));
-    let service = StreamableHttpService::new(door, Arc::clone(&sessions), config);
+    let for_handlers = Arc::clone(&shared);
+    let handler = move || Ok(GatewayHandler::new(Arc::clone(&for_handlers), CallerSource::Request));
+    let service = StreamableHttpService::new(handler, Arc::clone(&sessions), config);
     let message_bytes = settings.message_bytes;
     let mcp = Arc::new(Mcp { service, sessions, streams, shared, shutdown, message_bytes });
     Router::new().route("/mcp", any(serve)).with_state(mcp)
 }
 
 struct Mcp {
-    service: StreamableHttpService<Door, OwnedSessions>,
+    service: StreamableHttpService<GatewayHandler, OwnedSessions>,
     sessions: Arc<OwnedSessions>,
     streams: Arc<Streams>,
-    shared: Arc<Shared>,
+    shared: Arc<McpShared>,
     shutdown: CancellationToken,
     message_bytes: usize,
 }
 
 async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
-        return (StatusCode::UNAUTHORIZED, "nobody is known to make this request").into_response();
+        return (StatusCode::UNAUTHORIZED, "not authenticated").into_response();
     };
     let standing = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
     let session = |id: &str| mcp.sessions.find(id, &caller.subject);
     let request = match direct::kind_of(request, mcp.message_bytes, session).await {
-        Kind::Plain(call) => {
-            let maker = Maker { caller, standing };
-            return without_caching(direct::answer(&mcp.shared, maker, *call, &mcp.shutdown).await);
+        RequestKind::Direct(call) => {
+            let author = CallAuthor { caller, standing };
+            return without_caching(direct::answer(&mcp.shared, author, *call, &mcp.shutdown).await);
         }
-        Kind::Other(request) => *request,
-        Kind::TooLong => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        Kind::Rejected(status, rejection) => return without_caching(rejection.over_http(status)),
+        RequestKind::Sdk(request) => *request,
+        RequestKind::TooLong => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        RequestKind::Rejected(status, rejection) => return without_caching(rejection.over_http(status)),
     };
     let is_delete = request.method() == Method::DELETE;
     if is_delete && !names_own_session(&mcp.sessions, &request, &caller.subject) {
         return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
     }
-    let place = match listens(&mcp.streams, &request, &caller.quota()) {
-        Ok(place) => place,
-        Err(Full) => return too_many("you hold too many streams open; close one, then try again"),
+    let slot = match stream_slot(&mcp.streams, &request, &caller.quota()) {
+        Ok(slot) => slot,
+        Err(TooManyStreams) => return too_many("too many open streams; close one, then try again"),
     };
     let refused = Arc::<OnceLock<SessionRefusal>>::default();
-    let asker = Asker { caller, refused: Arc::clone(&refused) };
-    let response = ASKER.scope(asker, mcp.service.handle(request)).await;
+    let asker = SessionCaller { caller, refused: Arc::clone(&refused) };
+    let response = SESSION_CALLER.scope(asker, mcp.service.handle(request)).await;
     match refused.get() {
         None => {}
-        Some(SessionRefusal::Full) => return too_many("too many sessions are open; try again in a while"),
+        Some(SessionRefusal::Full) => return too_many("too many open sessions; try again later"),
         Some(SessionRefusal::DuplicateId(id)) => {
             let rejection = Rejection::duplicate_id(id.clone());
             return without_caching(rejection.over_http(StatusCode::BAD_REQUEST));
         }
     }
-    // There is nothing to come, and some clients take any other status for a failure.
+    // Some clients take any status but 204 for a failure.
     if is_delete && response.status() == StatusCode::ACCEPTED {
         return StatusCode::NO_CONTENT.into_response();
     }
     let response = without_caching(in_json(response.into_response()).await);
-    match place {
-        // Anything else has ended already.
-        Some(place) if response.status() == StatusCode::OK => holding(response, place, standing),
+    match slot {
+        // Only a successful answer is an open stream.
+        Some(slot) if response.status() == StatusCode::OK => holding(response, slot, standing),
         _ => response,
     }
 }
 
-/// Puts what the SDK says in plain text about a bad request into a JSON-RPC error, as for every other bad request.
+/// Turns the SDK's plain-text answers to bad requests into JSON-RPC errors.
 async fn in_json(mut response: Response) -> Response {
-    let is_about_the_request = matches!(
+    let is_bad_request = matches!(
         response.status(),
         StatusCode::BAD_REQUEST
             | StatusCode::NOT_ACCEPTABLE
@@ -114,7 +115,7 @@ async fn in_json(mut response: Response) -> Response {
             | StatusCode::UNPROCESSABLE_ENTITY
     );
     let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == JSON);
-    if !is_about_the_request {
+    if !is_bad_request {
         return response;
     }
     let status = response.status();
@@ -127,15 +128,23 @@ async fn in_json(mut response: Response) -> Response {
     Rejection::invalid_request(String::from_utf8_lossy(&text)).over_http(status)
 }
 
-/// A stream that only tells of changes needs a place. What a POST opens ends with its request.
-fn listens(streams: &Arc<Streams>, request: &Request, subject: &str) -> Result<Option<Place>, Full> {
-    if request.method() == Method::GET { streams.enter(subject).map(Some).ok_or(Full) } else { Ok(None) }
+/// Takes a slot for a GET, whose stream stays open for notifications. The stream of a POST ends with its request.
+fn stream_slot(
+    streams: &Arc<Streams>,
+    request: &Request,
+    subject: &str,
+) -> Result<Option<StreamSlot>, TooManyStreams> {
+    if request.method() == Method::GET {
+        streams.enter(subject).map(Some).ok_or(TooManyStreams)
+    } else {
+        Ok(None)
+    }
 }
 
-/// The caller has as many streams as one may have.
-struct Full;
+/// The caller has reached the limit of open streams.
+struct TooManyStreams;
 
-/// One that names none at all is told so by the SDK.
+/// True without the header too: the SDK rejects such requests.
 fn names_own_session(sessions: &OwnedSessions, request: &Request, subject: &str) -> bool {
     match request.headers().get(SESSION_HEADER) {
         None => true,
@@ -148,11 +157,11 @@ fn too_many(message: &'static str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, retry, message).into_response()
 }
 
-/// An answer is for its caller alone, whatever stands between.
+/// Answers are for one caller; no cache may keep them.
 fn without_caching(mut response: Response) -> Response {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// The SDK's texts are one line.
+/// Bytes of an error text of the SDK, which is one line.
 const LONGEST_TEXT: usize = 1_000;

@@ -18,10 +18,10 @@ pub struct InFlight {
 /// Keeps a request id in use until the last clone is dropped. One clone waits for the answer, another travels with the request
 /// and is dropped when its handler ends.
 #[derive(Clone, Debug)]
-pub struct IdReservation(Arc<Reserved>);
+pub struct IdReservation(Arc<ReservedId>);
 
 #[derive(Debug)]
-struct Reserved {
+struct ReservedId {
     in_flight: Arc<InFlight>,
     id: RequestId,
     cancelled: CancellationToken,
@@ -36,7 +36,7 @@ impl InFlight {
         }
         ids.insert(id.clone(), cancelled.clone());
         drop(ids);
-        Some(IdReservation(Arc::new(Reserved { in_flight: Arc::clone(self), id: id.clone(), cancelled })))
+        Some(IdReservation(Arc::new(ReservedId { in_flight: Arc::clone(self), id: id.clone(), cancelled })))
     }
 
     /// The client gave up the request with this id, if there is one.
@@ -58,7 +58,7 @@ impl IdReservation {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedId {
     fn drop(&mut self) {
         self.in_flight.lock().remove(&self.id);
     }

@@ -1,4 +1,4 @@
-//! A page of `tools/list`: what a caller may know of, in declared order, each tool translated once.
+//! Pages of `tools/list` with the tools visible to a caller. Translates each tool once.
 
 use std::{
     collections::HashMap,
@@ -11,21 +11,21 @@ use tokio::sync::watch;
 use toolgate_gate::{Gate, LiveTool};
 use toolgate_policy::Caller;
 
-/// Tools as the SDK wants them.
+/// Cache of tools in the SDK's form.
 #[derive(Debug)]
 pub struct Listings {
     changes: watch::Receiver<u64>,
-    known: Mutex<Known>,
+    known: Mutex<TranslatedTools>,
 }
 
-/// By address. An entry keeps its tool alive, so that no other can come to the same address while it is known.
+/// Keyed by address. Each entry keeps its tool alive, so an address is not reused.
 #[derive(Debug, Default)]
-struct Known {
+struct TranslatedTools {
     version: u64,
     by_address: HashMap<usize, (Arc<LiveTool>, Tool)>,
 }
 
-/// There is no such place to go on from, or not for this caller.
+/// The cursor is unknown, or not visible to this caller.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadCursor;
 
@@ -42,7 +42,7 @@ impl Listings {
         size: usize,
     ) -> Result<(Vec<Tool>, Option<String>), BadCursor> {
         let after = cursor.map(|cursor| place(cursor).ok_or(BadCursor)).transpose()?;
-        // A place behind a hidden tool would tell that it exists.
+        // A valid cursor at a hidden tool would reveal that the tool exists.
         if after.as_deref().is_some_and(|name| gate.find(caller, name).is_none()) {
             return Err(BadCursor);
         }
@@ -54,14 +54,14 @@ impl Listings {
         let version = *self.changes.borrow();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.version != version {
-            *known = Known { version, by_address: HashMap::new() };
+            *known = TranslatedTools { version, by_address: HashMap::new() };
         }
         tools.iter().filter_map(|tool| known.translated(tool)).collect()
     }
 }
 
-impl Known {
-    /// A listing that is no tool to the SDK cannot be shown to anybody; it can still be called by its name.
+impl TranslatedTools {
+    /// Returns `None` if the SDK cannot represent the tool. The tool can still be called by name.
     fn translated(&mut self, tool: &Arc<LiveTool>) -> Option<Tool> {
         let address = Arc::as_ptr(tool).addr();
         if let Some((_, translated)) = self.by_address.get(&address) {

@@ -1,6 +1,5 @@
-//! Does the client want to read what a tool wrote to its console, and how a call ended that has no result? The protocol's
-//! log messages, now deprecated.
-#![expect(deprecated, reason = "clients of the older eras know nothing else")]
+//! Log messages of the protocol: console lines of the tool, and how a call without a result ended.
+#![expect(deprecated, reason = "clients of older protocol versions use log messages")]
 
 use std::{
     sync::atomic::{AtomicU8, Ordering},
@@ -16,34 +15,55 @@ use serde_json::json;
 use tokio::time::timeout;
 use toolgate_gate::{End, Outcome};
 
-/// What the tool wrote, then the end, as far as the client wants to know.
-pub async fn tell(
-    peer: &Peer<RoleServer>,
-    (tool, console): (&str, Vec<(&'static str, String)>),
-    outcome: &Outcome,
-    is_wanted: impl Fn(LoggingLevel) -> bool,
-) {
-    // A client that does not read must not keep its own call from ending.
-    if !console.is_empty() {
-        let _ = timeout(PATIENCE, tell_console(peer, (tool, console), outcome.call_id(), &is_wanted)).await;
-    }
-    if outcome.reason().is_some() {
-        let _ = timeout(PATIENCE, tell_end(peer, tool, outcome, &is_wanted)).await;
+/// A connection over which the client can be asked and receives messages during a call.
+pub struct ClientConnection<'c> {
+    pub peer: &'c Peer<RoleServer>,
+    pub minimum: MinimumLevel<'c>,
+}
+
+/// The lowest level of messages that a client wants.
+pub enum MinimumLevel<'c> {
+    /// Set by `logging/setLevel`; it may change during the call.
+    Session(&'c Threshold),
+    /// Set in `_meta` of the request.
+    Request(Option<LoggingLevel>),
+}
+
+impl MinimumLevel<'_> {
+    fn admits(&self, level: LoggingLevel) -> bool {
+        match self {
+            Self::Session(threshold) => threshold.admits(level),
+            Self::Request(minimum) => minimum.is_some_and(|minimum| level as u8 >= minimum as u8),
+        }
     }
 }
 
-/// Under the tool's own name: what it says is not the gateway's word.
-async fn tell_console(
-    peer: &Peer<RoleServer>,
+/// Sends the console lines of the tool, then how the call ended. Skips messages below the client's level.
+pub async fn send(
+    connection: &ClientConnection<'_>,
+    (tool, console): (&str, Vec<(&'static str, String)>),
+    outcome: &Outcome,
+) {
+    // The timeouts keep a client that does not read from blocking its own call.
+    if !console.is_empty() {
+        let _ = timeout(SEND_TIMEOUT, send_console(connection, (tool, console), outcome.call_id())).await;
+    }
+    if outcome.reason().is_some() {
+        let _ = timeout(SEND_TIMEOUT, send_end(connection, tool, outcome)).await;
+    }
+}
+
+/// The logger is the tool's name, because the tool wrote these lines and not the gateway.
+async fn send_console(
+    connection: &ClientConnection<'_>,
     (tool, console): (&str, Vec<(&'static str, String)>),
     call_id: &str,
-    is_wanted: impl Fn(LoggingLevel) -> bool,
 ) {
     let lines = console.into_iter().map(|(level, text)| (level_of(level), text));
-    let wanted: Vec<_> = lines.filter(|(level, _)| is_wanted(*level)).collect();
+    let wanted: Vec<_> = lines.filter(|(level, _)| connection.minimum.admits(*level)).collect();
     for (level, text) in wanted {
         let message = LoggingMessageNotificationParam::new(level, json!({ "text": text, "callId": call_id }));
-        if peer.notify_logging_message(message.with_logger(tool)).await.is_err() {
+        if connection.peer.notify_logging_message(message.with_logger(tool)).await.is_err() {
             return;
         }
     }
@@ -58,29 +78,24 @@ fn level_of(function: &str) -> LoggingLevel {
     }
 }
 
-/// How a call ended that has no result.
-async fn tell_end(
-    peer: &Peer<RoleServer>,
-    tool: &str,
-    outcome: &Outcome,
-    is_wanted: impl Fn(LoggingLevel) -> bool,
-) {
+/// Reports how a call without a result ended.
+async fn send_end(connection: &ClientConnection<'_>, tool: &str, outcome: &Outcome) {
     let Some(reason) = outcome.reason() else { return };
     let level = match reason.end() {
         End::Refused => LoggingLevel::Warning,
         End::Failed | End::Broken => LoggingLevel::Error,
     };
-    if !is_wanted(level) {
+    if !connection.minimum.admits(level) {
         return;
     }
-    // Of a broken gateway the caller learns the call's id and nothing else.
+    // After an internal error the caller learns the call id only.
     let code = (reason.end() != End::Broken).then(|| reason.code());
     let data = json!({ "tool": tool, "code": code, "callId": outcome.call_id() });
     let message = LoggingMessageNotificationParam::new(level, data).with_logger("toolgate");
-    drop(peer.notify_logging_message(message).await);
+    drop(connection.peer.notify_logging_message(message).await);
 }
 
-/// From which severity on a client wants to read messages. At first it wants none.
+/// The level set by `logging/setLevel`. Initially the client receives no messages.
 #[derive(Debug)]
 pub struct Threshold(AtomicU8);
 
@@ -95,9 +110,9 @@ impl Threshold {
         self.0.store(level as u8, Ordering::Relaxed);
     }
 
-    pub fn lets_through(&self, level: LoggingLevel) -> bool {
+    fn admits(&self, level: LoggingLevel) -> bool {
         level as u8 >= self.0.load(Ordering::Relaxed)
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);

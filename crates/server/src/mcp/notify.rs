@@ -1,4 +1,4 @@
-//! What is a client told besides the result? That its call goes on, and that the tools have changed.
+//! Notifications about running calls (progress) and about changes of the tool list.
 
 use std::{convert::Infallible, future::Future, time::Duration};
 
@@ -10,7 +10,7 @@ use rmcp::{
 use tokio::time::{Instant, sleep};
 use toolgate_gate::Gate;
 
-/// Does the work, and tells of it where the client wants to know.
+/// Does the work. Sends progress meanwhile if the client gave a token for it.
 pub async fn with_progress<W: Future>(
     peer: &Peer<RoleServer>,
     token: Option<ProgressToken>,
@@ -20,43 +20,43 @@ pub async fn with_progress<W: Future>(
     tokio::select! {
         biased;
         output = work => output,
-        never = keep_telling(peer, Pace::new(Some(token))) => match never {},
+        never = send_progress(peer, ProgressSchedule::new(Some(token))) => match never {},
     }
 }
 
-async fn keep_telling(peer: &Peer<RoleServer>, mut pace: Pace) -> Infallible {
-    let mut pause = pace.pause();
+async fn send_progress(peer: &Peer<RoleServer>, mut schedule: ProgressSchedule) -> Infallible {
+    let mut pause = schedule.pause();
     loop {
         sleep(pause).await;
-        if let Some(progress) = pace.progress() {
-            // A client that is gone is found out elsewhere.
+        if let Some(progress) = schedule.progress() {
+            // The SDK notices by itself if the client is gone.
             drop(peer.notify_progress(progress).await);
         }
-        pause = pace.next();
+        pause = schedule.next();
     }
 }
 
-/// When is a client told of a call that goes on, and what? A call that takes no time is answered and nothing else.
+/// When to send progress of a running call, and what. A call that finishes before the first pause sends none.
 #[derive(Debug)]
-pub struct Pace {
-    /// `None`: it wants no progress, and is only to know that somebody is there.
+pub struct ProgressSchedule {
+    /// `None` if the client asked for no progress. Then only the connection is kept alive.
     token: Option<ProgressToken>,
     begun: Instant,
     pause: Duration,
 }
 
-impl Pace {
+impl ProgressSchedule {
     pub fn new(token: Option<ProgressToken>) -> Self {
-        let pause = if token.is_some() { FIRST_PAUSE } else { SILENCE };
+        let pause = if token.is_some() { FIRST_PAUSE } else { KEEP_ALIVE };
         Self { token, begun: Instant::now(), pause }
     }
 
-    /// Before it is told for the first time.
+    /// The pause before the first notification.
     pub const fn pause(&self) -> Duration {
         self.pause
     }
 
-    /// The pause after that. Short at first, for people watch short calls more closely than long ones.
+    /// The pause before the next notification. Pauses grow, because users watch short calls more closely.
     pub fn next(&mut self) -> Duration {
         if self.token.is_some() {
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -67,12 +67,12 @@ impl Pace {
     pub fn progress(&self) -> Option<ProgressNotificationParam> {
         let elapsed = self.begun.elapsed();
         let progress = ProgressNotificationParam::new(self.token.clone()?, elapsed.as_secs_f64());
-        Some(progress.with_message(format!("at work for {} s", elapsed.as_secs())))
+        Some(progress.with_message(format!("running for {} s", elapsed.as_secs())))
     }
 }
 
-/// Tells a client with a session whenever the tools have changed, until it is gone.
-pub async fn tell_of_changes(gate: Gate, peer: Peer<RoleServer>) {
+/// Notifies a client with a session whenever the tool list changes, until the client is gone.
+pub async fn notify_of_changes(gate: Gate, peer: Peer<RoleServer>) {
     let mut changes = gate.changes();
     while changes.changed().await.is_ok() {
         if peer.notify_tool_list_changed().await.is_err() {
@@ -83,5 +83,5 @@ pub async fn tell_of_changes(gate: Gate, peer: Peer<RoleServer>) {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Without progress. Proxies cut a connection on which nothing is said for half a minute or more.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Without progress. Proxies cut a connection that is silent for half a minute or more.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);

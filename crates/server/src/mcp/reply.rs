@@ -1,4 +1,4 @@
-//! What does the caller read of an outcome? A result, or a text that says what happened, why, and what helps.
+//! Turns the outcome of a call into the result for the client.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorData, MetaObject};
 use serde_json::{Map, Value, json};
 use toolgate_gate::{Broken, Failed, Outcome, Pending, Reason, Refused, Released, Retry};
 
-/// An outcome for a client that is not asked anything.
+/// For every outcome except a question to the client.
 pub fn reply(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     match outcome {
         Outcome::Released(end) => Ok(released(end)),
@@ -33,7 +33,7 @@ fn released(end: Released) -> CallToolResult {
     result
 }
 
-/// Text is text; data is JSON; and a tool that has media says so.
+/// Strings become text, `$content` becomes content blocks, other values become JSON.
 fn content_of(value: Value) -> Vec<ContentBlock> {
     match value {
         Value::String(text) => vec![ContentBlock::text(text)],
@@ -41,14 +41,14 @@ fn content_of(value: Value) -> Vec<ContentBlock> {
     }
 }
 
-/// An object with the one member `$content` that holds content blocks. Anything else is data.
+/// Reads an object whose only member is `$content` with valid content blocks. Returns `None` for other data.
 fn media_of(value: &Value) -> Option<Vec<ContentBlock>> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     let blocks = members.get(MEDIA_KEY)?.as_array()?;
     blocks.iter().map(|block| serde_json::from_value(block.clone()).ok()).collect()
 }
 
-/// A protocol error: the request names nothing that there is for this caller.
+/// A protocol error, because the tool does not exist for this caller.
 fn unknown_tool(end: &Refused) -> ErrorData {
     let message = match &end.remedy {
         Some(remedy) => format!("{}; {remedy}", end.to_caller),
@@ -82,7 +82,7 @@ fn refused(end: &Refused) -> CallToolResult {
     denied(text, denial(end.reason, &end.call_id, end.remedy.as_deref()))
 }
 
-/// The tool's own words come last: nothing behind them is ours.
+/// The tool's text comes last, so it cannot imitate lines of the gateway after it.
 fn failed(end: &Failed) -> CallToolResult {
     let remedy = end.remedy.as_ref().map(|remedy| format!("remedy: {remedy}\n")).unwrap_or_default();
     let facts = facts(end.reason, &end.call_id);
@@ -137,13 +137,13 @@ fn with_meta<const N: usize>(mut result: CallToolResult, entries: [(&str, Value)
     result
 }
 
-/// Of `_meta`: the call's id, as in the journal.
+/// Member of `_meta`: the call id, as in the journal.
 const CALL_KEY: &str = "dev.toolgate/callId";
-/// Of `_meta`: why there is no result.
+/// Member of `_meta`: why the call has no result.
 const DENIAL_KEY: &str = "dev.toolgate/denial";
-/// Of `_meta`: what the reader of a result should know of it.
+/// Member of `_meta`: warnings about the result.
 const WARNINGS_KEY: &str = "dev.toolgate/warnings";
-/// Of a result: content blocks instead of data.
+/// Member of a tool's result: content blocks instead of data.
 const MEDIA_KEY: &str = "$content";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Whose session is this? Sessions are counted, and are there only for the caller who began them.
+//! Sessions with an owner: limits their number, and hides each from all callers but its owner.
 
-mod attended;
-mod known;
+mod cancel_on_drop;
+mod info;
 
 use std::{
     collections::HashMap,
@@ -25,11 +25,12 @@ use rmcp::{
 };
 use toolgate_policy::Caller;
 
-use self::attended::Attended;
-pub use self::known::Known;
+use self::cancel_on_drop::CancelOnDrop;
+use self::info::InitializeParams;
+pub use self::info::SessionInfo;
 use super::SessionLimits;
 
-/// The SDK's sessions with an owner each.
+/// The SDK's sessions, each with its owner.
 #[derive(Debug)]
 pub struct OwnedSessions {
     inner: Arc<LocalSessionManager>,
@@ -43,8 +44,8 @@ struct Owner {
     /// The key of the quota of sessions.
     quota: String,
     last_used: Instant,
-    known: Arc<Known>,
-    /// When the SDK last heard of a use that it did not see.
+    info: Arc<SessionInfo>,
+    /// When the SDK was last informed of direct calls, which it does not see.
     reported: Instant,
 }
 
@@ -52,20 +53,20 @@ impl Owner {
     fn new(caller: &Caller) -> Self {
         let (subject, quota) = (caller.subject.clone(), caller.quota().into_owned());
         let now = Instant::now();
-        Self { subject, quota, last_used: now, known: Arc::default(), reported: now }
+        Self { subject, quota, last_used: now, info: Arc::default(), reported: now }
     }
 }
 
-/// Its calls end with it, however it ends.
+/// Cancels the running calls of a session when it ends.
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.known.end();
+        self.info.end();
     }
 }
 
-/// Who makes the request that is being answered. The SDK does not tell its session layer.
+/// The caller of the current request. The SDK does not pass it to its session layer.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct SessionCaller {
     pub caller: Caller,
     /// Set if the session layer refused the request. The SDK cannot pass on why.
     pub refused: Arc<OnceLock<SessionRefusal>>,
@@ -74,30 +75,30 @@ pub struct Asker {
 /// Why the session layer refused a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SessionRefusal {
-    /// All places for sessions are taken.
+    /// The limit of sessions is reached.
     Full,
     /// The session has a running request with this id.
     DuplicateId(RequestId),
 }
 
 tokio::task_local! {
-    pub static ASKER: Asker;
+    pub static SESSION_CALLER: SessionCaller;
 }
 
-/// `None` outside of a request.
+/// Returns `None` outside of a request.
 fn with_caller<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
-    ASKER.try_with(|asker| look(&asker.caller)).ok()
+    SESSION_CALLER.try_with(|asker| look(&asker.caller)).ok()
 }
 
 fn refuse(why: SessionRefusal) {
     // A request is refused once.
-    let _ = ASKER.try_with(|asker| asker.refused.set(why));
+    let _ = SESSION_CALLER.try_with(|asker| asker.refused.set(why));
 }
 
 impl OwnedSessions {
     pub fn new(limits: SessionLimits) -> Self {
         let mut inner = LocalSessionManager::default();
-        // The SDK is told of some uses so much later.
+        // Longer than `idle`, because the SDK learns of direct calls with a delay.
         inner.session_config.keep_alive = Some(limits.idle + limits.idle / REPORTS);
         // Clients older than these events read them as broken messages.
         inner.session_config.sse_retry = None;
@@ -108,28 +109,28 @@ impl OwnedSessions {
         self.owners().get(id).is_some_and(|owner| owner.subject == subject)
     }
 
-    /// The caller's own session, for a call that the SDK need not see. Its being used keeps the session alive all the same.
-    pub fn find(&self, id: &str, subject: &str) -> Option<Arc<Known>> {
+    /// Finds a session of the caller for a direct call, and keeps the session alive.
+    pub fn find(&self, id: &str, subject: &str) -> Option<Arc<SessionInfo>> {
         let now = Instant::now();
         let mut owners = self.owners();
         let (id, _) = owners.get_key_value(id).filter(|(_, owner)| owner.subject == subject)?;
         let id = SessionId::clone(id);
         let owner = owners.get_mut(&id)?;
         owner.last_used = now;
-        let known = Arc::clone(&owner.known);
+        let info = Arc::clone(&owner.info);
         if now.duration_since(owner.reported) >= self.limits.idle / REPORTS {
             owner.reported = now;
             tokio::spawn(report(Arc::clone(&self.inner), id));
         }
-        Some(known)
+        Some(info)
     }
 
-    /// `None`: it is not there any more.
-    fn known(&self, id: &SessionId) -> Option<Arc<Known>> {
-        self.owners().get(id).map(|owner| Arc::clone(&owner.known))
+    /// Returns `None` if the session has ended.
+    fn info(&self, id: &SessionId) -> Option<Arc<SessionInfo>> {
+        self.owners().get(id).map(|owner| Arc::clone(&owner.info))
     }
 
-    /// Is the session the asker's own? Using it keeps it from being the one to make place.
+    /// Whether the session belongs to the caller of this request. Marks it as used, which protects it from eviction.
     fn is_own(&self, id: &SessionId) -> bool {
         let is_own = |caller: &Caller| match self.owners().get_mut(id) {
             Some(owner) if owner.subject == caller.subject => {
@@ -145,7 +146,7 @@ impl OwnedSessions {
         if self.is_own(id) { Ok(()) } else { Err(LocalSessionManagerError::SessionNotFound(id.clone())) }
     }
 
-    /// Takes the place for a session, and says which of the caller's own has to make it.
+    /// Adds a session. If a limit is reached, removes the caller's least recently used session and returns it.
     fn enter(&self, id: &SessionId, caller: &Caller) -> Result<Option<SessionId>, ()> {
         let mut owners = self.owners();
         let quota = caller.quota();
@@ -154,17 +155,17 @@ impl OwnedSessions {
         let is_full = held >= self.limits.per_caller || owners.len() >= self.limits.in_all;
         let oldest = owners.iter().filter(|(_, owner)| is_of_caller(owner));
         let oldest = oldest.min_by_key(|(_, owner)| owner.last_used).map(|(id, _)| id.clone());
-        let leaves = match (is_full, oldest) {
+        let evicted = match (is_full, oldest) {
             (false, _) => None,
             (true, Some(oldest)) => Some(oldest),
-            // Nobody loses a session to somebody else's.
+            // Sessions of other callers are never evicted.
             (true, None) => return Err(()),
         };
-        if let Some(leaves) = &leaves {
-            owners.remove(leaves);
+        if let Some(evicted) = &evicted {
+            owners.remove(evicted);
         }
         owners.insert(id.clone(), Owner::new(caller));
-        Ok(leaves)
+        Ok(evicted)
     }
 
     fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
@@ -179,13 +180,13 @@ impl SessionManager for OwnedSessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
         let entered = with_caller(|caller| self.enter(&id, caller)).unwrap_or(Err(()));
-        let Ok(leaves) = entered else {
+        let Ok(evicted) = entered else {
             refuse(SessionRefusal::Full);
             self.inner.close_session(&id).await?;
             return Err(LocalSessionManagerError::SessionNotFound(id));
         };
-        if let Some(leaves) = leaves {
-            self.inner.close_session(&leaves).await?;
+        if let Some(evicted) = evicted {
+            self.inner.close_session(&evicted).await?;
         }
         Ok((id, transport))
     }
@@ -195,10 +196,10 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        let said = Known::said_by(&message);
+        let params = InitializeParams::of(&message);
         let answer = self.inner.initialize_session(id, message).await?;
-        if let (Some(known), Some(said)) = (self.known(id), said) {
-            known.introduce(said, &answer);
+        if let (Some(info), Some(params)) = (self.info(id), params) {
+            info.initialize(params, &answer);
         }
         Ok(answer)
     }
@@ -207,7 +208,7 @@ impl SessionManager for OwnedSessions {
         Ok(self.is_own(id) && self.inner.has_session(id).await?)
     }
 
-    /// Also called by the session itself when it ends, outside of any request.
+    /// The session itself also calls this when it ends, outside of any request.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         self.owners().remove(id);
         self.inner.close_session(id).await
@@ -220,11 +221,11 @@ impl SessionManager for OwnedSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.own(id)?;
         let gone = || LocalSessionManagerError::SessionNotFound(id.clone());
-        let known = self.known(id).ok_or_else(gone)?;
-        known.hear(&message);
+        let info = self.info(id).ok_or_else(gone)?;
+        info.observe(&message);
         let mut request = None;
         if let ClientJsonRpcMessage::Request(asked) = &mut message {
-            let Some(reservation) = known.begin(&asked.id) else {
+            let Some(reservation) = info.begin(&asked.id) else {
                 refuse(SessionRefusal::DuplicateId(asked.id.clone()));
                 return Err(gone());
             };
@@ -232,15 +233,15 @@ impl SessionManager for OwnedSessions {
             request = Some((asked.id.clone(), reservation));
         }
         let stream = self.inner.create_stream(id, message).await?;
-        Ok(Attended::new(stream, Arc::clone(&self.inner), id.clone(), request))
+        Ok(CancelOnDrop::new(stream, Arc::clone(&self.inner), id.clone(), request))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
         self.own(id)?;
-        let known = self.known(id).inspect(|known| known.hear(&message));
-        let ends_handshake = Known::ends_handshake(&message);
+        let info = self.info(id).inspect(|info| info.observe(&message));
+        let ends_handshake = SessionInfo::ends_handshake(&message);
         self.inner.accept_message(id, message).await?;
-        known.filter(|_| ends_handshake).inspect(|known| known.set_ready());
+        info.filter(|_| ends_handshake).inspect(|info| info.set_ready());
         Ok(())
     }
 
@@ -262,14 +263,14 @@ impl SessionManager for OwnedSessions {
     }
 }
 
-/// Tells the SDK that a session is being used, by a message that means nothing to this server.
+/// Keeps a session alive in the SDK, by a notification that this server ignores.
 async fn report(sessions: Arc<LocalSessionManager>, id: SessionId) {
     let (method, extensions) = (RootsListChangedNotificationMethod, Extensions::default());
     let roots = RootsListChangedNotification { method, extensions };
     let message = ClientNotification::RootsListChangedNotification(roots);
-    // A session that is gone needs no reports.
+    // Fails if the session has ended, which is fine.
     let _ = sessions.accept_message(&id, ClientJsonRpcMessage::notification(message)).await;
 }
 
-/// Of the time after which an unused session ends.
+/// How many times the SDK is informed of direct calls within the idle time of a session.
 const REPORTS: u32 = 4;

@@ -1,4 +1,4 @@
-//! MCP over a pair of pipes, for the one caller who started the process.
+//! MCP over stdio, for the user who started the process.
 
 mod lines;
 
@@ -13,11 +13,11 @@ use toolgate_policy::Caller;
 use self::lines::LineTransport;
 use super::{
     McpSettings,
-    tools::{CallerSource, Door, Shared},
+    handler::{CallerSource, GatewayHandler, McpShared},
 };
 use crate::http::DoorEvents;
 
-/// The caller of this moment: whoever started the process, as the configuration has them now.
+/// The local caller, with the permissions of the active configuration.
 #[derive(Clone)]
 pub struct CallerNow(Arc<dyn Fn() -> Caller + Send + Sync>);
 
@@ -31,7 +31,7 @@ impl CallerNow {
     }
 }
 
-/// The local caller is still the one who made a call, with the same permissions.
+/// Checks that the local caller and its permissions are unchanged since the call.
 pub(super) struct SameCaller {
     pub then: Caller,
     pub now: CallerNow,
@@ -72,26 +72,26 @@ where
     let caller = caller.into();
     let transport = LineTransport::new(pipes, settings.message_bytes, caller.clone(), events);
     let source = CallerSource::Configured { caller, conversation: new_conversation()? };
-    let door = Door::new(Shared::new(gate, settings), source);
+    let door = GatewayHandler::new(McpShared::new(gate, settings), source);
     match serve_server_with_ct(door, transport, shutdown).await {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(StdioError(error.to_string())),
         },
-        // A client that leaves before it has said anything is no mistake.
+        // A client that disconnects before the handshake is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(StdioError(error.to_string())),
     }
 }
 
-/// Not to be guessed: what is remembered for one connection is nothing to the next one of the same caller.
+/// Random, because data remembered for one connection must not be used by another.
 fn new_conversation() -> Result<String, StdioError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| StdioError(format!("there is no randomness: {error}")))?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// Why the conversation ended other than by either side's wish.
+/// Why the connection ended with an error.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StdioError(String);
 

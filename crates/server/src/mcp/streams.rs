@@ -1,4 +1,4 @@
-//! Streams that a client keeps open only to be told of changes: each caller has so many, and while let in.
+//! Limits the notification streams per caller, and ends them when the caller's token becomes invalid.
 
 use std::{
     collections::HashMap,
@@ -15,16 +15,16 @@ use axum::{
 use futures_core::Stream;
 use toolgate_gate::{Standing, until_lapse};
 
-/// Who holds how many.
+/// Open streams per caller.
 #[derive(Debug)]
 pub struct Streams {
     most: usize,
     held: Mutex<HashMap<String, usize>>,
 }
 
-/// One open stream, given back when dropped.
+/// One open stream. Dropping it frees the slot.
 #[derive(Debug)]
-pub struct Place {
+pub struct StreamSlot {
     streams: Arc<Streams>,
     caller: String,
 }
@@ -34,15 +34,15 @@ impl Streams {
         Arc::new(Self { most: most_per_caller, held: Mutex::default() })
     }
 
-    /// `None`: the caller has as many as one may have.
-    pub fn enter(self: &Arc<Self>, caller: &str) -> Option<Place> {
+    /// Returns `None` at the limit.
+    pub fn enter(self: &Arc<Self>, caller: &str) -> Option<StreamSlot> {
         let mut held = self.lock();
         let count = held.get(caller).copied().unwrap_or_default();
         if count >= self.most {
             return None;
         }
         held.insert(caller.to_owned(), count + 1);
-        Some(Place { streams: Arc::clone(self), caller: caller.to_owned() })
+        Some(StreamSlot { streams: Arc::clone(self), caller: caller.to_owned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
@@ -50,7 +50,7 @@ impl Streams {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut held = self.streams.lock();
         if let Some(count) = held.get_mut(&self.caller) {
@@ -62,20 +62,22 @@ impl Drop for Place {
     }
 }
 
-/// The answer keeps its place until its last byte, until nobody reads it any more, or until its caller is no longer let in.
-pub fn holding(response: Response, place: Place, standing: Option<Arc<dyn Standing>>) -> Response {
+/// Holds the slot until the stream ends, the client disconnects, or the caller's token becomes invalid.
+pub fn holding(response: Response, place: StreamSlot, standing: Option<Arc<dyn Standing>>) -> Response {
     let lapse = Box::pin(until_lapse(standing));
-    response.map(|body| Body::from_stream(Held { body: Some(body.into_data_stream()), lapse, _place: place }))
+    response.map(|body| {
+        Body::from_stream(StreamBody { body: Some(body.into_data_stream()), lapse, _place: place })
+    })
 }
 
-struct Held {
-    /// `None` once the caller is no longer let in.
+struct StreamBody {
+    /// `None` after the caller's token became invalid.
     body: Option<BodyDataStream>,
     lapse: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _place: Place,
+    _place: StreamSlot,
 }
 
-impl Stream for Held {
+impl Stream for StreamBody {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_given_back_and_nothing_is_kept_of_whoever_has_gone() {
+    fn slot_is_freed_and_caller_is_forgotten() {
         let streams = Streams::new(2);
         let held = (streams.enter("ann").unwrap(), streams.enter("ann").unwrap());
         assert!(streams.enter("ann").is_none());

@@ -1,4 +1,4 @@
-//! What every answer carries, and bodies within their bounds.
+//! Headers of every answer, and limits of bodies.
 
 use crate::gateway::{Gateway, limits, with_tokens};
 

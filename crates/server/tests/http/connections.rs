@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_millis(150);
 const GOOD: &str = "GET /mcp HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\n\n";
 const SLOW: &str = "GET /slow HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\n\n";
 
-/// Slow loris: a header line now and then, for ever. Bytes that trickle in do not extend the time.
+/// Slow loris: an endless, slow series of header lines. Bytes that trickle in do not extend the time.
 #[tokio::test]
 async fn headers_that_trickle_are_cut_off() {
     let gateway = Gateway::with(limits(|limits| limits.header_time = SOON), with_tokens()).await;
@@ -148,7 +148,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
     client.closed().await;
 }
 
-/// Slow is not stalled: whoever keeps reading gets everything, however long it takes.
+/// Slow is not stalled: clients that keep reading get everything.
 #[tokio::test]
 async fn a_client_that_reads_slowly_is_served() {
     let gateway =
@@ -217,7 +217,7 @@ async fn a_client_that_says_nothing_more_is_closed() {
     assert_eq!(gateway.calls(), 0);
 }
 
-/// Beyond the limit the kernel's queue holds whoever comes, and they are served when a place is free.
+/// Connections over the limit wait in the kernel's queue until another one closes.
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_a_place() {
     let gateway = Gateway::with(limits(|limits| limits.connections = 2), with_tokens()).await;
@@ -235,7 +235,7 @@ async fn connections_beyond_the_limit_wait_for_a_place() {
     assert_eq!(third.answer().await.unwrap().status, 200);
 }
 
-/// One machine opens all that it can. Somebody else still gets in, and the log hears of it once; every one that was closed counts.
+/// One machine opens all that it can. Other addresses still connect, and the refusal is logged once; every one that was closed counts.
 #[tokio::test]
 async fn an_address_that_holds_its_share_keeps_nobody_else_out() {
     let settings = limits(|limits| (limits.connections, limits.connections_per_address) = (4, 2));

@@ -97,7 +97,7 @@ async fn pages_that_are_not_configured_are_refused() {
     assert_eq!(gateway.calls(), 0);
 }
 
-/// What stays open behind the door learns that a token is gone, without ever having seen the token.
+/// Open streams learn that a token was revoked, without access to the token.
 #[tokio::test]
 async fn the_door_says_by_what_a_caller_was_let_in() {
     let gateway = Gateway::start().await;
@@ -109,7 +109,7 @@ async fn the_door_says_by_what_a_caller_was_let_in() {
     assert_eq!(ask("tg_leaving").await, "false");
 }
 
-/// A token is taken back while the body of a request with it trickles in.
+/// A token is revoked while the body of its request arrives slowly.
 #[tokio::test]
 async fn a_token_that_lapses_while_the_body_is_read_calls_nothing() {
     let gateway = Gateway::with_clock(settings(), with_tokens(), Arc::<Leaps>::default()).await;
@@ -206,7 +206,7 @@ async fn every_path_needs_a_caller_also_those_that_do_not_exist() {
     assert_eq!(gateway.calls(), 0);
 }
 
-/// What a proxy in front might have been asked to set, set by the client.
+/// Headers that a proxy might set, sent by the client.
 #[tokio::test]
 async fn no_header_stands_in_for_a_token() {
     let gateway = Gateway::start().await;
@@ -239,7 +239,7 @@ async fn the_admin_api_needs_an_admin() {
     assert_eq!(gateway.calls(), 0);
     let admin = "GET /admin/tools HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_admin\n\n";
     assert_eq!(gateway.ask(admin).await.body, "token:admin Admin 0");
-    // Beside the admin API a path is just a path.
+    // Paths outside the admin API need no admin.
     let other = "GET /administration HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\n\n";
     assert_eq!(gateway.ask(other).await.code(), "http.not_found");
 }

@@ -20,9 +20,9 @@ use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{Clock, SystemClock};
 use toolgate_server::{
-    Algorithm, AuthSettings, Authenticator, CallerStanding, DoorCode, DoorEvents, Doors, Drained, HttpFront,
-    HttpLimits, HttpSettings, Identity, IssuerSettings, KeySettings, Peer, Readiness, Role, Secret,
-    TokenIdentity, TokenVerifier,
+    Algorithm, AuthIdentity, AuthSettings, Authenticator, CallerStanding, DoorCode, DoorEvents, Drained,
+    FrontParts, HttpFront, HttpLimits, HttpSettings, IssuerSettings, KeySettings, Peer, Readiness, Role,
+    Secret, TokenIdentity, TokenVerifier,
 };
 
 use crate::client::{Answer, Client, HANG};
@@ -34,7 +34,7 @@ pub struct Gateway {
     serving: JoinHandle<Drained>,
 }
 
-/// What handlers and events did, and what they wait for.
+/// Records of handlers and events, and signals for them.
 #[derive(Default)]
 pub struct World {
     pub calls: AtomicUsize,
@@ -70,7 +70,7 @@ impl TokenVerifier for Tokens {
         Ok(Some(TokenIdentity { id, subject, permissions: BTreeSet::new(), role, expires: None }))
     }
 
-    /// One of them is revoked as soon as it has let somebody in.
+    /// One of them is revoked right after its first use.
     fn is_good(&self, id: &str, _now: SystemTime) -> Result<bool, String> {
         Ok(id != "tg_leaving")
     }
@@ -138,7 +138,7 @@ impl Gateway {
         let (address, world, shutdown) =
             (bound.local_addr(), Arc::new(World::default()), CancellationToken::new());
         let ready = Arc::clone(&world);
-        let doors = Doors {
+        let doors = FrontParts {
             routes: routes(&world),
             authenticator: Arc::new(Authenticator::new(auth).unwrap()),
             ready: Arc::new(move || {
@@ -155,7 +155,7 @@ impl Gateway {
         Client::connect(self.address).await
     }
 
-    /// One request on a connection of its own; `{host}` stands for ours.
+    /// One request on a separate connection; `{host}` stands for ours.
     pub async fn ask(&self, request: &str) -> Answer {
         let mut client = self.client().await;
         client.send(self.fill(request).as_bytes()).await;
@@ -166,7 +166,7 @@ impl Gateway {
         request.replace("{host}", &self.address.to_string()).replace('\n', "\r\n")
     }
 
-    /// Bytes that are no request we serve: refused or hung up on, and no handler sees anything.
+    /// Bytes that are not a valid request: refused or hung up on, and no handler sees anything.
     pub async fn refuses(&self, request: &str) -> String {
         let mut client = self.client().await;
         client.send_if_open(self.fill(request).as_bytes()).await;
@@ -205,7 +205,7 @@ fn routes(world: &Arc<World>) -> Router {
 /// Tells who called, from where, and what came with it.
 async fn see(
     Extension(world): Extension<Arc<World>>,
-    Extension(identity): Extension<Identity>,
+    Extension(identity): Extension<AuthIdentity>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     body: Bytes,
@@ -217,7 +217,7 @@ async fn see(
     format!("{} {:?} {}", identity.caller.subject, identity.role, body.len())
 }
 
-/// Would whoever called still be let in?
+/// Whether the caller's token is still valid.
 async fn standing(Extension(CallerStanding(standing)): Extension<CallerStanding>) -> String {
     standing.holds().to_string()
 }

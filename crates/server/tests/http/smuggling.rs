@@ -3,7 +3,7 @@
 use crate::gateway::Gateway;
 
 const HEAD: &str = "POST /mcp HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_caller\n";
-/// What the attacker wants to be read as a request of its own.
+/// The bytes that the attacker wants to be read as a separate request.
 const HIDDEN: &str = "GET /admin/tools HTTP/1.1\nHost: {host}\nAuthorization: Bearer tg_admin\n\n";
 
 /// The outer request may be answered, once; the hidden one must never be.

@@ -1,4 +1,4 @@
-//! The admin API's promises, and that nobody else reads or decides anything.
+//! The admin API: its JSON, and that only admins can use it.
 
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use toolgate_gate::IsolationLayer;
-use toolgate_server::{DoorCode, DoorEvents, Refusals, prometheus_text};
+use toolgate_server::{DoorCode, DoorEvents, RefusalLog, prometheus_text};
 
 use crate::{
     client::Client,
@@ -31,7 +31,7 @@ async fn ask(server: SocketAddr, admin: Option<&str>, method: &str, path: &str, 
     (status, serde_json::from_slice(&text).unwrap_or(Value::Null))
 }
 
-/// What differs from run to run becomes a word.
+/// Replaces values that differ between runs.
 fn steady(mut approval: Value) -> Value {
     for key in ["toolDigest", "argumentsDigest", "policyDigest"] {
         assert!(approval[key].as_str().unwrap().starts_with("sha256:"), "{approval}");
@@ -231,7 +231,7 @@ async fn the_state_and_the_tools_are_shown() {
     assert_eq!(first, expect);
     let (_, rest) = ask(server, Some("olga"), "GET", "/admin/v1/tools?after=echo", "").await;
     assert_eq!((&rest["tools"][0]["name"], &rest["next"]), (&json!("broken"), &json!(null)));
-    let refusals = Refusals::default();
+    let refusals = RefusalLog::default();
     refusals.refused(DoorCode::TokenMissing, None, "detail");
     world.gate.metrics().escape_attempted();
     let layer = |name: &str, in_force| IsolationLayer { name: name.to_owned(), in_force };

@@ -61,7 +61,7 @@ async fn a_yes_runs_the_call_once() {
     let message = question["params"]["message"].as_str().unwrap();
     assert!(message.contains("pay") && message.contains("bob"), "{message}");
     assert_eq!(tool.begun(), 0);
-    // The order of members is nobody's business.
+    // The order of members does not matter.
     let reply = answer(&client, "pay", &json!({"sum": 5, "to": "bob"}), &state, "accept").await;
     assert_eq!(reply.tool_text(), r#"{"sum":5,"to":"bob"}"#);
     // Replayed, the state is worth nothing.
@@ -383,7 +383,7 @@ async fn a_session_that_does_not_say_yes_runs_nothing() {
 async fn a_session_that_does_not_answer_runs_nothing() {
     let world = World::with(|approvals, _| approvals.timeout = Duration::from_millis(100));
     let (reply, tool) = elicited(&world, "2025-11-25", None).await;
-    // The question is taken back, on the stream or beside it; then the call ends.
+    // The question is cancelled, on the stream or separately; then the call ends.
     assert!(
         reply["result"]["_meta"]["dev.toolgate/denial"]["code"] == "decide.approval_timeout"
             || reply["method"] == "notifications/cancelled",

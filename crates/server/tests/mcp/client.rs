@@ -1,4 +1,4 @@
-//! A client that knows HTTP and JSON and nothing else, so that it can also say what no client should.
+//! A client of raw HTTP and JSON, which can also send invalid messages.
 
 use std::{net::SocketAddr, time::Duration};
 

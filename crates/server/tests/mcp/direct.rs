@@ -1,4 +1,4 @@
-//! Plain calls are answered without the SDK's service. Nobody can tell by the answer.
+//! Direct calls are answered without the SDK's service, and with the same answers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     world::{World, until},
 };
 
-/// With a member of `_meta` that is the protocol's and that nobody knows: the SDK answers it.
+/// Adds a reserved, unknown member of `_meta`, so the SDK answers.
 async fn by_sdk(client: &Client, tool: &str, arguments: &Value) -> Reply {
     let params =
         json!({"name": tool, "arguments": arguments, "_meta": {"io.modelcontextprotocol/unknown": 1}});
@@ -203,7 +203,7 @@ async fn what_was_asked_directly_is_answered() {
     assert_eq!(tool.begun(), 1);
 }
 
-/// What a proxy, or a person, reads as one call must not be another one here, whichever way it takes.
+/// A message that a proxy reads as one call must not be another call at either entrance.
 #[tokio::test]
 async fn a_message_with_two_readings_is_refused_by_every_way() {
     let world = World::new();

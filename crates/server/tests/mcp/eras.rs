@@ -1,4 +1,4 @@
-//! What every version of the protocol wants of a server.
+//! Requirements of each protocol version.
 
 use serde_json::json;
 

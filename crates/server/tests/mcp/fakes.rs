@@ -223,7 +223,7 @@ impl ApprovalQueue for MemoryQueue {
     }
 }
 
-/// What a fake tool does.
+/// The behaviour of a fake tool.
 #[derive(Clone)]
 pub enum Does {
     /// Returns its arguments.

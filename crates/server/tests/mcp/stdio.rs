@@ -154,7 +154,7 @@ async fn a_session_is_asked_in_the_middle_of_the_call() {
     pipe.end().await.unwrap();
 }
 
-/// The operator takes a permission away, or names somebody else, while a person thinks about the call.
+/// The operator removes a permission or changes the caller while the approval is pending.
 #[tokio::test]
 async fn a_call_that_waits_ends_when_the_local_caller_is_edited() {
     for edited in [Caller::new("local", [""; 0]), Caller::new("other", ["see"])] {

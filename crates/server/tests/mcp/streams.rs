@@ -55,7 +55,7 @@ async fn a_caller_holds_only_so_many_streams_of_a_session() {
     let away = ann.send("GET", None).await;
     assert_eq!(away.status(), 503);
     assert_eq!(away.headers()["retry-after"], "30");
-    // Another session of the same caller is no way around it; another caller is not concerned.
+    // Another session of the same caller does not raise the limit; another caller is not concerned.
     let other = Client::session(server, "ann", "2025-11-25", json!({})).await;
     assert_eq!(other.send("GET", None).await.status(), 503);
     assert_eq!(bob.send("GET", None).await.status(), 200);
@@ -80,7 +80,7 @@ async fn a_caller_listens_only_so_often() {
     }
     let refused = listening(&ann).await.next().await;
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
-    assert!(refused["error"]["message"].as_str().unwrap().contains("too many streams"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("too many open streams"), "{refused}");
     let mut bob = listening(&Client::modern(server, "bob")).await;
     world.remove("fresh");
     assert_eq!(bob.next().await["method"], "notifications/tools/list_changed");

@@ -40,7 +40,7 @@ pub struct World {
     pub settings: McpSettings,
     pub tools: Arc<Mutex<Vec<Arc<LiveTool>>>>,
     pub shutdown: CancellationToken,
-    /// Is the token, by which everybody was let in, gone?
+    /// Whether the token of all callers is revoked.
     pub is_revoked: Arc<AtomicBool>,
 }
 

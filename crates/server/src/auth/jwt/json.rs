@@ -1,4 +1,4 @@
-//! A JSON object in which no name comes twice, at any depth: two readers of one token must read the same.
+//! Reads a JSON object and rejects duplicate names at any depth, because JSON readers disagree on them.
 
 use std::fmt;
 
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut members = Map::new();
         while let Some((name, Unique(value))) = entries.next_entry::<String, Unique>()? {
             if members.insert(name, value).is_some() {
-                return Err(A::Error::custom("a name comes twice"));
+                return Err(A::Error::custom("duplicate name"));
             }
         }
         Ok(Value::Object(members))
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_comes_once_at_every_depth_however_it_is_spelled() {
+    fn duplicate_names_are_rejected_at_every_depth() {
         for text in [
             r#"{"a":1,"a":1}"#,
             r#"{"a":{"b":1,"b":2}}"#,
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_object_is_an_object() {
+    fn other_values_than_one_object_are_rejected() {
         for text in ["", "[]", "1", "null", r#""x""#, "{} {}", "{}x", "\u{feff}{}"] {
             assert_eq!(object(text.as_bytes()), None, "{text}");
         }

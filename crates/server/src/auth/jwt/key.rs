@@ -1,4 +1,4 @@
-//! A key that verifies. Its type decides which algorithms it can serve: a public key can never be taken for a secret.
+//! Keys that verify signatures. The type of a key limits its algorithms, so a public key is never used as a secret.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::auth::settings::{Algorithm, PemKey, Secret};
 
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     kind: KeyKind,
     /// INVARIANT: made by the constructor of `kind`, so it holds that kind of key and no other.
     decoding: DecodingKey,
     kid: Option<String>,
-    /// The one algorithm that the key's owner wants it used with.
+    /// The only algorithm that the key may be used with.
     only: Option<Algorithm>,
 }
 
@@ -27,7 +27,7 @@ enum KeyKind {
     Ed25519,
 }
 
-impl Key {
+impl VerificationKey {
     pub(super) fn shared(secret: &Secret) -> Self {
         let kind = KeyKind::Shared(secret.bytes().len());
         Self { kind, decoding: DecodingKey::from_secret(secret.bytes()), kid: None, only: None }
@@ -45,7 +45,7 @@ impl Key {
             .or_else(|_| DecodingKey::from_ec_pem(bytes))
             .or_else(|_| DecodingKey::from_ed_pem(bytes))
             .and_then(|key| Jwk::from_decoding_key(&key, None))
-            .map_err(|_| "the PEM key is no RSA, P-256, P-384 or Ed25519 public key".to_owned())?;
+            .map_err(|_| "the PEM key is not an RSA, P-256, P-384 or Ed25519 public key".to_owned())?;
         let Ok(Value::Object(members)) = serde_json::to_value(decoding) else {
             return Err("the PEM key cannot be read".into());
         };
@@ -54,14 +54,14 @@ impl Key {
         Ok(key)
     }
 
-    /// One member of a JWKS (RFC 7517). Secrets have no place there.
+    /// One key of a JWKS (RFC 7517). Rejects secrets and private keys.
     pub(super) fn from_jwk(jwk: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| jwk.get(name).and_then(Value::as_str);
         if text("use").is_some_and(|usage| usage != "sig") || !allows_verifying(jwk) {
             return Err("the key is not for signatures".into());
         }
         if jwk.contains_key("d") {
-            return Err("the key is private: whoever published it must replace it".into());
+            return Err("this is a private key; replace it and publish the public key".into());
         }
         let only = match text("alg") {
             None => None,
@@ -72,7 +72,7 @@ impl Key {
             (Some("EC"), Some("P-256")) => (KeyKind::P256, point(jwk, 32)?),
             (Some("EC"), Some("P-384")) => (KeyKind::P384, point(jwk, 48)?),
             (Some("OKP"), Some("Ed25519")) => (KeyKind::Ed25519, edwards(jwk)?),
-            _ => return Err("the key is no RSA, P-256, P-384 or Ed25519 public key".into()),
+            _ => return Err("the key is not an RSA, P-256, P-384 or Ed25519 public key".into()),
         };
         let key = Self { kind, decoding, kid: text("kid").map(str::to_owned), only };
         key.is_usable()?;
@@ -95,23 +95,24 @@ impl Key {
             )
     }
 
-    /// Points that are not on the curve are found by making a verifier once.
+    /// Creates a verifier once, which rejects points that are not on the curve.
     fn is_usable(&self) -> Result<(), String> {
         let any = Algorithm::ALL.into_iter().find(|algorithm| kind_fits(self.kind, *algorithm));
         let Some(any) = any else { return Err("no algorithm fits the key".into()) };
-        crypto::verify("", &[], &self.decoding, alg(any))
-            .map(|_| ())
-            .map_err(|_| "the key is not sound".into())
+        crypto::verify("", &[], &self.decoding, alg(any)).map(|_| ()).map_err(|_| "the key is invalid".into())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for VerificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("kind", &self.kind).field("kid", &self.kid).finish_non_exhaustive()
+        f.debug_struct("VerificationKey")
+            .field("kind", &self.kind)
+            .field("kid", &self.kid)
+            .finish_non_exhaustive()
     }
 }
 
-/// The whole of what keeps algorithms from being confused.
+/// The check against algorithm confusion.
 const fn kind_fits(kind: KeyKind, algorithm: Algorithm) -> bool {
     use Algorithm::{EdDsa, Es256, Es384, Hs256, Hs384, Hs512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
     match kind {
@@ -149,7 +150,7 @@ fn rsa(modulus: &[u8], exponent: &[u8]) -> Result<DecodingKey, String> {
         && exponent.last().is_some_and(|byte| byte % 2 == 1)
         && exponent.iter().fold(0_u64, |value, byte| value << 8 | u64::from(*byte)) >= 3;
     if !is_sound {
-        return Err("the exponent of the RSA key is not sound".into());
+        return Err("the exponent of the RSA key is invalid".into());
     }
     Ok(DecodingKey::from_rsa_raw_components(modulus, exponent))
 }
@@ -160,12 +161,12 @@ fn point(jwk: &Map<String, Value>, bytes: usize) -> Result<DecodingKey, String> 
         return Err("a coordinate of the key has the wrong length".into());
     }
     DecodingKey::from_ec_components(&URL_SAFE_NO_PAD.encode(x), &URL_SAFE_NO_PAD.encode(y))
-        .map_err(|_| "the key is not sound".into())
+        .map_err(|_| "the key is invalid".into())
 }
 
 fn edwards(jwk: &Map<String, Value>) -> Result<DecodingKey, String> {
     let x = member(jwk, "x")?;
-    // The library cuts out 32 bytes without looking, so the length is checked here.
+    // The library takes 32 bytes without checking the length.
     if x.len() != 32 {
         return Err("an Ed25519 key has 32 bytes".into());
     }

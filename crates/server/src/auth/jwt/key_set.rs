@@ -1,19 +1,19 @@
-//! Which keys may have signed this token? A bounded set, read from a JWKS (RFC 7517) or from settings.
+//! A bounded set of keys, from a JWKS (RFC 7517) or from settings.
 
 use serde_json::Value;
 
-use super::{json, key::Key};
+use super::{json, key::VerificationKey};
 use crate::auth::settings::Algorithm;
 
 #[derive(Debug)]
-pub(super) struct KeySet(Vec<Key>);
+pub(super) struct KeySet(Vec<VerificationKey>);
 
 impl KeySet {
-    pub(super) fn new(keys: Vec<Key>) -> Self {
+    pub(super) fn new(keys: Vec<VerificationKey>) -> Self {
         Self(keys)
     }
 
-    /// Keys that we cannot use are passed over, as RFC 7517 asks; a set without any that we can is an error.
+    /// Skips unsupported keys, as RFC 7517 requires. A set without a usable key is an error.
     pub(super) fn from_jwks(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_JWKS_BYTES {
             return Err(format!("the key set has more than {MAX_JWKS_BYTES} bytes"));
@@ -24,18 +24,25 @@ impl KeySet {
         if listed.len() > MAX_KEYS {
             return Err(format!("the key set has more than {MAX_KEYS} keys"));
         }
-        let keys: Vec<Key> =
-            listed.iter().filter_map(Value::as_object).filter_map(|jwk| Key::from_jwk(jwk).ok()).collect();
+        let keys: Vec<VerificationKey> = listed
+            .iter()
+            .filter_map(Value::as_object)
+            .filter_map(|jwk| VerificationKey::from_jwk(jwk).ok())
+            .collect();
         if keys.is_empty() {
             return Err("the key set has no key that can verify a token".into());
         }
         Ok(Self(keys))
     }
 
-    /// `None`: there is no such key, or more of them than will be tried.
-    pub(super) fn candidates(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<Vec<&Key>> {
+    /// Returns `None` if no key fits, or too many do.
+    pub(super) fn candidates(
+        &self,
+        kid: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Option<Vec<&VerificationKey>> {
         let fitting = || self.0.iter().filter(|key| key.fits(algorithm));
-        let chosen: Vec<&Key> = match kid {
+        let chosen: Vec<&VerificationKey> = match kid {
             None => fitting().collect(),
             Some(_) if fitting().any(|key| key.kid() == kid) => {
                 fitting().filter(|key| key.kid() == kid).collect()

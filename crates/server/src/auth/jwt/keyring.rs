@@ -1,4 +1,4 @@
-//! Where do an issuer's keys come from now? Settings, a file that is read again when it changes, or a URL with a cache.
+//! The keys of an issuer: from settings, from a file that is reread when it changes, or from a URL with a cache.
 
 use std::{
     fmt,
@@ -38,11 +38,14 @@ impl Keyring {
 
     pub(super) fn url(url: String, refresh: Duration, fetch: Arc<dyn Fetch>) -> Self {
         let gate = tokio::sync::Mutex::new(());
-        let state = Mutex::new(UrlState { held: Held { refresh, ..Held::default() }, ..UrlState::default() });
+        let state = Mutex::new(UrlState {
+            held: CachedKeys { refresh, ..CachedKeys::default() },
+            ..UrlState::default()
+        });
         Self::Url(Arc::new(UrlKeys { url, fetch, gate, state }))
     }
 
-    /// `Err` says for the operator why there are no keys that could be trusted.
+    /// `Err` tells the operator why no keys can be trusted.
     pub(super) async fn keys(&self, need: Need, now: SystemTime) -> Result<Arc<KeySet>, String> {
         match self {
             Self::Fixed(keys) => Ok(Arc::clone(keys)),
@@ -65,13 +68,13 @@ pub(super) struct FileKeys {
 #[derive(Debug, Default)]
 struct FileState {
     checked: Option<SystemTime>,
-    stamp: Option<Stamp>,
-    held: Held,
+    stamp: Option<FileStamp>,
+    held: CachedKeys,
 }
 
-/// Changes whenever the file does; replaced files have another inode.
+/// Identifies a version of the file. Replaced files have another inode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Stamp {
+struct FileStamp {
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
@@ -98,7 +101,7 @@ impl FileKeys {
         state.held.trusted(now)
     }
 
-    fn read_if_changed(&self, known: Option<Stamp>) -> Result<Option<(Stamp, KeySet)>, String> {
+    fn read_if_changed(&self, known: Option<FileStamp>) -> Result<Option<(FileStamp, KeySet)>, String> {
         let say = |error: io::Error| format!("cannot read `{}`: {error}", self.path.display());
         let stamp = stamp(&self.path).map_err(say)?;
         if known == Some(stamp) {
@@ -113,13 +116,13 @@ impl FileKeys {
     }
 }
 
-fn stamp(path: &Path) -> io::Result<Stamp> {
+fn stamp(path: &Path) -> io::Result<FileStamp> {
     let data = fs::metadata(path)?;
-    // A pipe or a device would block the reader for as long as its writer likes.
+    // A pipe or device could block the reader.
     if !data.is_file() {
         return Err(io::Error::other("not a plain file"));
     }
-    Ok(Stamp {
+    Ok(FileStamp {
         inode: data.ino(),
         bytes: data.len(),
         modified: (data.mtime(), data.mtime_nsec()),
@@ -131,16 +134,16 @@ fn stamp(path: &Path) -> io::Result<Stamp> {
 pub(super) struct UrlKeys {
     url: String,
     fetch: Arc<dyn Fetch>,
-    /// One fetch at a time; whoever waits takes what came.
+    /// Held during a fetch. Waiting tasks use its result.
     gate: tokio::sync::Mutex<()>,
     state: Mutex<UrlState>,
 }
 
 #[derive(Debug, Default)]
 struct UrlState {
-    held: Held,
+    held: CachedKeys,
     attempted: Option<SystemTime>,
-    /// When a token with an unknown key last made us fetch.
+    /// When a token with an unknown key last caused a fetch.
     surprised: Option<SystemTime>,
 }
 
@@ -156,11 +159,11 @@ impl UrlKeys {
                 return Ok(keys);
             }
         }
-        // A task of its own: a stranger who hangs up must not take the attempt with them.
+        // A separate task: a client that disconnects must not cancel the fetch.
         let task = Arc::clone(this);
         let fetched = tokio::spawn(async move {
             let _gate = task.gate.lock().await;
-            // Whoever waited finds the attempt taken, and makes do with what it brought.
+            // A task that waited finds the attempt taken, and uses its result.
             let may_fetch = lock(&task.state).take_attempt(need, now);
             if may_fetch {
                 task.load(now).await;
@@ -192,7 +195,7 @@ impl UrlKeys {
 impl UrlState {
     fn take_attempt(&mut self, need: Need, now: SystemTime) -> bool {
         let is_trusted = self.held.trusted(now).is_ok();
-        // Tokens with made-up keys must not turn us into somebody's flood.
+        // Tokens with invented keys must not make the gateway flood the issuer.
         let may = match need {
             Need::Unknown if is_trusted => is_due(self.surprised, SURPRISE_EVERY, now),
             _ => is_due(self.attempted, RETRY_AFTER, now),
@@ -213,17 +216,17 @@ impl fmt::Debug for UrlKeys {
     }
 }
 
-/// Keys with the time their source last vouched for them.
+/// Keys with the time when their source last confirmed them.
 #[derive(Debug, Default)]
-struct Held {
+struct CachedKeys {
     keys: Option<(Arc<KeySet>, SystemTime)>,
-    /// When the source is to be asked again.
+    /// The age at which the source is asked again.
     refresh: Duration,
-    /// What went wrong since.
+    /// The last error since then.
     why: Option<String>,
 }
 
-impl Held {
+impl CachedKeys {
     fn replace(&mut self, keys: KeySet, now: SystemTime) {
         self.keys = Some((Arc::new(keys), now));
         self.why = None;
@@ -243,18 +246,18 @@ impl Held {
         is_due(self.keys.as_ref().map(|(_, vouched)| *vouched), self.refresh, now)
     }
 
-    /// Keys that are due serve for an hour more while their source is away; then nobody gets in by them.
+    /// Keys are used for one more hour if their source fails. Then tokens of this issuer are rejected.
     fn trusted(&self, now: SystemTime) -> Result<Arc<KeySet>, String> {
         match &self.keys {
             Some((keys, vouched)) if !is_due(Some(*vouched), self.refresh + TRUST_FOR, now) => {
                 Ok(Arc::clone(keys))
             }
-            _ => Err(self.why.clone().unwrap_or_else(|| "the keys are not there yet".into())),
+            _ => Err(self.why.clone().unwrap_or_else(|| "the keys are not loaded yet".into())),
         }
     }
 }
 
-/// A clock that went back by more than a blink makes everything due.
+/// Everything is due if the clock was set back by more than `CLOCK_BLINK`.
 fn is_due(last: Option<SystemTime>, every: Duration, now: SystemTime) -> bool {
     let Some(last) = last else { return true };
     match now.duration_since(last) {
@@ -263,7 +266,7 @@ fn is_due(last: Option<SystemTime>, every: Duration, now: SystemTime) -> bool {
     }
 }
 
-/// A panic elsewhere leaves whole values behind, for none is changed in steps that could fail.
+/// Ignores poisoning: no value is changed in several steps that could panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

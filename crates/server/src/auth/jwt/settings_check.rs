@@ -1,16 +1,16 @@
-//! Can an issuer's settings be put in force? Whatever is doubtful is refused at start, not at the first token.
+//! Checks an issuer's settings at start, before the first token.
 
 use std::{sync::Arc, time::Duration};
 
 use http::Uri;
 
-use super::{key::Key, key_set::KeySet, keyring::Keyring};
+use super::{key::VerificationKey, key_set::KeySet, keyring::Keyring};
 use crate::auth::{
     fetch::Fetch,
     settings::{Algorithm, AuthSettingsError, IssuerSettings, KeySettings, is_name_character},
 };
 
-/// One lookup by `iss` must find one issuer, and one name must mean one.
+/// Rejects issuers with the same `iss` or the same name.
 pub(super) fn no_two_alike(issuers: &[IssuerSettings]) -> Result<(), AuthSettingsError> {
     for (index, issuer) in issuers.iter().enumerate() {
         let is_alike = |other: &IssuerSettings| other.name == issuer.name || other.issuer == issuer.issuer;
@@ -31,9 +31,15 @@ pub(super) fn keyring(
     let say = |why: &str| AuthSettingsError(format!("issuer `{}`: {why}", issuer.name));
     check(issuer).map_err(say)?;
     let keyring = match &issuer.keys {
-        KeySettings::Secret(secret) => Keyring::Fixed(Arc::new(KeySet::new(vec![Key::shared(secret)]))),
+        KeySettings::Secret(secret) => {
+            Keyring::Fixed(Arc::new(KeySet::new(vec![VerificationKey::shared(secret)])))
+        }
         KeySettings::Pem(keys) => {
-            let keys = keys.iter().map(Key::from_pem).collect::<Result<_, _>>().map_err(|why| say(&why))?;
+            let keys = keys
+                .iter()
+                .map(VerificationKey::from_pem)
+                .collect::<Result<_, _>>()
+                .map_err(|why| say(&why))?;
             Keyring::Fixed(Arc::new(KeySet::new(keys)))
         }
         KeySettings::JwksFile(path) => Keyring::file(path.clone()),
@@ -91,13 +97,13 @@ const fn is_hmac(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512)
 }
 
-/// As in RFC 6749, 3.3: what may stand in a challenge as it is.
+/// A scope token of RFC 6749, 3.3, which needs no escaping in a challenge.
 fn is_scope(scope: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
     !scope.is_empty() && scope.bytes().all(is_word)
 }
 
-/// Keys that come in the clear can be replaced on the way.
+/// Keys fetched without TLS could be replaced on the way.
 fn check_url(url: &str) -> Result<(), &'static str> {
     let uri: Uri = url.parse().map_err(|_| "the URL of its keys is not a URL")?;
     let authority = uri.authority().ok_or("the URL of its keys names no host")?;

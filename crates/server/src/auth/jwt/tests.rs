@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm as Alg, DecodingKey, EncodingKey, crypto, jwk::Jwk};
 use serde_json::{Value, json};
 
-use super::{key::Key, *};
+use super::{key::VerificationKey, *};
 use crate::auth::settings::{Algorithm, KeySettings, PemKey, Secret};
 
 pub(super) const RSA_A: &str = include_str!("../testdata/rsa_a.pem");
@@ -95,15 +95,15 @@ fn good(changes: Value) -> String {
     rs256(json!({"alg": "RS256", "typ": "JWT"}), claims(changes))
 }
 
-async fn ask(settings: IssuerSettings, token: &str) -> Result<Identity, Challenge> {
+async fn ask(settings: IssuerSettings, token: &str) -> Result<AuthIdentity, Challenge> {
     JwtVerifier::new(vec![settings], None).unwrap().verify(token, now()).await
 }
 
 #[track_caller]
-fn refused(outcome: Result<Identity, Challenge>, flaw: Flaw) {
+fn refused(outcome: Result<AuthIdentity, Challenge>, flaw: JwtError) {
     let challenge = outcome.unwrap_err();
     assert_eq!(challenge.detail, flaw.detail());
-    let code = if flaw == Flaw::Expired { DoorCode::TokenExpired } else { DoorCode::TokenInvalid };
+    let code = if flaw == JwtError::Expired { DoorCode::TokenExpired } else { DoorCode::TokenInvalid };
     assert_eq!(challenge.code, code);
 }
 
@@ -138,7 +138,10 @@ async fn every_algorithm_verifies_with_its_own_kind_of_key() {
         let forged = signed(&header, &claims(json!({"sub": "eve"})).to_string(), &key, alg);
         let (message, _) = forged.rsplit_once('.').unwrap();
         let (_, signature) = token.rsplit_once('.').unwrap();
-        refused(ask(issuer(keys, &[algorithm]), &format!("{message}.{signature}")).await, Flaw::Signature);
+        refused(
+            ask(issuer(keys, &[algorithm]), &format!("{message}.{signature}")).await,
+            JwtError::Signature,
+        );
     }
 }
 
@@ -149,12 +152,12 @@ async fn a_public_key_never_serves_as_a_secret() {
     for secret in [RSA_A_PUBLIC.as_bytes(), RSA_A_PUBLIC.trim().as_bytes(), der.try_get_as_bytes().unwrap()] {
         let key = EncodingKey::from_secret(secret);
         let token = signed(r#"{"alg":"HS256"}"#, &claims(json!({})).to_string(), &key, Alg::HS256);
-        refused(ask(rsa(), &token).await, Flaw::Algorithm);
+        refused(ask(rsa(), &token).await, JwtError::Algorithm);
     }
     let mixed = issuer(pem(RSA_A_PUBLIC), &[Algorithm::Rs256, Algorithm::Hs256]);
     let error = JwtVerifier::new(vec![mixed], None).unwrap_err().to_string();
     assert!(error.contains("never mix them"), "{error}");
-    let key = Key::from_pem(&PemKey { kid: None, pem: RSA_A_PUBLIC.into() }).unwrap();
+    let key = VerificationKey::from_pem(&PemKey { kid: None, pem: RSA_A_PUBLIC.into() }).unwrap();
     assert!(
         Algorithm::ALL
             .iter()
@@ -167,9 +170,9 @@ async fn a_public_key_never_serves_as_a_secret() {
 async fn none_is_no_algorithm_in_any_spelling() {
     for name in ["none", "None", "NONE", "nOnE", "", "RS256 ", "rs256", "HS1"] {
         let token = rs256(json!({"alg": name}), claims(json!({})));
-        refused(ask(rsa(), &token).await, Flaw::Algorithm);
+        refused(ask(rsa(), &token).await, JwtError::Algorithm);
         let (message, _) = token.rsplit_once('.').unwrap();
-        refused(ask(rsa(), &format!("{message}.")).await, Flaw::Shape);
+        refused(ask(rsa(), &format!("{message}.")).await, JwtError::Shape);
     }
 }
 
@@ -178,7 +181,7 @@ async fn a_token_must_name_its_algorithm_as_text() {
     for header in
         [json!({"typ": "JWT"}), json!({"alg": null}), json!({"alg": ["RS256"]}), json!({"alg": 256})]
     {
-        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, Flaw::Algorithm);
+        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, JwtError::Algorithm);
     }
 }
 
@@ -187,10 +190,10 @@ async fn a_token_must_name_its_algorithm_as_text() {
 async fn only_the_configured_algorithms_count() {
     let key = EncodingKey::from_rsa_pem(RSA_A.as_bytes()).unwrap();
     let token = signed(r#"{"alg":"RS512"}"#, &claims(json!({})).to_string(), &key, Alg::RS512);
-    refused(ask(rsa(), &token).await, Flaw::Algorithm);
+    refused(ask(rsa(), &token).await, JwtError::Algorithm);
     // The header says what is configured; the signature is another algorithm's.
     let token = signed(r#"{"alg":"RS256"}"#, &claims(json!({})).to_string(), &key, Alg::PS256);
-    refused(ask(rsa(), &token).await, Flaw::Signature);
+    refused(ask(rsa(), &token).await, JwtError::Signature);
 }
 
 #[tokio::test]
@@ -201,7 +204,7 @@ async fn extensions_that_matter_are_not_passed_over() {
         json!({"alg": "RS256", "crit": ["b64"], "b64": false}),
         json!({"alg": "RS256", "b64": false}),
     ] {
-        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, Flaw::Critical);
+        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, JwtError::Critical);
     }
 }
 
@@ -212,21 +215,21 @@ async fn nested_encrypted_and_compressed_tokens_are_refused() {
         json!({"alg": "RS256", "enc": "A128GCM"}),
         json!({"alg": "RS256", "zip": "DEF"}),
     ] {
-        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, Flaw::Nested);
+        refused(ask(rsa(), &rs256(header, claims(json!({})))).await, JwtError::Nested);
     }
     let inner = good(json!({}));
     let key = EncodingKey::from_rsa_pem(RSA_A.as_bytes()).unwrap();
-    refused(ask(rsa(), &signed(r#"{"alg":"RS256"}"#, &inner, &key, Alg::RS256)).await, Flaw::Shape);
-    refused(ask(rsa(), &format!("{inner}.{inner}")).await, Flaw::Shape);
+    refused(ask(rsa(), &signed(r#"{"alg":"RS256"}"#, &inner, &key, Alg::RS256)).await, JwtError::Shape);
+    refused(ask(rsa(), &format!("{inner}.{inner}")).await, JwtError::Shape);
 }
 
-/// An ID token, a logout token or a DPoP proof of the same issuer is no access token.
+/// ID tokens, logout tokens and DPoP proofs of the same issuer are not access tokens.
 #[tokio::test]
 async fn tokens_for_another_purpose_are_refused() {
     for kind in [json!("dpop+jwt"), json!("logout+jwt"), json!("secevent+jwt"), json!(1), json!("")] {
         refused(
             ask(rsa(), &rs256(json!({"alg": "RS256", "typ": kind}), claims(json!({})))).await,
-            Flaw::Kind,
+            JwtError::Kind,
         );
     }
     for kind in ["JWT", "jwt", "at+jwt", "application/at+jwt"] {
@@ -255,10 +258,10 @@ async fn what_is_no_token_is_refused() {
         format!("{}.{}.{}", parts[0], URL_SAFE_NO_PAD.encode("{} {}"), parts[2]),
         format!("{}.{}.{}", parts[0], URL_SAFE_NO_PAD.encode([0xff, 0xfe]), parts[2]),
     ] {
-        refused(ask(rsa(), &text).await, Flaw::Shape);
+        refused(ask(rsa(), &text).await, JwtError::Shape);
     }
-    // Other spellings of the same signature bytes would be other tokens to whoever counts or revokes them.
-    refused(ask(rsa(), &format!("{token}=")).await, Flaw::Signature);
+    // Other encodings of the same signature bytes would be different tokens.
+    refused(ask(rsa(), &format!("{token}=")).await, JwtError::Signature);
 }
 
 #[tokio::test]
@@ -284,10 +287,10 @@ async fn a_claim_or_header_that_comes_twice_is_refused() {
     let text = claims(json!({})).to_string();
     let twice = text.replace(r#""sub":"ann""#, r#""sub":"ann","sub":"root""#);
     assert_ne!(text, twice);
-    refused(ask(rsa(), &signed(r#"{"alg":"RS256"}"#, &twice, &key, Alg::RS256)).await, Flaw::Shape);
+    refused(ask(rsa(), &signed(r#"{"alg":"RS256"}"#, &twice, &key, Alg::RS256)).await, JwtError::Shape);
     refused(
         ask(rsa(), &signed(r#"{"alg":"none","alg":"RS256"}"#, &text, &key, Alg::RS256)).await,
-        Flaw::Shape,
+        JwtError::Shape,
     );
 }
 
@@ -301,7 +304,7 @@ async fn keys_and_addresses_in_a_token_are_never_used() {
         "alg": "RS256", "jwk": own, "jku": "https://evil.example/keys", "x5u": "https://evil.example/cert", "x5c": ["AAAA"],
     });
     let token = signed(&header.to_string(), &claims(json!({})).to_string(), &key, Alg::RS256);
-    refused(ask(rsa(), &token).await, Flaw::Signature);
+    refused(ask(rsa(), &token).await, JwtError::Signature);
     // Beside a good signature they do no harm: they are not looked at.
     assert!(ask(rsa(), &rs256(header, claims(json!({})))).await.is_ok());
 }
@@ -320,11 +323,11 @@ async fn without_a_kid_every_fitting_key_is_tried_and_none_other() {
     );
     for kid in ["b", "ec", "c", "../../dev/null", "' OR 1=1"] {
         let token = rs256(json!({"alg": "RS256", "kid": kid}), claims(json!({})));
-        refused(ask(settings.clone(), &token).await, Flaw::Signature);
+        refused(ask(settings.clone(), &token).await, JwtError::Signature);
     }
     for kid in [json!(1), json!(null), json!("k".repeat(300))] {
         let token = rs256(json!({"alg": "RS256", "kid": kid}), claims(json!({})));
-        refused(ask(settings.clone(), &token).await, Flaw::Shape);
+        refused(ask(settings.clone(), &token).await, JwtError::Shape);
     }
 }
 
@@ -334,6 +337,6 @@ async fn the_number_of_tries_is_bounded() {
     let many = (0..9).map(|_| PemKey { kid: None, pem: RSA_A_PUBLIC.into() }).collect();
     refused(
         ask(issuer(KeySettings::Pem(many), &[Algorithm::Rs256]), &good(json!({}))).await,
-        Flaw::Signature,
+        JwtError::Signature,
     );
 }

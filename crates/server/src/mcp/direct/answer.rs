@@ -1,4 +1,4 @@
-//! Makes a plain call, and writes its answer: as JSON where it is there soon, as a stream where the client has to wait.
+//! Runs a direct call and writes its answer: as JSON if it finishes soon, otherwise as an event stream.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -7,92 +7,85 @@ use http::{HeaderValue, StatusCode, header};
 use rmcp::model::{ServerJsonRpcMessage, ServerResult};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::{Call, Standing, caught};
-use toolgate_policy::Caller;
 
-use super::{PlainCall, told};
+use super::{DirectCall, event_stream};
 use crate::mcp::{
-    ClientAnswers,
-    call::{conclude, ill},
+    call::{self, CallAuthor, CallError, ToolCall},
+    handler::{McpShared, ProtocolMode},
     in_flight::IdReservation,
     negotiation::JSON,
-    notify::Pace,
-    seal::Bound,
-    tools::{Era, Shared},
+    notify::ProgressSchedule,
 };
 
-/// Who makes the call, as the front knows.
-pub struct Maker {
-    pub caller: Caller,
-    pub standing: Option<Arc<dyn Standing>>,
-}
+/// A running call. Dropping it cancels the call.
+pub type Work = Pin<Box<dyn Future<Output = CallEnd> + Send>>;
 
-/// A call on its way. Dropped, it is cancelled.
-pub type Work = Pin<Box<dyn Future<Output = End> + Send>>;
-
-/// How it ended for the client.
+/// How a call ended for the client.
 #[derive(Debug)]
-pub enum End {
-    /// With a message, as JSON.
+pub enum CallEnd {
+    /// With a JSON-RPC message.
     Answered(Vec<u8>),
-    /// The client cancelled it, or ended its session: nobody reads an answer.
-    GivenUp,
-    /// The gateway stopped, or could not write its answer.
+    /// The client cancelled the call or ended its session, and reads no answer.
+    Cancelled,
+    /// The gateway stopped, or could not serialize the answer.
     Unanswered,
 }
 
-/// Makes the call. `shutdown` ends it at once, as it does with the SDK's.
+/// Runs the call. `shutdown` ends it at once, as it does for calls through the SDK.
 pub async fn answer(
-    shared: &Arc<Shared>,
-    maker: Maker,
-    call: PlainCall,
+    shared: &Arc<McpShared>,
+    author: CallAuthor,
+    call: DirectCall,
     shutdown: &CancellationToken,
 ) -> Response {
-    let pace = Pace::new(call.progress.clone());
-    let mut work: Work = Box::pin(work(Arc::clone(shared), maker, call, shutdown.clone()));
-    match timeout(pace.pause(), &mut work).await {
-        Ok(End::Answered(message)) => json(message),
-        Ok(End::GivenUp) => told::nothing(),
-        Ok(End::Unanswered) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        Err(_) => told::response(work, pace),
+    let schedule = ProgressSchedule::new(call.progress.clone());
+    let mut work: Work = Box::pin(work(Arc::clone(shared), author, call, shutdown.clone()));
+    match timeout(schedule.pause(), &mut work).await {
+        Ok(CallEnd::Answered(message)) => json(message),
+        Ok(CallEnd::Cancelled) => event_stream::empty(),
+        Ok(CallEnd::Unanswered) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Err(_) => event_stream::response(work, schedule),
     }
 }
 
-async fn work(shared: Arc<Shared>, maker: Maker, call: PlainCall, shutdown: CancellationToken) -> End {
-    let Maker { caller, standing } = maker;
-    let PlainCall { id, tool, arguments, client, shows_forms, reservation, .. } = call;
-    let era = if reservation.is_some() { Era::Sessions } else { Era::Stateless };
-    let can_answer = shared.answers == ClientAnswers::Taken && shows_forms;
-    let bound = if can_answer { Bound::to(&caller.subject, &tool, &arguments) } else { None };
-    let call = Call { tool, arguments, caller, client, answer: None, ask: None, standing };
-    // The call first: the others register a waker, which a call that is done at once does not need.
-    let outcome = tokio::select! {
-        biased;
-        outcome = caught(shared.gate.handle(call)) => outcome,
-        () = given_up(reservation.as_ref()) => return End::GivenUp,
-        () = shutdown.cancelled() => return End::Unanswered,
+async fn work(
+    shared: Arc<McpShared>,
+    author: CallAuthor,
+    call: DirectCall,
+    shutdown: CancellationToken,
+) -> CallEnd {
+    let DirectCall { id, tool, arguments, client, shows_forms, reservation, .. } = call;
+    let mode = if reservation.is_some() { ProtocolMode::Sessions } else { ProtocolMode::Stateless };
+    let call =
+        ToolCall { tool, arguments, author, client, mode, shows_forms, repeated: None, connection: None };
+    let message = match Box::pin(call::run(&shared, call, aborted(reservation.as_ref(), &shutdown))).await {
+        Ok(response) => ServerJsonRpcMessage::response(for_mode(mode, response.into()), id),
+        Err(CallError::Protocol(error)) => ServerJsonRpcMessage::error(error, Some(id)),
+        Err(CallError::Aborted(end)) => return end,
     };
-    let response = outcome.ok_or_else(ill).and_then(|outcome| conclude(&shared, outcome, bound));
-    let message = match response {
-        Ok(response) => ServerJsonRpcMessage::response(in_the_words_of(era, response.into()), id),
-        Err(error) => ServerJsonRpcMessage::error(error, Some(id)),
-    };
-    serde_json::to_vec(&message).map_or(End::Unanswered, End::Answered)
+    serde_json::to_vec(&message).map_or(CallEnd::Unanswered, CallEnd::Answered)
 }
 
-/// As the SDK does for those who know no other kind of result.
-fn in_the_words_of(era: Era, mut result: ServerResult) -> ServerResult {
-    match era {
-        Era::Sessions => result.strip_result_type_for_legacy_peer(),
-        Era::Stateless => {}
+/// Removes `resultType`, which protocol versions with sessions do not have. The SDK does the same.
+fn for_mode(mode: ProtocolMode, mut result: ServerResult) -> ServerResult {
+    match mode {
+        ProtocolMode::Sessions => result.strip_result_type_for_legacy_peer(),
+        ProtocolMode::Stateless => {}
     }
     result
 }
 
-async fn given_up(reservation: Option<&IdReservation>) {
-    match reservation {
-        Some(reservation) => reservation.cancelled().await,
-        None => std::future::pending().await,
+async fn aborted(reservation: Option<&IdReservation>, shutdown: &CancellationToken) -> CallEnd {
+    let cancelled = async {
+        match reservation {
+            Some(reservation) => reservation.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = cancelled => CallEnd::Cancelled,
+        () = shutdown.cancelled() => CallEnd::Unanswered,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Is this message a call, and nothing but a call?
+//! A strict, fast reader of direct `tools/call` messages.
 
 use std::{fmt, marker::PhantomData};
 
@@ -12,17 +12,17 @@ use toolgate_spec::Unambiguous;
 
 use crate::mcp::envelope::is_short;
 
-/// What the SDK would take for a call, with every member looked at. An error says nothing but that it is for the SDK to read.
-pub fn read(body: &[u8]) -> serde_json::Result<Message> {
+/// Reads a direct call. An error only means that the SDK has to read the message.
+pub fn read(body: &[u8]) -> serde_json::Result<CallMessage> {
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let message: Message = object(&mut reader)?;
+    let message: CallMessage = object(&mut reader)?;
     reader.end()?;
     if is_short(&message.id) { Ok(message) } else { Err(Error::custom("the id is too long")) }
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub struct CallMessage {
     #[serde(deserialize_with = "the_version")]
     jsonrpc: (),
     pub id: RequestId,
@@ -37,31 +37,31 @@ pub struct Message {
 pub struct Params {
     pub name: String,
     #[serde(default)]
-    pub arguments: Option<Arguments>,
+    pub arguments: Option<ArgumentObject>,
     #[serde(rename = "_meta", default)]
     pub meta: Meta,
 }
 
-/// What the client says beside the call. Names that nobody here knows are passed over, as the SDK does, but for those that
-/// the protocol and we keep for ourselves.
+/// `_meta` of the call. Unknown members are ignored, as the SDK does. Unknown members with a reserved prefix make the message
+/// one for the SDK.
 #[derive(Debug, Default, PartialEq)]
 pub struct Meta {
-    /// Is it said that this is the stateless era?
+    /// It names the stateless protocol version.
     pub is_stateless: bool,
     pub client: Option<Implementation>,
     pub can: Option<ClientCapabilities>,
     pub progress: Option<ProgressToken>,
 }
 
-/// An object with one reading.
+/// A JSON object without duplicate members.
 #[derive(Debug, PartialEq)]
-pub struct Arguments(pub Map<String, Value>);
+pub struct ArgumentObject(pub Map<String, Value>);
 
-impl<'de> Deserialize<'de> for Arguments {
+impl<'de> Deserialize<'de> for ArgumentObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Unambiguous::deserialize(deserializer)? {
             Unambiguous(Value::Object(members)) => Ok(Self(members)),
-            _ => Err(D::Error::custom("no object")),
+            _ => Err(D::Error::custom("not an object")),
         }
     }
 }
@@ -85,9 +85,9 @@ impl<'de> Visitor<'de> for MetaMembers {
         let mut meta = Meta::default();
         let mut others: Vec<String> = Vec::new();
         while let Some(name) = members.next_key()? {
-            let is_again = match name {
+            let is_duplicate = match name {
                 Name::Version => {
-                    members.next_value::<TheEra>()?;
+                    members.next_value::<StatelessVersion>()?;
                     std::mem::replace(&mut meta.is_stateless, true)
                 }
                 Name::Client => {
@@ -101,14 +101,14 @@ impl<'de> Visitor<'de> for MetaMembers {
                 Name::Progress => meta.progress.replace(members.next_value()?).is_some(),
                 Name::Other(name) if others.len() < MOST_OTHERS => {
                     let Unambiguous(_) = members.next_value()?;
-                    let is_again = others.contains(&name);
+                    let is_duplicate = others.contains(&name);
                     others.push(name);
-                    is_again
+                    is_duplicate
                 }
                 Name::Other(_) | Name::Reserved => return Err(A::Error::custom("for the SDK")),
             };
-            if is_again {
-                return Err(A::Error::custom("named twice"));
+            if is_duplicate {
+                return Err(A::Error::custom("duplicate member"));
             }
         }
         Ok(meta)
@@ -121,7 +121,7 @@ enum Name {
     Client,
     Can,
     Progress,
-    /// The protocol's or ours, and not known here.
+    /// Unknown, with a prefix of the protocol or of Toolgate.
     Reserved,
     Other(String),
 }
@@ -153,25 +153,24 @@ impl Visitor<'_> for NameText {
     }
 }
 
-/// An object and nothing else: by itself a struct would also be read from a list of its members in their order, which the
-/// SDK takes for no message.
+/// Accepts objects only. serde also reads a struct from an array of its members, which the SDK rejects.
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_map(Members(PhantomData))
+    deserializer.deserialize_map(ObjectVisitor(PhantomData))
 }
 
-/// An object with one reading: also members that `T` does not know are named once.
+/// An object without duplicate members, including those that `T` does not know.
 struct Object<T>(T);
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Arguments(members) = Arguments::deserialize(deserializer)?;
+        let ArgumentObject(members) = ArgumentObject::deserialize(deserializer)?;
         serde_json::from_value(Value::Object(members)).map(Self).map_err(D::Error::custom)
     }
 }
 
-struct Members<T>(PhantomData<T>);
+struct ObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -183,9 +182,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
     }
 }
 
-struct TheEra;
+struct StatelessVersion;
 
-impl<'de> Deserialize<'de> for TheEra {
+impl<'de> Deserialize<'de> for StatelessVersion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         exactly(ProtocolVersion::V_2026_07_28.as_str(), deserializer).map(|()| Self)
     }
@@ -200,12 +199,12 @@ fn the_method<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error
 }
 
 fn exactly<'de, D: Deserializer<'de>>(expected: &str, deserializer: D) -> Result<(), D::Error> {
-    // Borrowed: a text with escapes in it is not plain.
+    // Borrowed: a string with escapes goes to the SDK.
     let text = <&str>::deserialize(deserializer)?;
-    if text == expected { Ok(()) } else { Err(D::Error::custom("another")) }
+    if text == expected { Ok(()) } else { Err(D::Error::custom("another value")) }
 }
 
-/// What they say may matter, and the SDK and the long way know how.
+/// Members with these prefixes may change the meaning of a call. Only the SDK entrance reads all of them.
 const RESERVED: [&str; 2] = ["io.modelcontextprotocol/", "dev.toolgate/"];
-/// More are for somebody with more patience to compare.
+/// Limit of unknown members, because finding duplicates compares all pairs.
 const MOST_OTHERS: usize = 8;

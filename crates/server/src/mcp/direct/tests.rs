@@ -1,10 +1,10 @@
-//! What is plain, and what is left to the SDK.
+//! Which requests are direct calls, and which go to the SDK.
 
 use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::{Kind, kind_of};
+use super::{RequestKind, kind_of};
 
 const PLAIN_HEADERS: [(&str, &str); 5] = [
     ("content-type", "application/json"),
@@ -28,20 +28,20 @@ fn plain_message() -> Value {
     })
 }
 
-/// Is it plain? If not, it is rejected, or the body must reach the SDK as it came.
+/// Whether it is a direct call. Otherwise it is rejected, or the body reaches the SDK unchanged.
 async fn is_plain(headers: &[(&str, &str)], body: &str) -> bool {
     match kind(headers, body).await {
-        Kind::Plain(_) => true,
-        Kind::Other(request) => {
+        RequestKind::Direct(_) => true,
+        RequestKind::Sdk(request) => {
             assert_eq!(axum::body::to_bytes(request.into_body(), 100_000).await.unwrap(), body.as_bytes());
             false
         }
-        Kind::Rejected(..) => false,
-        Kind::TooLong => panic!("too long: {body:.80}"),
+        RequestKind::Rejected(..) => false,
+        RequestKind::TooLong => panic!("too long: {body:.80}"),
     }
 }
 
-async fn kind(headers: &[(&str, &str)], body: &str) -> Kind {
+async fn kind(headers: &[(&str, &str)], body: &str) -> RequestKind {
     let mut request = Request::post("/mcp");
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -50,10 +50,10 @@ async fn kind(headers: &[(&str, &str)], body: &str) -> Kind {
 }
 
 #[tokio::test]
-async fn what_is_too_long_or_has_two_readings_is_nobodys() {
+async fn oversized_and_ambiguous_messages_are_rejected() {
     let message = plain_message().to_string();
     let long = message.replace("\"a\":1", &format!("\"a\":\"{}\"", "x".repeat(10_000)));
-    assert!(matches!(kind(&PLAIN_HEADERS, &long).await, Kind::TooLong));
+    assert!(matches!(kind(&PLAIN_HEADERS, &long).await, RequestKind::TooLong));
     for (once, twice) in [
         ("\"id\":1", "\"id\":1,\"id\":2"),
         ("\"a\":1", "\"a\":1,\"a\":1"),
@@ -66,7 +66,7 @@ async fn what_is_too_long_or_has_two_readings_is_nobodys() {
         let doubled = message.replacen(once, twice, 1);
         for headers in [&PLAIN_HEADERS[..], &PLAIN_HEADERS[..1]] {
             let kind = kind(headers, &doubled).await;
-            let Kind::Rejected(status, rejection) = kind else { panic!("accepted: {doubled}") };
+            let RequestKind::Rejected(status, rejection) = kind else { panic!("accepted: {doubled}") };
             assert_eq!(status, 400);
             assert!(rejection.detail().contains("names a member twice"), "{doubled}: {rejection:?}");
         }
@@ -74,7 +74,7 @@ async fn what_is_too_long_or_has_two_readings_is_nobodys() {
 }
 
 #[tokio::test]
-async fn a_plain_call_is_plain() {
+async fn direct_calls_are_recognized() {
     assert!(is_plain(&PLAIN_HEADERS, &plain_message().to_string()).await);
     let mut short = plain_message();
     short["id"] = "a text".into();
@@ -91,12 +91,12 @@ async fn a_plain_call_is_plain() {
 }
 
 #[tokio::test]
-async fn one_header_that_differs_is_enough() {
+async fn any_different_header_leaves_the_call_to_the_sdk() {
     let body = plain_message().to_string();
     for (index, (name, _)) in PLAIN_HEADERS.into_iter().enumerate() {
         let without: Vec<_> = PLAIN_HEADERS.into_iter().filter(|(other, _)| *other != name).collect();
         assert!(!is_plain(&without, &body).await, "without {name}");
-        // `Accept` is a list, and may come in several lines.
+        // `Accept` is a list and may be repeated.
         let twice: Vec<_> = PLAIN_HEADERS.into_iter().chain([PLAIN_HEADERS[index]]).collect();
         assert_eq!(is_plain(&twice, &body).await, name == "accept", "{name} twice");
         let mut other = PLAIN_HEADERS;
@@ -108,14 +108,14 @@ async fn one_header_that_differs_is_enough() {
 }
 
 #[tokio::test]
-async fn one_member_that_differs_is_enough() {
+async fn any_different_member_leaves_the_call_to_the_sdk() {
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 17] = [
         ("another version of JSON-RPC", |message| message["jsonrpc"] = "1.0".into()),
         ("another method", |message| message["method"] = "tools/list".into()),
         ("another name", |message| message["params"]["name"] = "other".into()),
         ("no id", |message| drop(message.as_object_mut().unwrap().remove("id"))),
-        ("an id that is none", |message| message["id"] = json!({})),
+        ("an invalid id", |message| message["id"] = json!({})),
         ("more members", |message| message["more"] = 1.into()),
         ("more params", |message| message["params"]["task"] = json!({})),
         ("an answer", |message| message["params"]["inputResponses"] = json!({})),
@@ -146,10 +146,9 @@ async fn one_member_that_differs_is_enough() {
     }
 }
 
-/// A struct can be read from a list of its members in their order. The SDK takes such a list for no message, so that it
-/// must not run here.
+/// serde reads a struct from an array of its members. The SDK rejects such messages, so they must not run here.
 #[tokio::test]
-async fn lists_in_place_of_objects_are_not_plain() {
+async fn arrays_in_place_of_objects_are_left_to_the_sdk() {
     let plain = plain_message();
     let params = &plain["params"];
     let can = json!({});
@@ -184,7 +183,7 @@ fn with_meta_member(name: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn texts_that_are_no_call_are_left_alone() {
+async fn other_bodies_are_not_direct_calls() {
     let message = plain_message().to_string();
     let escaped = message.replace("tools/call", "tools\\/call");
     let deep = message.replace("\"a\":1", &format!("\"a\":{}{}", "[".repeat(200), "]".repeat(200)));
@@ -194,9 +193,9 @@ async fn texts_that_are_no_call_are_left_alone() {
     }
 }
 
-/// A name that a header could spell in another way is the SDK's to compare.
+/// Headers may encode such names; the SDK compares them.
 #[tokio::test]
-async fn names_are_compared_as_they_stand_or_not_at_all() {
+async fn encoded_names_are_left_to_the_sdk() {
     let name = "=?base64?ZWNobw==?=";
     let mut headers = PLAIN_HEADERS;
     headers[4].1 = name;

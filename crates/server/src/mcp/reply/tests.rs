@@ -28,7 +28,7 @@ fn refusal(reason: Reason, remedy: Option<&str>) -> Outcome {
 }
 
 #[test]
-fn text_is_text_and_data_is_json() {
+fn strings_become_text_and_data_becomes_json() {
     let complete = |text: &str| {
         json!({
             "resultType": "complete", "isError": false, "_meta": {"dev.toolgate/callId": "c1"},
@@ -42,7 +42,7 @@ fn text_is_text_and_data_is_json() {
 }
 
 #[test]
-fn a_warning_stands_beside_the_result() {
+fn warnings_are_in_meta() {
     let warnings = vec![Warning { code: "secret.possible", message: "look".into() }];
     let warned = Released { call_id: "c1".into(), value: json!("x"), is_structured: false, warnings };
     let expect = json!({
@@ -56,7 +56,7 @@ fn a_warning_stands_beside_the_result() {
 }
 
 #[test]
-fn a_declared_output_is_structured_content_and_the_same_as_text() {
+fn declared_output_is_structured_content_and_text() {
     let expect = json!({
         "resultType": "complete", "isError": false, "_meta": {"dev.toolgate/callId": "c1"},
         "content": [{"type": "text", "text": r#"{"n":1}"#}], "structuredContent": {"n": 1},
@@ -65,7 +65,7 @@ fn a_declared_output_is_structured_content_and_the_same_as_text() {
 }
 
 #[test]
-fn media_are_content_blocks_and_anything_like_them_is_data() {
+fn media_become_content_blocks_only_if_valid() {
     let blocks = json!([
         {"type": "text", "text": "see"},
         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
@@ -91,7 +91,7 @@ fn media_are_content_blocks_and_anything_like_them_is_data() {
 }
 
 #[test]
-fn a_refusal_teaches_and_keeps_the_operators_reasons() {
+fn refusal_explains_without_operator_details() {
     let expect = json!({
         "resultType": "complete", "isError": true,
         "content": [{"type": "text", "text": "not run: no such luck\nremedy: ask nicely\n\
@@ -107,7 +107,7 @@ fn a_refusal_teaches_and_keeps_the_operators_reasons() {
 }
 
 #[test]
-fn an_unknown_tool_is_an_error_of_the_protocol() {
+fn unknown_tool_is_a_protocol_error() {
     let expect = json!({
         "code": -32602, "message": "no such luck; list again",
         "data": {"code": "admit.unknown_tool", "stage": "admit", "retry": "never", "callId": "c1",
@@ -117,7 +117,7 @@ fn an_unknown_tool_is_an_error_of_the_protocol() {
 }
 
 #[test]
-fn a_failure_ends_with_the_tools_own_words() {
+fn failure_ends_with_the_tools_text() {
     let outcome = Outcome::Failed(Failed {
         call_id: "c1".into(),
         reason: Reason::ToolFailed,
@@ -136,7 +136,7 @@ fn a_failure_ends_with_the_tools_own_words() {
 }
 
 #[test]
-fn a_failure_tells_what_helps_before_the_tools_own_words() {
+fn remedy_precedes_the_tools_text() {
     let outcome = Outcome::Failed(Failed {
         call_id: "c1".into(),
         reason: Reason::OutputTooLarge,
@@ -153,7 +153,7 @@ fn a_failure_tells_what_helps_before_the_tools_own_words() {
 }
 
 #[test]
-fn a_broken_gateway_tells_the_id_and_nothing_else() {
+fn internal_error_reveals_the_call_id_only() {
     let outcome = Outcome::Broken(Broken {
         call_id: "c1".into(),
         reason: Reason::JournalFailed,
@@ -168,7 +168,7 @@ fn a_broken_gateway_tells_the_id_and_nothing_else() {
 }
 
 #[test]
-fn a_waiting_call_names_its_approval() {
+fn pending_call_names_its_approval() {
     let approval = ApprovalId::from_random([1; 16]);
     let outcome = Outcome::Pending(Pending {
         call_id: "c1".into(),

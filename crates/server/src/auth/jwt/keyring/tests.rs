@@ -23,7 +23,7 @@ use crate::{
     http::DoorCode,
 };
 
-/// A server of key sets that answers what it is told to.
+/// A server of key sets with configured answers.
 struct FakeFetch {
     answer: Mutex<Result<Bytes, String>>,
     fetched: AtomicUsize,
@@ -207,7 +207,7 @@ async fn concurrent_strangers_share_one_fetch() {
     assert_eq!(fetch.count(), 1);
 }
 
-/// A stranger asks for the keys, hangs up, and does so again and again: nobody would ever get them.
+/// A stranger asks for the keys, hangs up, and does so again and again: they would never be loaded.
 #[tokio::test]
 async fn who_hangs_up_does_not_end_the_fetch() {
     let fetch = FakeFetch::new(Ok(jwks(&[("a", RSA_A_PUBLIC)])));
@@ -270,7 +270,7 @@ async fn a_pipe_in_place_of_the_file_holds_nobody_up() {
     let verifier = JwtVerifier::new(vec![settings], None).unwrap();
     let outcome = timeout(Duration::from_secs(20), check(&verifier, "a", RSA_A, now())).await;
     if outcome.is_err() {
-        // Frees the reader, so that the test fails and does not hang.
+        // Frees the reader, so the test fails instead of hanging.
         fs::write(&pipe, b"").unwrap();
     }
     assert_eq!(outcome, Ok(Some(DoorCode::Unavailable)));

@@ -3,19 +3,19 @@
 use super::*;
 use crate::auth::identity::{How, Role};
 
-async fn check_claims(changes: Value, flaw: Flaw) {
+async fn check_claims(changes: Value, flaw: JwtError) {
     let token = good(changes);
     refused(ask(rsa(), &token).await, flaw);
 }
 
 #[tokio::test]
 async fn a_token_must_expire_and_must_not_have_expired() {
-    check_claims(json!({"exp": null}), Flaw::Expiry).await;
-    check_claims(json!({"exp": NOW - 61}), Flaw::Expired).await;
-    check_claims(json!({"exp": NOW - 60}), Flaw::Expired).await;
+    check_claims(json!({"exp": null}), JwtError::Expiry).await;
+    check_claims(json!({"exp": NOW - 61}), JwtError::Expired).await;
+    check_claims(json!({"exp": NOW - 60}), JwtError::Expired).await;
     assert!(ask(rsa(), &good(json!({"exp": NOW - 59}))).await.is_ok());
     for wrong in [json!("1800000300"), json!(-1), json!(1e300), json!(true), json!([1])] {
-        check_claims(json!({"exp": wrong}), Flaw::Time).await;
+        check_claims(json!({"exp": wrong}), JwtError::Time).await;
     }
 }
 
@@ -30,21 +30,21 @@ async fn an_expired_token_still_names_its_caller_and_a_forged_one_does_not() {
     assert_eq!(caller(&good(json!({"aud": "https://other.example"}))).await, None);
 }
 
-/// A stranger must not learn from us when somebody's token expired.
+/// Expiry is not revealed without a valid signature.
 #[tokio::test]
 async fn an_unsigned_token_is_not_told_that_it_expired() {
     let token = good(json!({"exp": 1}));
     let (message, _) = token.rsplit_once('.').unwrap();
-    refused(ask(rsa(), &format!("{message}.AAAA")).await, Flaw::Signature);
+    refused(ask(rsa(), &format!("{message}.AAAA")).await, JwtError::Signature);
 }
 
 #[tokio::test]
 async fn tokens_of_the_future_are_refused_beyond_the_skew() {
     for name in ["nbf", "iat"] {
-        check_claims(json!({name: NOW + 61}), Flaw::NotYet).await;
+        check_claims(json!({name: NOW + 61}), JwtError::NotYet).await;
         assert!(ask(rsa(), &good(json!({name: NOW + 60}))).await.is_ok());
         assert!(ask(rsa(), &good(json!({name: null}))).await.is_ok());
-        check_claims(json!({name: "soon"}), Flaw::Time).await;
+        check_claims(json!({name: "soon"}), JwtError::Time).await;
     }
 }
 
@@ -63,7 +63,7 @@ async fn tokens_for_somebody_else_are_refused() {
         json!(format!("{AUDIENCE}/")),
         json!([[AUDIENCE]]),
     ] {
-        check_claims(json!({"aud": audience}), Flaw::Audience).await;
+        check_claims(json!({"aud": audience}), JwtError::Audience).await;
     }
     assert!(ask(rsa(), &good(json!({"aud": ["https://other.example", AUDIENCE]}))).await.is_ok());
 }
@@ -77,11 +77,11 @@ async fn issuers_are_known_to_the_letter() {
         json!([ISSUER]),
         json!(1),
     ] {
-        check_claims(json!({"iss": issuer}), Flaw::Issuer).await;
+        check_claims(json!({"iss": issuer}), JwtError::Issuer).await;
     }
 }
 
-/// Somebody with a key of one trusted issuer speaks in the name of another.
+/// A token of one trusted issuer claims to be from another.
 #[tokio::test]
 async fn one_issuer_cannot_speak_for_another() {
     let mut other = issuer(pem(RSA_B_PUBLIC), &[Algorithm::Rs256]);
@@ -91,7 +91,7 @@ async fn one_issuer_cannot_speak_for_another() {
     let key = EncodingKey::from_rsa_pem(RSA_B.as_bytes()).unwrap();
     let header = r#"{"alg":"RS256"}"#;
     let forged = signed(header, &claims(json!({})).to_string(), &key, Alg::RS256);
-    refused(verifier.verify(&forged, now()).await, Flaw::Signature);
+    refused(verifier.verify(&forged, now()).await, JwtError::Signature);
     let own = signed(header, &claims(json!({"iss": "https://other.example/"})).to_string(), &key, Alg::RS256);
     assert_eq!(verifier.verify(&own, now()).await.unwrap().caller.subject, "jwt:other:ann");
 }
@@ -107,7 +107,7 @@ async fn a_caller_has_a_name_that_can_be_read() {
         json!("an\u{202e}n"),
         json!("x".repeat(300)),
     ] {
-        check_claims(json!({"sub": name}), Flaw::Subject).await;
+        check_claims(json!({"sub": name}), JwtError::Subject).await;
     }
 }
 
@@ -117,7 +117,7 @@ async fn the_caller_is_named_by_the_configured_claim() {
     settings.subject_claim = "client_id".into();
     let token = good(json!({"client_id": "robot"}));
     assert_eq!(ask(settings.clone(), &token).await.unwrap().caller.subject, "jwt:login:robot");
-    refused(ask(settings, &good(json!({}))).await, Flaw::Subject);
+    refused(ask(settings, &good(json!({}))).await, JwtError::Subject);
 }
 
 #[tokio::test]
@@ -148,9 +148,9 @@ async fn permissions_of_the_wrong_kind_refuse_the_token() {
         json!(["p".repeat(129)]),
         json!(["a\u{200b}"]),
     ] {
-        check_claims(json!({"permissions": wrong}), Flaw::Permissions).await;
+        check_claims(json!({"permissions": wrong}), JwtError::Permissions).await;
     }
-    check_claims(json!({"scope": 7}), Flaw::Permissions).await;
+    check_claims(json!({"scope": 7}), JwtError::Permissions).await;
 }
 
 #[tokio::test]
@@ -186,9 +186,9 @@ async fn every_required_scope_must_be_there() {
         assert!(said.contains(r#"error="insufficient_scope""#) && said.contains(header), "{said}");
         assert!(said.contains(r#"resource_metadata="https://gate.example/metadata""#), "{said}");
     }
-    // An admin's token is a token, and one that does not hold is told nothing of scopes.
+    // Admin tokens need the scopes too, and invalid tokens learn nothing about scopes.
     let admin = good(json!({"scope": "toolgate:admin"}));
     assert_eq!(ask(needing(&["mcp"]), &admin).await.unwrap_err().code, DoorCode::InsufficientScope);
     let expired = good(json!({"exp": NOW - 300}));
-    refused(ask(needing(&["mcp"]), &expired).await, Flaw::Expired);
+    refused(ask(needing(&["mcp"]), &expired).await, JwtError::Expired);
 }

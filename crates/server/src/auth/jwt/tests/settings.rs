@@ -18,7 +18,7 @@ fn weak_and_foreign_keys_are_refused_at_start() {
         (RSA_SHORT_PUBLIC, "2048"),
         (RSA_A, "PUBLIC KEY"),
         ("", "PUBLIC KEY"),
-        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no RSA"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "not an RSA"),
     ] {
         let error =
             JwtVerifier::new(vec![issuer(pem(key), &[Algorithm::Rs256])], None).unwrap_err().to_string();
@@ -82,20 +82,20 @@ fn keys_of_a_set_are_checked_one_by_one() {
         json!({"kty": "RSA", "n": modulus, "e": "AQAB", "key_ops": ["encrypt"]}),
         json!({"kty": "RSA", "n": modulus, "e": "AQAB", "d": "AQAB"}),
         json!({"kty": "RSA", "n": modulus, "e": "AQAB", "alg": "RSA-OAEP"}),
-        // A secret in a public set is nobody's secret.
+        // A secret in a public key set is not secret.
         json!({"kty": "oct", "k": URL_SAFE_NO_PAD.encode(SECRET)}),
         json!({}),
     ] {
-        assert!(Key::from_jwk(jwk.as_object().unwrap()).is_err(), "{jwk}");
+        assert!(VerificationKey::from_jwk(jwk.as_object().unwrap()).is_err(), "{jwk}");
     }
     let fine = json!({"kty": "RSA", "n": modulus, "e": "AQAB", "use": "sig", "alg": "PS256"});
-    let key = Key::from_jwk(fine.as_object().unwrap()).unwrap();
+    let key = VerificationKey::from_jwk(fine.as_object().unwrap()).unwrap();
     assert!(key.fits(Algorithm::Ps256) && !key.fits(Algorithm::Rs256));
 }
 
 #[test]
 fn nothing_secret_shows_in_debug_output() {
     let verifier = JwtVerifier::new(vec![shared()], None).unwrap();
-    let said = format!("{verifier:?} {:?} {:?}", shared(), Key::shared(&Secret::new(*SECRET)));
+    let said = format!("{verifier:?} {:?} {:?}", shared(), VerificationKey::shared(&Secret::new(*SECRET)));
     assert!(!said.contains("0123456789abcdef") && !said.contains("48, 49, 50"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Is a connection doing anything? A socket that knows when a request began, and gives up on clients that do not read.
+//! Timeouts of a connection: tracks what it is doing, and closes it if the client is too slow, does not read, or is gone.
 
 use std::{
     future::{Future, poll_fn},
@@ -18,38 +18,38 @@ use tokio::{
 
 use super::{
     HttpLimits,
-    head::{HeadGuard, Violation},
+    head::{HeadGuard, HeadViolation},
 };
 
-/// What a connection is doing, shared by its socket, its requests and whoever watches over it.
+/// What a connection is doing. Shared by its socket, its requests and its watch.
 #[derive(Debug)]
 pub(super) struct Activity {
-    state: Mutex<State>,
+    state: Mutex<ActivityState>,
     header_time: Duration,
     idle_time: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
-    doing: Doing,
+struct ActivityState {
+    doing: ConnectionPhase,
     last_call: Option<Instant>,
     /// Why the last head was refused.
-    violation: Option<Violation>,
+    violation: Option<HeadViolation>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Doing {
-    /// Before its first request: nobody knows who it is, and it holds a place.
+enum ConnectionPhase {
+    /// Before the first request: the client is not authenticated, and already occupies a connection.
     New { since: Instant },
     /// Between requests.
     Idle { since: Instant },
-    /// The first bytes of a request are here.
+    /// The first bytes of a request have arrived.
     Reading { since: Instant },
-    /// The headers are here; the answer is not out yet.
+    /// The headers have arrived; the answer is not sent yet.
     Serving,
 }
 
-/// What did not come in time.
+/// What did not arrive in time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Overdue {
     NextRequest,
@@ -58,8 +58,8 @@ pub(super) enum Overdue {
 
 impl Activity {
     pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
-        let doing = Doing::New { since: Instant::now() };
-        let state = Mutex::new(State { doing, last_call: None, violation: None });
+        let doing = ConnectionPhase::New { since: Instant::now() };
+        let state = Mutex::new(ActivityState { doing, last_call: None, violation: None });
         let (header_time, idle_time) = (limits.header_time, limits.idle_time);
         Arc::new(Self { state, header_time, idle_time })
     }
@@ -68,17 +68,17 @@ impl Activity {
     fn deadline(&self) -> Option<Instant> {
         let state = self.lock();
         match state.doing {
-            Doing::New { since } => Some(since + self.idle_time.min(self.header_time)),
-            Doing::Idle { since } => Some(since + self.idle_time),
-            Doing::Reading { since } => {
+            ConnectionPhase::New { since } => Some(since + self.idle_time.min(self.header_time)),
+            ConnectionPhase::Idle { since } => Some(since + self.idle_time),
+            ConnectionPhase::Reading { since } => {
                 let last = since + self.header_time;
                 Some(state.last_call.map_or(last, |call| last.min(call)))
             }
-            Doing::Serving => None,
+            ConnectionPhase::Serving => None,
         }
     }
 
-    /// We stop: half a request that is here already gets a moment, not its whole time.
+    /// The gateway stops: a request that has arrived in part gets a short time to complete.
     pub(super) fn last_call(&self) {
         self.lock().last_call = Some(Instant::now() + LAST_CALL);
     }
@@ -87,39 +87,43 @@ impl Activity {
         let is_late = self.deadline().is_some_and(|deadline| deadline <= Instant::now());
         let state = self.lock();
         match state.doing {
-            Doing::New { .. } | Doing::Idle { .. } if is_late => Some(Overdue::NextRequest),
-            Doing::Reading { .. } if is_late && state.last_call.is_some() => Some(Overdue::NextRequest),
-            Doing::Reading { .. } if is_late => Some(Overdue::Headers),
+            ConnectionPhase::New { .. } | ConnectionPhase::Idle { .. } if is_late => {
+                Some(Overdue::NextRequest)
+            }
+            ConnectionPhase::Reading { .. } if is_late && state.last_call.is_some() => {
+                Some(Overdue::NextRequest)
+            }
+            ConnectionPhase::Reading { .. } if is_late => Some(Overdue::Headers),
             _ => None,
         }
     }
 
-    /// The request is served for as long as what this returns lives.
+    /// The request counts as being served until the returned guard is dropped.
     pub(super) fn serve(self: &Arc<Self>) -> Serving {
-        self.set(Doing::Serving);
+        self.set(ConnectionPhase::Serving);
         Serving(Arc::clone(self))
     }
 
-    fn note(&self, violation: Violation) {
+    fn note(&self, violation: HeadViolation) {
         self.lock().violation = Some(violation);
     }
 
-    /// Why the head was refused that ended the connection, if one was.
-    pub(super) fn violation(&self) -> Option<Violation> {
+    /// Why the last head was refused, if the connection ended for that.
+    pub(super) fn violation(&self) -> Option<HeadViolation> {
         self.lock().violation
     }
 
     fn received(&self) {
-        if matches!(self.lock().doing, Doing::New { .. } | Doing::Idle { .. }) {
-            self.set(Doing::Reading { since: Instant::now() });
+        if matches!(self.lock().doing, ConnectionPhase::New { .. } | ConnectionPhase::Idle { .. }) {
+            self.set(ConnectionPhase::Reading { since: Instant::now() });
         }
     }
 
-    fn set(&self, doing: Doing) {
+    fn set(&self, doing: ConnectionPhase) {
         self.lock().doing = doing;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ActivityState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -129,30 +133,30 @@ pub(super) struct Serving(Arc<Activity>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.set(Doing::Idle { since: Instant::now() });
+        self.0.set(ConnectionPhase::Idle { since: Instant::now() });
     }
 }
 
-/// Looks after a connection, beside whoever serves it and in the same task. To be polled after every poll of the connection.
-pub(super) struct Watch {
+/// Watches a connection in the task that serves it. Poll it after every poll of the connection.
+pub(super) struct ConnectionWatch {
     activity: Arc<Activity>,
-    line: Line,
-    /// Never later than what is due. It mostly fires for something that is long done, and is set anew then: to set it with every
-    /// request would cost more than the rest of the watch.
+    line: SharedSocket,
+    /// Fires at the deadline or earlier. It is reset only when it fires: resetting it with every request would cost more than
+    /// the rest of the watch.
     alarm: Pin<Box<Sleep>>,
-    /// While a request is served that takes its time.
+    /// Set while a request is being served.
     gone: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// What ends a connection.
+/// Why a watch ends its connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Seen {
+pub(super) enum WatchEvent {
     Gone,
     Overdue(Overdue),
 }
 
-impl Watch {
-    pub(super) fn over(activity: &Arc<Activity>, line: &Line) -> Self {
+impl ConnectionWatch {
+    pub(super) fn over(activity: &Arc<Activity>, line: &SharedSocket) -> Self {
         let first = activity.deadline().unwrap_or_else(Instant::now);
         Self {
             activity: Arc::clone(activity),
@@ -162,9 +166,9 @@ impl Watch {
         }
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Seen> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<WatchEvent> {
         while let Some(deadline) = self.activity.deadline() {
-            // Between requests the library reads, and finds the end by itself.
+            // Between requests hyper reads the socket and notices its end by itself.
             self.gone = None;
             if deadline < self.alarm.deadline() {
                 self.alarm.as_mut().reset(deadline);
@@ -173,7 +177,7 @@ impl Watch {
                 return Poll::Pending;
             }
             if let Some(overdue) = self.activity.overdue() {
-                return Poll::Ready(Seen::Overdue(overdue));
+                return Poll::Ready(WatchEvent::Overdue(overdue));
             }
             self.alarm.as_mut().reset(deadline);
         }
@@ -181,25 +185,25 @@ impl Watch {
             let line = self.line.clone();
             Box::pin(async move { line.gone().await })
         });
-        gone.as_mut().poll(cx).map(|()| Seen::Gone)
+        gone.as_mut().poll(cx).map(|()| WatchEvent::Gone)
     }
 }
 
-/// A socket, for whoever serves it and whoever watches it. Both are one task, so that nobody ever waits for the lock.
+/// A socket, shared by its server and its watch. Both run in one task, so the lock is never contended.
 #[derive(Clone, Debug)]
-pub(super) struct Line(Arc<Mutex<TcpStream>>);
+pub(super) struct SharedSocket(Arc<Mutex<TcpStream>>);
 
-impl Line {
+impl SharedSocket {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self(Arc::new(Mutex::new(stream)))
     }
 
-    /// Ends when the client has closed its end. While a request is served, the library reads on only until it holds
-    /// something of the next one; what comes after that, and be it the end, it does not see.
+    /// Returns when the client has closed the connection. While a request is served, hyper stops reading once it holds bytes
+    /// of the next one, so it would not notice.
     pub(super) async fn gone(&self) {
-        // Nothing wakes a connection on which nothing arrives.
+        // This wakes only if bytes or the end arrive.
         while poll_fn(|cx| self.lock().poll_read_ready(cx)).await.is_ok() {
-            // What waits to be read goes on waiting, and the library is given time to find the end by itself.
+            // Unread bytes stay in the socket. Meanwhile hyper may notice the end by itself.
             sleep(LOOK_AGAIN).await;
             if self.is_closed() {
                 return;
@@ -207,7 +211,7 @@ impl Line {
         }
     }
 
-    /// What is known already, without waiting for more.
+    /// Whether the close is already known, without waiting.
     fn is_closed(&self) -> bool {
         let stream = self.lock();
         let mut state = pin!(stream.ready(Interest::READABLE));
@@ -223,19 +227,19 @@ impl Line {
     }
 }
 
-/// A socket under watch.
+/// A socket that reports its activity and fails writes to clients that do not read.
 #[derive(Debug)]
-pub(super) struct Watched {
-    line: Line,
+pub(super) struct WatchedSocket {
+    line: SharedSocket,
     activity: Arc<Activity>,
     write_time: Duration,
-    /// Runs while the client leaves what we write unread.
+    /// Runs while the client does not read.
     stalled: Option<Pin<Box<Sleep>>>,
     guard: HeadGuard,
 }
 
-impl Watched {
-    pub(super) fn new(line: Line, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
+impl WatchedSocket {
+    pub(super) fn new(line: SharedSocket, activity: Arc<Activity>, limits: &HttpLimits) -> Self {
         let guard = HeadGuard::new(limits.header_limit());
         Self { line, activity, write_time: limits.write_time, stalled: None, guard }
     }
@@ -258,7 +262,7 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -282,7 +286,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut *this.line.lock()).poll_write(cx, bytes);
@@ -312,7 +316,7 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// Read from the socket at once.
+/// Bytes per read from the socket.
 const PIECE: usize = 8 * 1024;
 const LAST_CALL: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

@@ -1,4 +1,6 @@
-//! The protocol's requests, each handed to whoever answers it. No decisions here.
+//! The SDK's request handler: passes each request to the module that answers it.
+
+mod call_request;
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,60 +21,61 @@ use toolgate_gate::{Gate, Standing, until_lapse};
 use toolgate_policy::Caller;
 
 use super::{
-    CallerIdentity, ClientAnswers, McpSettings, call,
+    CallerIdentity, ClientAnswers, McpSettings,
     listing::Listings,
     logging::Threshold,
     notify,
-    seal::Seal,
+    request_state::StateSeal,
     stdio::{CallerNow, SameCaller},
     streams::Streams,
 };
 use crate::auth::CallerStanding;
 
-/// One connection, session or request of a client.
+/// Handles the requests of one stdio connection, of one session, or one stateless request.
 #[derive(Debug)]
-pub struct Door {
-    pub shared: Arc<Shared>,
+pub struct GatewayHandler {
+    pub shared: Arc<McpShared>,
     pub caller: CallerSource,
     pub threshold: Threshold,
     /// Ends with the session.
     watcher: OnceLock<AbortOnDropHandle<()>>,
 }
 
-/// What all of them have in common.
+/// Shared by all handlers.
 #[derive(Debug)]
-pub struct Shared {
+pub struct McpShared {
     pub gate: Gate,
     pub listings: Listings,
-    pub seal: Seal,
+    pub seal: StateSeal,
     pub answers: ClientAnswers,
     pub page_size: usize,
     pub streams: Arc<Streams>,
 }
 
-/// How is it known who calls?
+/// Where a handler learns the caller.
 #[derive(Clone, Debug)]
 pub enum CallerSource {
-    /// The front says so with every request.
+    /// From the extensions of each HTTP request.
     Request,
-    /// Whoever started the process. What is said over one pair of pipes is one conversation, whatever the era.
+    /// The user who started the process (stdio). A stdio connection is one conversation in every protocol version.
     Configured { caller: CallerNow, conversation: String },
 }
 
+/// The two families of protocol versions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Era {
-    /// A handshake, and requests in both directions.
+pub enum ProtocolMode {
+    /// Before 2026-07-28: a handshake, and requests in both directions.
     Sessions,
-    /// Every request stands for itself.
+    /// Since 2026-07-28: requests are independent of each other.
     Stateless,
 }
 
-impl Shared {
+impl McpShared {
     pub fn new(gate: Gate, settings: &McpSettings) -> Arc<Self> {
         Arc::new(Self {
             listings: Listings::new(&gate),
             gate,
-            seal: Seal::new(&settings.state_key),
+            seal: StateSeal::new(&settings.state_key),
             answers: settings.answers,
             page_size: settings.page_size,
             streams: Streams::new(settings.sessions.streams_per_caller),
@@ -80,12 +83,12 @@ impl Shared {
     }
 }
 
-impl Door {
-    pub fn new(shared: Arc<Shared>, caller: CallerSource) -> Self {
+impl GatewayHandler {
+    pub fn new(shared: Arc<McpShared>, caller: CallerSource) -> Self {
         Self { shared, caller, threshold: Threshold::default(), watcher: OnceLock::new() }
     }
 
-    /// There is no caller by default.
+    /// Fails without an authenticated caller; no default caller exists.
     pub fn caller_of(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         match &self.caller {
             CallerSource::Configured { caller, .. } => Ok(caller.get()),
@@ -94,11 +97,11 @@ impl Door {
                 .get::<Parts>()
                 .and_then(|parts| parts.extensions.get::<CallerIdentity>())
                 .map(|identity| identity.caller.clone())
-                .ok_or_else(|| ErrorData::invalid_request("nobody is known to make this request", None)),
+                .ok_or_else(|| ErrorData::invalid_request("not authenticated", None)),
         }
     }
 
-    /// By what this caller was let in, where that can end before the caller is done.
+    /// Reports whether the caller's token is still valid. `None` if it cannot expire or be revoked.
     pub fn standing_of(
         &self,
         caller: &Caller,
@@ -116,7 +119,7 @@ impl Door {
     }
 }
 
-impl Era {
+impl ProtocolMode {
     pub fn of(context: &RequestContext<RoleServer>) -> Self {
         match context.protocol_version() {
             Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Self::Stateless,
@@ -125,9 +128,9 @@ impl Era {
     }
 }
 
-impl ServerHandler for Door {
+impl ServerHandler for GatewayHandler {
     fn get_info(&self) -> ServerConfig {
-        #[expect(deprecated, reason = "clients of the older eras look for it")]
+        #[expect(deprecated, reason = "clients of older protocol versions look for it")]
         let capabilities =
             ServerCapabilities::builder().enable_logging().enable_tools().enable_tool_list_changed().build();
         ServerConfig::new(capabilities)
@@ -142,14 +145,14 @@ impl ServerHandler for Door {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller_of(&context)?;
         let cursor = request.and_then(|request| request.cursor);
-        let Shared { gate, listings, page_size, .. } = &*self.shared;
+        let McpShared { gate, listings, page_size, .. } = &*self.shared;
         let (tools, next) = listings.page(gate, &caller, cursor.as_deref(), *page_size).map_err(|_| {
-            ErrorData::invalid_params("there is no such cursor (any more); list from the beginning", None)
+            ErrorData::invalid_params("unknown or outdated cursor; list again from the beginning", None)
         })?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;
-        // What one caller may know of is nobody else's business.
-        if Era::of(&context) == Era::Stateless {
+        // Private, because each caller sees other tools.
+        if ProtocolMode::of(&context) == ProtocolMode::Stateless {
             result = result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Private);
         }
         Ok(result)
@@ -160,17 +163,17 @@ impl ServerHandler for Door {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // Its future is large, and every handler's future would be as large as the largest.
-        Box::pin(call::call(self, request, context)).await
+        // Boxed: all handler futures would be as large as this one.
+        Box::pin(call_request::call_tool(self, request, context)).await
     }
 
-    #[expect(deprecated, reason = "clients of the older eras know nothing else")]
+    #[expect(deprecated, reason = "clients of older protocol versions use it")]
     async fn set_level(
         &self,
         request: rmcp::model::SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if Era::of(&context) == Era::Stateless {
+        if ProtocolMode::of(&context) == ProtocolMode::Stateless {
             return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
         }
         self.threshold.set(request.level);
@@ -180,7 +183,7 @@ impl ServerHandler for Door {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.watcher.get_or_init(|| {
             let gate = self.shared.gate.clone();
-            AbortOnDropHandle::new(tokio::spawn(notify::tell_of_changes(gate, context.peer)))
+            AbortOnDropHandle::new(tokio::spawn(notify::notify_of_changes(gate, context.peer)))
         });
     }
 
@@ -190,28 +193,28 @@ impl ServerHandler for Door {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let caller = self.caller_of(context.request_context())?;
-        let _place = self.shared.streams.enter(&caller.quota()).ok_or_else(|| {
-            ErrorData::invalid_request("you hold too many streams open; close one, then listen again", None)
+        let _slot = self.shared.streams.enter(&caller.quota()).ok_or_else(|| {
+            ErrorData::invalid_request("too many open streams; close one, then listen again", None)
         })?;
         let mut changes = self.shared.gate.changes();
-        let tell = async {
+        let notify = async {
             while changes.changed().await.is_ok() {
                 if context.sink().notify_tool_list_changed().await.is_err() {
                     break;
                 }
             }
         };
-        // Around the telling too: a client that does not read what it is told holds nothing up.
+        // The token is watched during sending too, so a client that does not read cannot delay the end.
         tokio::select! {
             () = until_lapse(self.standing_of(&caller, context.request_context())) => {
                 Err(ErrorData::invalid_request(LAPSED, None))
             }
             () = context.cancelled() => Ok(()),
-            () = tell => Ok(()),
+            () = notify => Ok(()),
         }
     }
 
-    // There are no prompts, resources or completions, and an empty list would say that there could be.
+    // The gateway has no prompts, resources or completions. An empty list would suggest that it could have some.
 
     async fn list_prompts(
         &self,
@@ -249,8 +252,8 @@ impl ServerHandler for Door {
 const INSTRUCTIONS: &str = "Tools behind a governed gateway. A call may be refused, or wait for a person's approval; \
     the answer then says why, and whether and how to try again.";
 
-const LAPSED: &str = "you are no longer let in as you were: your token was revoked or has expired, or `auth` was edited; \
-    come in anew";
+const LAPSED: &str =
+    "your token was revoked or has expired, or the settings in `auth` changed; authenticate again";
 
-/// Changes are told to those who listen; everybody else may be this late.
+/// How long clients may cache the list. Listening clients are notified of changes at once.
 const LIST_TTL_MS: u64 = 1_000;

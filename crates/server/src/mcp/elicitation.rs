@@ -1,4 +1,4 @@
-//! Puts a question to the client's user, and reads the answer. Only an explicit yes is one.
+//! Asks the client's user for an approval and reads the answer. Only an explicit yes approves.
 
 use std::{collections::BTreeMap, future::Future, pin::Pin};
 
@@ -13,7 +13,7 @@ use rmcp::{
 };
 use toolgate_gate::{Answer, Ask, Pending, Prompt};
 
-/// Asks in the middle of the call, as the eras with sessions do.
+/// Asks during the call, for protocol versions with sessions.
 #[derive(Debug)]
 pub struct Elicitation(pub Peer<RoleServer>);
 
@@ -34,20 +34,20 @@ pub fn input_required(pending: &Pending, state: String) -> InputRequiredResult {
     InputRequiredResult::new(Some(BTreeMap::from([(QUESTION.to_owned(), question)])), Some(state))
 }
 
-/// `None`: the question was not answered, so it is put again. What else came along is not looked at.
+/// Returns `None` if the question was not answered; it is then asked again. Ignores other responses.
 pub fn answer_in(responses: Option<&InputResponses>) -> Option<Answer> {
     let given = responses?.get(QUESTION)?;
     let result: Result<ElicitResult, _> = serde_json::from_value(given.clone());
     Some(result.as_ref().map_or(Answer::Lost, answer_of))
 }
 
-/// Can this client show a form?
+/// Whether the client can show a form.
 pub fn shows_forms(capabilities: &ClientCapabilities) -> bool {
-    // Saying nothing of the kind means forms, the only kind there was at first.
+    // Without a declared kind it is forms, the only kind in older protocol versions.
     capabilities.elicitation.as_ref().is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
 
-/// Does the client's configuration say that no person sits before it? Then only the queue is asked.
+/// Whether the client is configured as unattended. Then only the approval queue can answer.
 pub fn is_unattended(headers: &HeaderMap) -> bool {
     headers.contains_key(UNATTENDED_HEADER)
 }
@@ -64,7 +64,7 @@ fn answer_of(result: &ElicitResult) -> Answer {
     }
 }
 
-/// A form without fields: accepting it is the whole answer.
+/// A form without fields: accepting it approves the call.
 fn form(text: &str) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams {
         meta: None,
@@ -73,7 +73,7 @@ fn form(text: &str) -> ElicitRequestParams {
     }
 }
 
-/// The one question of ours.
+/// The key of the only question.
 const QUESTION: &str = "approval";
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_explicit_yes_to_our_own_question_is_one() {
+    fn only_an_explicit_yes_approves() {
         check(&json!({"approval": {"action": "accept", "content": {}}}), Some(Answer::Accept));
         check(&json!({"approval": {"action": "accept"}, "other": 5}), Some(Answer::Accept));
         check(&json!({"approval": {"action": "decline"}}), Some(Answer::Decline));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_only_where_it_says_that_it_shows_forms() {
+    fn client_is_asked_only_if_it_declares_forms() {
         let shows = |capabilities: Value| shows_forms(&serde_json::from_value(capabilities).unwrap());
         assert!(shows(json!({"elicitation": {}})));
         assert!(shows(json!({"elicitation": {"form": {}}})));

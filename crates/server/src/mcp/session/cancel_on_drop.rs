@@ -1,4 +1,4 @@
-//! Does the client still wait for the answer to its request? One that has gone away has given it up.
+//! Cancels a request of a session when its client disconnects.
 
 use std::{
     pin::Pin,
@@ -20,22 +20,22 @@ use rmcp::{
 
 use crate::mcp::in_flight::IdReservation;
 
-/// The answer to one request of a session. Dropped before its end, it cancels the request, as the client would have
-/// done: the answers are not kept for somebody who comes back, so nothing is to run for nobody.
-pub struct Attended<S> {
+/// The answer stream of one request. Dropping it before its end cancels the request: answers are not kept for clients that
+/// reconnect.
+pub struct CancelOnDrop<S> {
     answer: Pin<Box<S>>,
-    request: Option<Request>,
-    /// Dropped with the answer, before the client can read it: it may use the id again then.
+    request: Option<SessionRequest>,
+    /// Dropped before the client can read the answer, because the client may then reuse the id.
     reservation: Option<IdReservation>,
 }
 
-struct Request {
+struct SessionRequest {
     sessions: Arc<LocalSessionManager>,
     session: SessionId,
     id: RequestId,
 }
 
-impl<S> Attended<S> {
+impl<S> CancelOnDrop<S> {
     pub fn new(
         answer: S,
         sessions: Arc<LocalSessionManager>,
@@ -43,12 +43,12 @@ impl<S> Attended<S> {
         request: Option<(RequestId, IdReservation)>,
     ) -> Self {
         let (id, reservation) = request.unzip();
-        let request = id.map(|id| Request { sessions, session, id });
+        let request = id.map(|id| SessionRequest { sessions, session, id });
         Self { answer: Box::pin(answer), request, reservation }
     }
 }
 
-impl<S: Stream<Item = ServerSseMessage>> Stream for Attended<S> {
+impl<S: Stream<Item = ServerSseMessage>> Stream for CancelOnDrop<S> {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
@@ -67,7 +67,7 @@ fn is_answer(event: &ServerSseMessage) -> bool {
     matches!(message, Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)))
 }
 
-impl<S> Drop for Attended<S> {
+impl<S> Drop for CancelOnDrop<S> {
     fn drop(&mut self) {
         if let Some(request) = self.request.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -77,11 +77,12 @@ impl<S> Drop for Attended<S> {
     }
 }
 
-impl Request {
+impl SessionRequest {
     async fn cancel(self) {
-        let params = CancelledNotificationParam::new(Some(self.id), Some("the client went away".to_owned()));
+        let params =
+            CancelledNotificationParam::new(Some(self.id), Some("the client disconnected".to_owned()));
         let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(params));
-        // A session that is gone has cancelled its requests itself.
+        // A session that has ended has cancelled its requests itself.
         let _ =
             self.sessions.accept_message(&self.session, ClientJsonRpcMessage::notification(cancelled)).await;
     }

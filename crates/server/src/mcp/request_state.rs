@@ -1,4 +1,4 @@
-//! Is this the state that we gave to this caller for this very call?
+//! Seals and opens `requestState`, which binds an approval to a caller and a call.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,34 +9,33 @@ use toolgate_gate::ApprovalId;
 
 use super::StateKey;
 
-/// Seals the id of an approval, and when the client was asked, for one caller, one tool and one set of arguments, until the
-/// approval expires.
+/// Seals the approval id and the time of the question, until the approval expires.
 #[derive(Debug)]
-pub struct Seal(RequestStateCodec);
+pub struct StateSeal(RequestStateCodec);
 
-/// What a state is bound to.
+/// Hash of the caller, tool and arguments that a state is bound to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bound([u8; 32]);
+pub struct StateBinding([u8; 32]);
 
-/// Whatever is wrong with a state, this is all that is said about it.
+/// The state is invalid; no reason is given.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BadState;
 
-impl Seal {
+impl StateSeal {
     pub fn new(key: &StateKey) -> Self {
         Self(RequestStateCodec::new_unchecked(key.0.to_vec()))
     }
 
-    pub fn close(&self, approval: &ApprovalId, bound: Bound, expires: SystemTime) -> String {
+    pub fn close(&self, approval: &ApprovalId, bound: StateBinding, expires: SystemTime) -> String {
         let left = expires.duration_since(SystemTime::now()).unwrap_or(Duration::ZERO);
-        // To the codec no time at all would mean for ever.
+        // The codec takes zero for no expiry.
         let options = SealOptions::new().associated_data(&bound.0).ttl(left.max(Duration::from_millis(1)));
         let asked = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
         self.0.seal_with(format!("{approval} {}", asked.as_millis()).as_bytes(), &options)
     }
 
     /// The approval, and how long ago the client was asked.
-    pub fn open(&self, state: &str, bound: Bound) -> Result<(ApprovalId, Duration), BadState> {
+    pub fn open(&self, state: &str, bound: StateBinding) -> Result<(ApprovalId, Duration), BadState> {
         if state.len() > LONGEST_STATE {
             return Err(BadState);
         }
@@ -50,8 +49,8 @@ impl Seal {
     }
 }
 
-impl Bound {
-    /// Lengths come before texts, so that no two calls have the same bytes.
+impl StateBinding {
+    /// Each part is prefixed with its length, so different calls have different bytes.
     /// Canonical JSON rounds integers beyond 2^53 - 1; the gate refuses calls with such arguments.
     pub fn to(subject: &str, tool: &str, arguments: &Map<String, Value>) -> Option<Self> {
         let arguments = serde_json_canonicalizer::to_vec(arguments).ok()?;
@@ -73,8 +72,8 @@ mod tests {
 
     use super::*;
 
-    fn bound(subject: &str, tool: &str, arguments: &Value) -> Bound {
-        Bound::to(subject, tool, arguments.as_object().unwrap()).unwrap()
+    fn bound(subject: &str, tool: &str, arguments: &Value) -> StateBinding {
+        StateBinding::to(subject, tool, arguments.as_object().unwrap()).unwrap()
     }
 
     fn id() -> ApprovalId {
@@ -86,16 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn a_state_opens_for_its_own_call_in_any_order_of_members() {
-        let seal = Seal::new(&StateKey([1; 32]));
+    fn state_opens_for_its_call_in_any_member_order() {
+        let seal = StateSeal::new(&StateKey([1; 32]));
         let state = seal.close(&id(), bound("ann", "mail", &json!({"a": 1, "b": 2})), later());
         let opened = seal.open(&state, bound("ann", "mail", &json!({"b": 2, "a": 1})));
         assert_eq!(opened.map(|(id, _)| id), Ok(id()));
     }
 
     #[test]
-    fn a_state_opens_for_no_other_call() {
-        let seal = Seal::new(&StateKey([1; 32]));
+    fn state_does_not_open_for_another_call() {
+        let seal = StateSeal::new(&StateKey([1; 32]));
         let state = seal.close(&id(), bound("ann", "mail", &json!({"a": 1})), later());
         for (subject, tool, arguments) in [
             ("bob", "mail", json!({"a": 1})),
@@ -113,10 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_another_key_an_old_one_and_nonsense_do_not_open() {
+    fn forged_expired_and_malformed_states_do_not_open() {
         let call = bound("ann", "mail", &json!({}));
-        let seal = Seal::new(&StateKey([1; 32]));
-        let forged = Seal::new(&StateKey([2; 32])).close(&id(), call, later());
+        let seal = StateSeal::new(&StateKey([1; 32]));
+        let forged = StateSeal::new(&StateKey([2; 32])).close(&id(), call, later());
         assert_eq!(seal.open(&forged, call), Err(BadState));
         let good = seal.close(&id(), call, later());
         assert_eq!(seal.open(&format!("{good}-TAMPERED"), call), Err(BadState));
@@ -128,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_never_shown() {
-        let shown = format!("{:?} {:?}", StateKey([77; 32]), Seal::new(&StateKey([77; 32])));
+    fn key_is_not_printed() {
+        let shown = format!("{:?} {:?}", StateKey([77; 32]), StateSeal::new(&StateKey([77; 32])));
         assert!(!shown.contains("77"), "{shown}");
     }
 }
