@@ -115,7 +115,7 @@ impl Runner {
                     places: self.places.clone(),
                     allowed: AllowedCommands::Any,
                     environment: GatewayEnvironment::current(self.own.clone()),
-                    way_out_of_containers: container_egress(),
+                    container_egress: container_egress(),
                 },
                 secrets,
                 detector,

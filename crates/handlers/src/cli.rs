@@ -1,4 +1,4 @@
-//! How is a command tool run? A fixed program, typed arguments that stay arguments, in a jail, never through a shell.
+//! Runs command tools: a fixed program with typed arguments, in a jail, never through a shell.
 
 mod command;
 mod line;
@@ -11,15 +11,15 @@ mod view;
 pub use command::CliCommand;
 pub use line::arg::Arg;
 pub use program::AllowedCommands;
-pub use report::output::OutputParser;
+pub use report::{
+    denial::{Denial, Denials, HostDenial},
+    output::OutputParser,
+};
 pub use run::{
     CliHandlers,
     container::ContainerLauncher,
     jailed::JailedLauncher,
-    launch::{
-        Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Reached, Refusals, Refused,
-        Trace, Usage, WayOut,
-    },
+    order::{CommandOrder, CommandOutcome, EgressGrant, Launch, NetworkEffects, OrderLimits},
 };
-pub use tool::{CliTool, CommandHost, Settled};
+pub use tool::{CliTool, CommandHost, PreparedCall};
 pub use view::environment::GatewayEnvironment;

@@ -1,105 +1,105 @@
-//! What may a JavaScript tool do with files, and how is it done without a gap between looking and using?
+//! Implements `safety.fs`, the file functions of JavaScript tools.
 //!
-//! The gateway's side of `safety.fs`: the sandboxed tool asks, this answers with the grants of the call, by the names,
-//! defaults and reasons that tools already know. Every path is judged twice, as it was asked for and as what was opened
-//! is really called, and what was judged is what is used: by handle, never by path again. Reads stay beneath the read
-//! roots and writes beneath the workspace, whatever links lead away from there; a symbolic link whose target is absolute is
-//! never followed, also where it leads back inside. A hard link made by somebody else to a file outside is a file of its
-//! folder, unless the file is blocked by another name. Everything blocks, so callers keep it off their event loops.
+//! Names, defaults and error reasons match the reference runtime. Every path is checked twice: as requested, and by
+//! the real path of the opened file. After that only the handle is used, so there is no TOCTOU race. Reads stay
+//! beneath the read roots and writes beneath the workspace. Absolute symlinks are never followed, not even back
+//! inside. A hard link to a file outside counts as a file of its directory, unless the file is blocked under another
+//! name. All functions block the thread.
 
 mod access;
+mod blocked_links;
+mod byte_counter;
 mod error;
 mod find;
 mod grants;
 mod grep;
-mod judge;
-mod judged;
+mod judged_paths;
 mod kernel;
 mod lines;
 mod locate;
+mod path_policy;
 mod pattern;
-mod place;
 mod read;
+mod redaction;
 mod remove;
 mod replica;
-mod stage;
+mod roots;
+mod staged_file;
 #[cfg(test)]
 mod tests;
-mod traffic;
-mod turn;
-mod twins;
-mod veil;
 mod walk;
+mod workspace_lock;
 mod write;
 
 use std::{fmt, path::PathBuf, sync::OnceLock};
 
 use self::{
-    error::{Fault, Reason},
-    judge::Judge,
-    judged::Judged,
-    place::Roots,
-    traffic::Traffic,
-    twins::Twins,
+    blocked_links::BlockedLinks,
+    byte_counter::ByteCounter,
+    error::{FileFault, FileReason},
+    judged_paths::CleanJudgedPath,
+    path_policy::PathPolicy,
+    roots::GrantedRoots,
 };
 
+pub(crate) use self::path_policy::PatternBase;
 pub use self::{
     error::{FileError, FileErrorClass},
     find::{EntryKind, FindOptions, SearchHit, SearchOptions},
     grants::{FileCaps, FileGrants, FileRights},
     grep::{CutOptions, GrepOptions, SortOptions},
-    judged::JudgedPath,
-    locate::{Held, Wanted},
+    judged_paths::JudgedPath,
+    locate::{FileAccess, HeldPath},
     read::FileStat,
+    redaction::{RedactedReads, SecretRedactor},
     replica::{CopyLimits, copy_workspace},
-    veil::{Veil, VeiledReads},
-    write::{Edited, Occurrences},
+    write::{EditResult, Occurrences},
 };
 
 /// The files of one call.
 pub struct Files {
-    roots: Roots,
-    judge: Judge,
-    /// What was judged before this call began.
-    judged: Vec<Judged>,
+    roots: GrantedRoots,
+    judge: PathPolicy,
+    /// Paths that were judged before the call began.
+    judged: Vec<CleanJudgedPath>,
     own: Vec<PathBuf>,
-    turns: PathBuf,
-    /// Looked for when a file with several names is opened.
-    twins: OnceLock<Twins>,
+    locks: PathBuf,
+    /// Searched for when a hard-linked file is opened.
+    blocked_links: OnceLock<BlockedLinks>,
     rights: FileRights,
     caps: FileCaps,
-    veil: Option<Veil>,
+    redactor: Option<SecretRedactor>,
     is_over: Box<dyn Fn() -> bool + Send + Sync>,
-    traffic: Traffic,
+    byte_counter: ByteCounter,
 }
 
 impl Files {
-    /// Opens the granted folders. Long work asks `is_over` now and then and ends as `interrupted` once it says so.
+    /// Opens the granted directories. Long operations poll `is_over` and end as `interrupted`.
     pub fn open(
         grants: &FileGrants,
         is_over: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Self, FileError> {
-        let opened = Roots::open(grants).and_then(|roots| Ok((Judge::new(grants)?, roots)));
+        let opened = GrantedRoots::open(grants).and_then(|roots| Ok((PathPolicy::new(grants)?, roots)));
         let (judge, roots) = opened.map_err(|fault| fault.by("safety.fs"))?;
         Ok(Self {
             roots,
             judge,
             judged: Vec::new(),
             own: grants.own.clone(),
-            turns: grants.turns.clone(),
-            twins: OnceLock::new(),
+            locks: grants.locks.clone(),
+            blocked_links: OnceLock::new(),
             rights: grants.rights,
             caps: grants.caps,
-            veil: None,
+            redactor: None,
             is_over: Box::new(is_over),
-            traffic: Traffic::default(),
+            byte_counter: ByteCounter::default(),
         })
     }
 
-    /// The same files, read without their secrets. What is written, copied or edited stays exact.
+    /// Redacts secrets in what is read. Writes, copies and edits stay exact.
     #[must_use]
-    pub fn veiled(self, veil: Option<Veil>) -> Self {
-        Self { veil, ..self }
+    pub fn redacted(self, redactor: Option<SecretRedactor>) -> Self {
+        Self { redactor, ..self }
     }
 
     /// The workspace's absolute path.
@@ -107,22 +107,22 @@ impl Files {
         self.roots.workspace.granted.clone()
     }
 
-    /// The absolute paths of the folders and files that may be read; one inside another is not listed.
+    /// The absolute paths that may be read, without nested ones.
     pub fn read_roots(&self) -> Vec<String> {
         self.roots.outermost().map(|root| root.granted.clone()).collect()
     }
 
-    /// The whole file, which is UTF-8.
+    /// The whole file, which must be UTF-8.
     pub fn read_text(&self, path: &str) -> Result<String, FileError> {
         self.reading("safety.fs.readText", || self.text_of(path))
     }
 
-    /// The sorted names in a folder; none where it does not exist. The tool's default folder is `.`.
+    /// The sorted names in a directory; empty if it does not exist. Tools default to `.`.
     pub fn list(&self, dir: &str) -> Result<Vec<String>, FileError> {
         self.reading("safety.fs.list", || self.entries_of(dir))
     }
 
-    /// What is refused does not exist.
+    /// A denied path counts as absent.
     pub fn exists(&self, path: &str) -> Result<bool, FileError> {
         self.reading("safety.fs.exists", || self.is_there(path))
     }
@@ -140,12 +140,12 @@ impl Files {
         self.reading("safety.fs.lineCount", || self.count_lines(path))
     }
 
-    /// Lines from `start` up to but not including `end`, counted from 0, or from the end where negative.
+    /// Lines from `start` up to but excluding `end`, counted from 0; negative numbers count from the end.
     pub fn slice(&self, path: &str, start: i64, end: i64) -> Result<Vec<String>, FileError> {
         self.reading("safety.fs.slice", || self.lines_between(path, start, end))
     }
 
-    /// The chosen fields of every line, in the chosen order.
+    /// The selected fields of every line, in the given order.
     pub fn cut(&self, path: &str, options: &CutOptions) -> Result<Vec<String>, FileError> {
         self.reading("safety.fs.cut", || self.fields_of(path, options))
     }
@@ -154,12 +154,12 @@ impl Files {
         self.reading("safety.fs.sort", || self.sorted_lines(path, options))
     }
 
-    /// The entries below a folder whose name matches. The tool's default glob is `*`.
+    /// The entries below a directory whose name matches. Tools default to the glob `*`.
     pub fn find(&self, dir: &str, glob: &str, options: FindOptions) -> Result<Vec<String>, FileError> {
         self.reading("safety.fs.find", || self.entries_below(dir, glob, options))
     }
 
-    /// The matching lines of the files below a folder whose name matches. Files that are not UTF-8 text are passed over.
+    /// The matching lines of files below a directory whose name matches. Files that are not UTF-8 are skipped.
     pub fn search_in_files(
         &self,
         dir: &str,
@@ -170,12 +170,12 @@ impl Files {
         self.reading("safety.fs.searchInFiles", || self.hits_below(dir, glob, pattern, options))
     }
 
-    /// Replaces the file, or makes it and its folders. Returns its absolute path.
+    /// Replaces or creates the file and its directories. Returns its absolute path.
     pub fn write_text(&self, path: &str, content: &str) -> Result<String, FileError> {
         self.writing("safety.fs.writeText", || self.replace_text(path, content))
     }
 
-    /// Adds to the end of the file, or makes it and its folders. Returns its absolute path.
+    /// Appends to the file, or creates it and its directories. Returns its absolute path.
     pub fn append_text(&self, path: &str, content: &str) -> Result<String, FileError> {
         self.writing("safety.fs.appendText", || self.add_text(path, content))
     }
@@ -186,7 +186,7 @@ impl Files {
         old: &str,
         new: &str,
         which: Occurrences,
-    ) -> Result<Edited, FileError> {
+    ) -> Result<EditResult, FileError> {
         self.writing("safety.fs.editText", || self.exchange_text(path, old, new, which))
     }
 
@@ -197,17 +197,17 @@ impl Files {
         self.writing(helper, || self.copy_file(from, to))
     }
 
-    /// Moves a file or folder within the workspace. Returns its new absolute path.
+    /// Moves a file or directory within the workspace. Returns its new absolute path.
     pub fn move_(&self, from: &str, to: &str) -> Result<String, FileError> {
         self.writing("safety.fs.move", || self.move_entry(from, to))
     }
 
-    /// Was there something to delete?
+    /// Returns whether there was something to delete.
     pub fn delete(&self, path: &str) -> Result<bool, FileError> {
         self.writing("safety.fs.delete", || self.delete_file(path))
     }
 
-    /// Deletes a folder with all that is in it, and says how many entries that were, itself included.
+    /// Deletes a directory and its contents. Returns the number of deleted entries, including itself.
     pub fn delete_dir(&self, path: &str) -> Result<u64, FileError> {
         self.writing("safety.fs.deleteDir", || self.delete_tree(path))
     }
@@ -215,29 +215,30 @@ impl Files {
     fn reading<T>(
         &self,
         helper: &'static str,
-        work: impl FnOnce() -> Result<T, Fault>,
+        work: impl FnOnce() -> Result<T, FileFault>,
     ) -> Result<T, FileError> {
         if self.rights.may_read() {
             return work().map_err(|fault| fault.by(helper));
         }
-        Err(Fault::new(Reason::ReadNotGranted, "this tool may not read files; grant `fileRead`").by(helper))
+        Err(FileFault::new(FileReason::ReadNotGranted, "this tool may not read files; grant `fileRead`")
+            .by(helper))
     }
 
     fn writing<T>(
         &self,
         helper: &'static str,
-        work: impl FnOnce() -> Result<T, Fault>,
+        work: impl FnOnce() -> Result<T, FileFault>,
     ) -> Result<T, FileError> {
         if self.rights.may_write() {
             return work().map_err(|fault| fault.by(helper));
         }
-        Err(Fault::new(Reason::WriteNotGranted, "this tool may not write files; grant `fileWrite`")
+        Err(FileFault::new(FileReason::WriteNotGranted, "this tool may not write files; grant `fileWrite`")
             .by(helper))
     }
 
-    fn go_on(&self) -> Result<(), Fault> {
+    fn check_deadline(&self) -> Result<(), FileFault> {
         if (self.is_over)() {
-            return Err(Fault::new(Reason::Interrupted, "the call is over; ask for less at a time"));
+            return Err(FileFault::new(FileReason::Interrupted, "the call is over; ask for less at a time"));
         }
         Ok(())
     }

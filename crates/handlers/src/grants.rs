@@ -1,4 +1,4 @@
-//! What does the effective policy mean to the mechanisms? The one place where settings become rules.
+//! Translates the effective policy into grants and rules. This is the only place that does.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use toolgate_policy::{EffectivePolicy, FilePolicy, NetworkPolicy};
 use toolgate_spec::{HostNames, HostPattern, PathPattern, model::NetworkMode};
 
 use crate::{
-    files::{FileCaps, FileGrants, FileRights, VeiledReads},
+    files::{FileCaps, FileGrants, FileRights, RedactedReads},
     places::Places,
 };
 
@@ -15,7 +15,7 @@ const FETCH_GRANT: u32 = 1;
 const READ_GRANT: u32 = 2;
 const WRITE_GRANT: u32 = 4;
 
-/// What the tool sees of its host, as the prelude's `install` reads it.
+/// The grants as bits, as the prelude's `install` reads them.
 pub fn bits(network: &NetworkPolicy, files: &FilePolicy) -> u32 {
     let fetch = if network.mode.value == NetworkMode::Blocked { 0 } else { FETCH_GRANT };
     let read = if files.read.value { READ_GRANT } else { 0 };
@@ -53,7 +53,7 @@ fn host_rule(pattern: &HostPattern) -> HostRule {
     hosts.at_port(pattern.port)
 }
 
-/// `None` where the tool may neither read nor write.
+/// `None` if the tool may neither read nor write.
 pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
     let rights = match (policy.files.read.value, policy.files.write.value) {
         (true, true) => FileRights::ReadWrite,
@@ -64,8 +64,8 @@ pub fn files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
     with_rights(rights, folder(&policy.files.base_path.value, places), policy, places)
 }
 
-/// What is blocked, for a tool that is granted no file. Nothing is opened with it. `None` where one of the gateway's own files cannot
-/// be blocked by name.
+/// The blocked paths, for a tool without file grants. Nothing is opened with it. `None` if one of the gateway's files
+/// cannot be blocked by name.
 pub fn blocked_files(policy: &EffectivePolicy, places: &Places) -> Option<FileGrants> {
     with_rights(FileRights::Read, places.workspace.clone(), policy, places)
 }
@@ -86,7 +86,8 @@ fn with_rights(
     }
     let mut guarded = Vec::new();
     for own in &places.guarded {
-        // By its real name, which is what paths are judged by. What cannot be blocked by name takes all files away instead.
+        // By its real path, which is what paths are compared with. If a path cannot be blocked by name, the tool gets
+        // no files at all.
         let real = own.canonicalize().unwrap_or_else(|_| own.clone());
         blocked.push(PathPattern::literal(real.to_str()?)?);
         guarded.push(real);
@@ -100,22 +101,22 @@ fn with_rights(
         allowed: policy.allowed_paths.values().cloned().collect(),
         blocked,
         own: guarded,
-        turns: places.state.join("turns"),
+        locks: places.state.join("turns"),
         caps: FileCaps::default(),
     })
 }
 
-/// Which reads of files lack their secrets? `None` where all are exact: what the tool returns is not filtered either, or the tool may
-/// write, and would write marks in the place of what it read.
-pub fn veiled_reads(policy: &EffectivePolicy) -> Option<VeiledReads> {
+/// Which reads are redacted. `None` if results are not filtered, or if the tool may write: it would write redaction
+/// markers into files.
+pub fn redacted_reads(policy: &EffectivePolicy) -> Option<RedactedReads> {
     if !policy.data.sanitize_output.value || policy.files.write.value {
         return None;
     }
     let sends = policy.network.mode.value != NetworkMode::Blocked;
-    Some(if sends { VeiledReads::Lines } else { VeiledReads::All })
+    Some(if sends { RedactedReads::Lines } else { RedactedReads::All })
 }
 
-/// The folder that a path or pattern begins with, up to its first wildcard.
+/// The directory that a path or pattern begins with, up to its first wildcard.
 fn folder(text: &str, places: &Places) -> PathBuf {
     let (base, rest) = match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => (places.workspace.as_path(), rest),
@@ -126,13 +127,13 @@ fn folder(text: &str, places: &Places) -> PathBuf {
     literal.fold(base.to_owned(), |folder, part| folder.join(part))
 }
 
-/// Is it blocked because credentials are kept there? Programs keep caches and whole trees beside them.
+/// Whether it is blocked because it contains credentials. Such directories may also contain large caches.
 pub fn holds_credentials(pattern: &PathPattern) -> bool {
     CREDENTIALS.contains(&pattern.text())
 }
 
-/// Where people and programs keep what others must not have: out of sight of every tool that is not said to read secrets, also
-/// below a folder that it is granted. Plain paths only, so that nobody has to search a tree for them.
+/// Usual locations of credentials. They are hidden from every tool that may not read secrets, even inside a granted
+/// directory. Plain paths only, which need no search.
 const CREDENTIALS: [&str; 21] = [
     "/etc/gshadow",
     "/etc/shadow",
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_credentials_can_be_blocked_by_name_and_is_documented() {
+    fn credential_paths_can_be_blocked_by_name_and_are_documented() {
         let page = include_str!("../../../docs/settings.md");
         for path in CREDENTIALS {
             assert!(PathPattern::parse(path).is_ok() && !path.contains('*'), "{path}");

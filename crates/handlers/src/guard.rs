@@ -1,4 +1,4 @@
-//! May this leave with a request? Not if it holds a secret that was not lent to the call.
+//! Rejects requests that contain a secret which was not given to the call.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -6,12 +6,12 @@ use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
 use toolgate_gate::Agreed;
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
-/// Looks through what one call sends out.
+/// Scans the requests of one call.
 pub struct SecretGuard {
     detector: Arc<Detector>,
-    /// The values of the tool's own secrets, which it was given to send, plain and as a URL spells them.
+    /// The values of the tool's own secrets, which it may send, plain and URL-encoded.
     lent: Vec<String>,
-    /// What a person has agreed to send, although it may be a secret; spelled in the same ways.
+    /// Values that a person approved for sending, although they may be secrets; also URL-encoded.
     agreed: Vec<String>,
 }
 
@@ -26,8 +26,8 @@ impl SecretGuard {
         }
     }
 
-    /// A credential is recognised by what stands before it too, so that a lent one is put out of sight with as much of
-    /// its surroundings as a mark needs.
+    /// Replaces credentials that this call was given, so that the detector reports only foreign ones. The detector
+    /// also looks at the text before a secret; the replacement therefore covers that context as well.
     fn without_lent<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         if self.lent.is_empty() {
             return Cow::Borrowed(bytes);
@@ -37,9 +37,9 @@ impl SecretGuard {
         Cow::Owned(hidden.into_bytes())
     }
 
-    /// What keeps this from leaving. A yes was given for values that somebody was shown: it is none for what stands beside them, nor
-    /// for what is certainly a secret. They are not put out of sight as lent ones are, for whoever chose them could hide with them
-    /// the word by which another secret is known.
+    /// The secret that prevents sending. An approval covers only the values that were shown, and only probable
+    /// secrets. Approved values are not replaced like the tool's own secrets: a caller could use them to hide the
+    /// word that identifies another secret.
     fn secret_in(&self, bytes: &[u8]) -> Option<SecretFinding> {
         if self.agreed.is_empty() {
             return self.detector.contains(bytes, Tier::Probable);
@@ -58,7 +58,7 @@ impl BodyGuard for SecretGuard {
     fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String> {
         let bytes = self.without_lent(leaving.bytes);
         let bytes = match leaving.part {
-            // The name tells what the value is, as it does in a body.
+            // The header name identifies the value, like a key in a body.
             RequestPart::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
             RequestPart::Url | RequestPart::Body | RequestPart::Written => bytes,
         };
@@ -78,7 +78,7 @@ fn url_encoded(text: &str) -> String {
     })
 }
 
-/// Too short to be taken for anything by a rule.
+/// Too short to match a rule.
 const LENT: &str = "(lent)";
 const SHORTEST: usize = 4;
 
@@ -98,7 +98,7 @@ mod tests {
         guard.judge(&OutgoingPart { host: "a.example", part, bytes: text.as_bytes() })
     }
 
-    /// The values that a person allowed a call to send.
+    /// The values that a person approved for sending.
     fn agreed(values: &[&str]) -> Agreed {
         Agreed::new(values.iter().map(|&value| value.to_owned()).collect())
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_judged_with_its_name() {
+    fn header_is_checked_with_its_name() {
         check_header("x-api-key", OPAQUE, Some("it holds a password of generic"));
         check_header("token", OPAQUE, Some("it holds a token of generic"));
         check_header("x-auth-token", OPAQUE, Some("it holds a password of generic"));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_headers_ordinarily_hold_may_leave() {
+    fn ordinary_headers_pass() {
         for (name, value) in [
             ("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"),
             ("authorization", "none"),
@@ -147,9 +147,9 @@ mod tests {
         }
     }
 
-    /// What a call was lent may leave under any name, and nothing else with it.
+    /// The tool's own secret may be sent under any name, but no other secret with it.
     #[test]
-    fn what_was_lent_may_leave_in_a_header() {
+    fn own_secret_may_be_sent_in_a_header() {
         for (name, value) in [
             ("x-api-key", OPAQUE.to_owned()),
             ("token", OPAQUE.to_owned()),
@@ -162,9 +162,9 @@ mod tests {
         assert!(judged(&[OPAQUE], RequestPart::Header("cookie"), &other).is_some());
     }
 
-    /// The yes was given for what was shown, wherever in the request it stands.
+    /// The approval covers the shown value anywhere in the request.
     #[test]
-    fn what_was_agreed_to_may_leave() {
+    fn approved_value_may_be_sent() {
         let survey = agreed(&["hunter22x", "p&ss w0rd/1"]);
         for (part, text) in [
             (RequestPart::Body, r#"{"note":"please store password = hunter22x"}"#),
@@ -181,9 +181,9 @@ mod tests {
         }
     }
 
-    /// A yes to one secret is none to what a file held that nobody was shown.
+    /// The approval of one secret does not cover another one that was not shown.
     #[test]
-    fn a_yes_lets_nothing_else_leave() {
+    fn approval_covers_no_other_secret() {
         let survey = agreed(&["hunter22x", "DB_PASSWORD"]);
         for text in [
             "please store password = hunter22x\nDB_PASSWORD=Tr0ub4dor-and-3\n",
@@ -193,13 +193,13 @@ mod tests {
         ] {
             assert!(judged_after(&[], &survey, RequestPart::Body, text).is_some(), "{text}");
         }
-        // What is certainly a secret never leaves, whatever somebody said.
+        // A certain secret is never sent, even with approval.
         let token = format!("{}_{}", "ghp", "q7Zk2mVx9TbLw4Rs8NyPd3HcJf5GaE0QhQH1");
         assert!(judged_after(&[], &agreed(&[&token]), RequestPart::Body, &token).is_some());
     }
 
     #[test]
-    fn other_parts_are_judged_as_they_are() {
+    fn other_parts_are_checked_without_a_name() {
         assert_eq!(judged(&[], RequestPart::Body, OPAQUE), None);
         assert!(judged(&[], RequestPart::Body, &format!("api_key: {OPAQUE}")).is_some());
         assert!(judged(&[], RequestPart::Url, &format!("https://a.example/?token={OPAQUE}")).is_some());

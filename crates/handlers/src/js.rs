@@ -1,7 +1,8 @@
-//! How is a JavaScript tool run? Wrapped, loaded into a jailed worker, its effects done here with the call's grants.
+//! Runs JavaScript tools: wraps the code, loads it into a jailed worker and performs its effects with the grants of
+//! the call.
 
 mod effects;
-mod failure;
+mod file_calls;
 mod helpers;
 mod port;
 mod report;
@@ -11,15 +12,14 @@ pub(crate) mod values;
 
 use std::{sync::Arc, time::Duration};
 
-pub use effects::EffectRecord;
-pub use failure::{Failure, FailureCode};
 pub use helpers::missing_helpers;
 pub use port::JsHandlers;
-pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
-use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag};
+use toolgate_gate::{
+    Agreed, LeftEffects, Looks, Purpose, Refusal, RunFailure, RunReport, RunRequest, StopFlag,
+};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -30,11 +30,11 @@ use toolgate_spec::model::{Body, ToolSpec};
 
 use self::effects::{CallEffects, EffectScope};
 use crate::{
-    files::{FileGrants, Veil, VeiledReads},
+    files::{FileGrants, RedactedReads, SecretRedactor},
     grants,
     guard::SecretGuard,
     places::Places,
-    survey::{CallGrants, CallSurvey, Surveyor, WithoutNetwork},
+    survey::{CallGrants, CallSurvey, NetworkUpgrade, Surveyor},
 };
 
 /// Runs JavaScript tools. Cheap to clone.
@@ -45,7 +45,7 @@ pub struct JsRunner {
     detector: Arc<Detector>,
 }
 
-/// A tool made ready once, for any number of calls.
+/// A prepared tool, for any number of calls.
 #[derive(Clone, Debug)]
 pub struct JsTool {
     load: Arc<Load>,
@@ -54,13 +54,13 @@ pub struct JsTool {
     limits: RunLimits,
     rules: Arc<EgressRules>,
     files: Option<Arc<FileGrants>>,
-    veiled: Option<VeiledReads>,
+    redacted_reads: Option<RedactedReads>,
     surveyor: Arc<Surveyor>,
     prefix: usize,
 }
 
 impl JsTool {
-    /// A tool whose body is not JavaScript has no `JsTool`.
+    /// `None` if the body is not JavaScript.
     pub fn new(spec: Arc<ToolSpec>, policy: &EffectivePolicy, places: &Places) -> Option<Self> {
         let Body::JavaScript { code } = &spec.body else { return None };
         let names = source::names(&spec);
@@ -77,14 +77,14 @@ impl JsTool {
             limits: limits(policy),
             rules: Arc::new(rules),
             files: files.map(Arc::new),
-            veiled: grants::veiled_reads(policy),
-            surveyor: Arc::new(Surveyor::new(&spec, policy, places, WithoutNetwork::Refuse)),
+            redacted_reads: grants::redacted_reads(policy),
+            surveyor: Arc::new(Surveyor::new(&spec, policy, places, NetworkUpgrade::Refuse)),
             prefix: wrapped.prefix,
             spec,
         })
     }
 
-    /// What a call with these arguments would touch.
+    /// Resolves what a call with these arguments would touch.
     pub fn survey(
         &self,
         arguments: &Map<String, Value>,
@@ -97,7 +97,7 @@ impl JsTool {
         self.surveyor.waits_for_disk()
     }
 
-    /// Other limits than the policy's, for tests and for operators who know why.
+    /// Changes the limits of the policy, for tests and for operators who know why.
     #[must_use]
     pub fn with_limits(mut self, change: impl FnOnce(&mut RunLimits)) -> Self {
         change(&mut self.limits);
@@ -106,23 +106,23 @@ impl JsTool {
 }
 
 impl JsRunner {
-    /// Without a way out every fetch is refused. The detector looks through what fetches send and what files hold.
+    /// Without egress every fetch is denied. The detector scans requests and files.
     pub fn new(pool: Pool, egress: Option<Egress>, detector: Arc<Detector>) -> Self {
         Self { pool, egress, detector }
     }
 
-    /// A worker for one call of the tool, to be run in.
-    pub async fn lease(&self, tool: &JsTool, caller: &str) -> Result<Lease, Failure> {
+    /// Leases a worker for one call of the tool.
+    pub async fn lease(&self, tool: &JsTool, caller: &str) -> Result<Lease, RunFailure> {
         let tenant = Tenant { caller: caller.to_owned(), tool: tool.identity };
-        self.pool.lease(&tenant).await.map_err(Failure::from)
+        self.pool.lease(&tenant).await.map_err(|failure| report::worker_failure(&failure))
     }
 
-    /// Ends the workers that no call has, and returns when whoever watches them knows how they ended.
+    /// Ends idle workers, and returns when their ends have been reported.
     pub fn retire_idle(&self) {
         self.pool.retire_idle();
     }
 
-    /// One call, by itself. Dropping the future kills the worker.
+    /// Runs one call. Dropping the future kills the worker.
     pub async fn run(
         &self,
         tool: &JsTool,
@@ -130,7 +130,7 @@ impl JsRunner {
         granted: &CallGrants,
         secrets: &dyn SecretSource,
         caller: &str,
-    ) -> JsReport {
+    ) -> RunReport {
         let request = RunRequest {
             arguments,
             agreed: &Agreed::default(),
@@ -142,7 +142,7 @@ impl JsRunner {
         self.run_in(None, tool, granted, request, secrets).await
     }
 
-    /// One call, in the worker that was leased for it.
+    /// Runs one call in the worker that was leased for it.
     pub async fn run_in(
         &self,
         leased: Option<Lease>,
@@ -150,11 +150,11 @@ impl JsRunner {
         granted: &CallGrants,
         request: RunRequest<'_>,
         secrets: &dyn SecretSource,
-    ) -> JsReport {
+    ) -> RunReport {
         let RunRequest { arguments, agreed, left, caller, looks, .. } = request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
-            Err(failure) => return JsReport::without_a_run(failure),
+            Err(failure) => return report::without_a_run(failure),
         };
         let run = RunScript {
             key: tool.load.key,
@@ -168,7 +168,7 @@ impl JsRunner {
         };
         let lease = match leased {
             Ok(lease) => lease,
-            Err(failure) => return JsReport::without_a_run(failure),
+            Err(failure) => return report::without_a_run(failure),
         };
         let worker = lease.worker();
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
@@ -180,38 +180,38 @@ impl JsRunner {
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
             files: tool.files.clone(),
             judged: granted.judged_paths(),
-            veil: tool.veiled.map(|reads| Veil::new(&self.detector, reads)),
+            redactor: tool.redacted_reads.map(|reads| SecretRedactor::new(&self.detector, reads)),
             looks: looks.clone(),
             caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
-        let mut running = Running { effects, mask: &bound.mask, left };
+        let mut running = JsRun { effects, mask: &bound.mask, left };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
         let (records, withheld) = (running.effects.take_records(), running.effects.take_found());
         let report = report::make(outcome, records, &bound.mask, tool);
-        // The worker also of a call in which it died: an alarm names the worker alone.
-        JsReport { withheld, worker, ..report }
+        // Set even if the worker died, because alerts identify a call by its worker.
+        RunReport { withheld, worker, ..report }
     }
 }
 
-/// Dropped in the middle, it leaves what was done for the journal.
-struct Running<'r> {
+/// If it is dropped during the call, it hands the effects to the journal.
+struct JsRun<'r> {
     effects: CallEffects,
     mask: &'r Mask,
     left: &'r LeftEffects,
 }
 
-impl Drop for Running<'_> {
+impl Drop for JsRun<'_> {
     fn drop(&mut self) {
         let records = self.effects.take_records().into_iter();
-        let told = records.map(|record| port::effect(record.masked(self.mask))).collect();
-        // The calls of helpers are few enough to be told one by one.
+        let told = records.map(|entry| effects::masked(entry, self.mask)).collect();
+        // A call makes few enough helper calls to list all of them.
         let dropped = 0;
         self.left.leave(told, dropped);
     }
 }
 
-/// One declared statement is worth this much fuel. See `docs/runtime.md`.
+/// Fuel per declared statement. See `docs/runtime.md`.
 pub const FUEL_PER_STATEMENT: u64 = 20_000;
 
 fn limits(policy: &EffectivePolicy) -> RunLimits {
@@ -223,7 +223,7 @@ fn limits(policy: &EffectivePolicy) -> RunLimits {
         memory_bytes: execution.memory_bytes.value,
         console_lines: 1_000,
         console_bytes: 64 << 10,
-        // The filter stage judges the released output; this only bounds what crosses the socket.
+        // The filter stage checks the final size; this only bounds what crosses the socket.
         result_bytes: bounded(execution.max_output_bytes.value.saturating_mul(4)).min(16 << 20),
         host_calls: 1_000,
         host_bytes: 64 << 20,

@@ -1,37 +1,36 @@
-//! Runs tools: JavaScript in the jailed worker, with the effects it may ask for; commands in a jail; functions of the embedding
-//! program in its process.
+//! Runs tools: JavaScript in a jailed worker, commands in a jail, and functions of the embedding program in its
+//! process.
 #![forbid(unsafe_code)]
 
-mod all;
 mod cli;
 mod files;
 mod grants;
 mod guard;
 mod js;
-mod js_files;
-mod own;
+mod tool_handlers;
+
+mod hard_links;
+mod own_variables;
 mod places;
 mod rust;
-mod several_names;
 mod survey;
 
-pub use all::ToolHandlers;
 pub use cli::{
-    Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
-    Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, OutputParser,
-    Reached, Refusals, Refused, Settled, Trace, Usage, WayOut,
+    AllowedCommands, Arg, CliCommand, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome,
+    ContainerLauncher, Denial, Denials, EgressGrant, GatewayEnvironment, HostDenial, JailedLauncher, Launch,
+    NetworkEffects, OrderLimits, OutputParser, PreparedCall,
 };
 pub use files::{
-    CopyLimits, CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights,
-    FileStat, Files, FindOptions, GrepOptions, Held, JudgedPath, Occurrences, SearchHit, SearchOptions,
-    SortOptions, Veil, VeiledReads, Wanted, copy_workspace,
+    CopyLimits, CutOptions, EditResult, EntryKind, FileAccess, FileCaps, FileError, FileErrorClass,
+    FileGrants, FileRights, FileStat, Files, FindOptions, GrepOptions, HeldPath, JudgedPath, Occurrences,
+    RedactedReads, SearchHit, SearchOptions, SecretRedactor, SortOptions, copy_workspace,
 };
 pub use js::{
-    ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
-    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, check_variables,
+    EnvironmentSecrets, FUEL_PER_STATEMENT, JsHandlers, JsRunner, JsTool, SecretSource, check_variables,
     missing_helpers,
 };
-pub use own::OwnVariables;
+pub use own_variables::OwnVariables;
 pub use places::{Places, home};
 pub use rust::{RustFunction, RustHandlers};
 pub use survey::{CallGrants, CallSurvey, GrantedPath};
+pub use tool_handlers::ToolHandlers;

@@ -19,14 +19,14 @@ use toolgate_spec::model::{SandboxKind, ToolSpec};
 
 use crate::{
     places::Places,
-    survey::{Surveyor, WithoutNetwork},
+    survey::{NetworkUpgrade, Surveyor},
 };
 
-type Running = Pin<Box<dyn Future<Output = Result<Value, RunFailure>> + Send>>;
+type FunctionFuture = Pin<Box<dyn Future<Output = Result<Value, RunFailure>> + Send>>;
 
 /// A function of the program: JSON arguments in, a JSON result or a message out.
 #[derive(Clone)]
-pub struct RustFunction(Arc<dyn Fn(Value) -> Running + Send + Sync>);
+pub struct RustFunction(Arc<dyn Fn(Value) -> FunctionFuture + Send + Sync>);
 
 impl RustFunction {
     /// `function` reports its own failures with [`RustFunction::failure`].
@@ -43,7 +43,7 @@ impl RustFunction {
     }
 }
 
-/// The handler of tools that are functions of the program, by the names of their tools.
+/// The handler of tools that are functions of the program, by tool name.
 #[derive(Clone, Debug)]
 pub struct RustHandlers {
     pub places: Places,
@@ -64,23 +64,23 @@ impl Handlers for RustHandlers {
                 sandbox.origin
             ));
         }
-        Ok(Arc::new(Prepared {
+        Ok(Arc::new(PreparedFunction {
             name: spec.name.clone(),
-            surveyor: Surveyor::new(spec, policy, &self.places, WithoutNetwork::Refuse),
+            surveyor: Surveyor::new(spec, policy, &self.places, NetworkUpgrade::Refuse),
             function: function.clone(),
             deadline: Duration::from_millis(policy.execution.timeout_ms.value),
         }))
     }
 }
 
-struct Prepared {
+struct PreparedFunction {
     name: String,
     surveyor: Surveyor,
     function: RustFunction,
     deadline: Duration,
 }
 
-impl Runnable for Prepared {
+impl Runnable for PreparedFunction {
     fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
         let survey = self.surveyor.survey(arguments, stop)?;
         Ok(survey.into_survey(|_granted| SurveyedFunction(self)))
@@ -97,7 +97,7 @@ impl Runnable for Prepared {
 
 /// A call of a Rust function that is ready to run. The function opens its files by itself.
 #[derive(Debug)]
-struct SurveyedFunction(Arc<Prepared>);
+struct SurveyedFunction(Arc<PreparedFunction>);
 
 impl Surveyed for SurveyedFunction {
     fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal> {
@@ -109,7 +109,7 @@ impl Surveyed for SurveyedFunction {
         Box::pin(async move {
             let tool = &self.0;
             let begun = Instant::now();
-            // A separate task: a panic ends the task and not the gateway's call.
+            // A separate task: a panic ends the task and not the call.
             let mut task = EndOnDrop(tokio::spawn((tool.function.0)(arguments)));
             let outcome = match timeout(tool.deadline, &mut task.0).await {
                 Ok(Ok(outcome)) => outcome.map(Some),
@@ -124,7 +124,7 @@ impl Surveyed for SurveyedFunction {
     }
 }
 
-/// Ends the task with the call, also at a deadline or when the caller goes away.
+/// Aborts the task when the call ends, also at the deadline or if the caller disconnects.
 struct EndOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for EndOnDrop<T> {
@@ -150,7 +150,7 @@ fn report(outcome: Result<Option<Value>, RunFailure>, elapsed: Duration) -> RunR
     }
 }
 
-/// In place of the isolation layers: it ran, and none was in force.
+/// Reported instead of isolation layers: the tool ran without any.
 const NO_LAYER: &str = "none";
 
 impl fmt::Debug for RustFunction {
@@ -159,8 +159,8 @@ impl fmt::Debug for RustFunction {
     }
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared").field("tool", &self.name).finish_non_exhaustive()
+        f.debug_struct("PreparedFunction").field("tool", &self.name).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
-//! What would a call touch? Read off its arguments by the tool's own words, and judged before anything runs.
+//! Resolves what a call would touch from its arguments, and checks it before anything runs.
 //!
-//! A path is opened here. A command gets what was opened, and JavaScript reaches a path only where it led here, so that
-//! nobody can put something else in its place between looking and using. A host cannot be held; the way out judges it again.
+//! Paths are opened here. A command gets the open files, and JavaScript may use a path only if it still leads to the
+//! same place, so there is no TOCTOU race. A host cannot be held open, so egress checks it again.
 
 mod fields;
 mod spelling;
@@ -14,41 +14,41 @@ use toolgate_gate::{EffectKind, Question, Reason, Refusal, StopFlag, Survey, Sur
 use toolgate_policy::{DecisionSource, EffectivePolicy};
 use toolgate_spec::model::ToolSpec;
 
-use self::fields::{Field, Named, Spelling};
+use self::fields::{HostSpelling, NamedTarget, TargetField};
 use crate::{
-    files::{FileError, FileGrants, Files, Held, JudgedPath, Wanted},
+    files::{FileAccess, FileError, FileGrants, Files, HeldPath, JudgedPath},
     grants,
     places::Places,
 };
 
-/// Looks at the arguments of one tool's calls. Made once, when the tool is loaded.
+/// Checks the arguments of calls of one tool. Created when the tool is loaded.
 #[derive(Debug)]
 pub struct Surveyor {
-    fields: Vec<Field>,
-    /// What the arguments' schema says about texts, which of a path has to hold for its real name as well.
-    rules_of_texts: Vec<spelling::Rule>,
+    fields: Vec<TargetField>,
+    /// Rules of the input schema for texts. For a path, they must also hold for the real path.
+    rules_of_texts: Vec<spelling::TextRule>,
     files: Option<Arc<FileGrants>>,
     rules: Arc<EgressRules>,
     unknown_hosts: UnknownHosts,
-    without_network: WithoutNetwork,
-    /// In capitals.
+    upgrade: NetworkUpgrade,
+    /// In upper case.
     methods: Vec<String>,
-    requests: Requests,
+    sender: RequestSender,
 }
 
-/// Who makes the tool's requests?
+/// Who sends the tool's requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Requests {
+enum RequestSender {
     /// The gateway, which sees each of them.
     Gateway,
-    /// A command, through the proxy; what it sends by TLS nobody sees.
+    /// A command, through the proxy. Its TLS traffic cannot be seen.
     Command,
 }
 
-/// What becomes of a host that a call names, where its tool has no network?
+/// The treatment of hosts that a call names, if its tool has no network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum WithoutNetwork {
-    /// `accessUpgradeable: proxy`: a person may let this one call reach it.
+pub enum NetworkUpgrade {
+    /// `accessUpgradeable: proxy`: a person may allow it for this call.
     Ask,
     Refuse,
 }
@@ -59,43 +59,43 @@ enum UnknownHosts {
     Refuse,
 }
 
-/// What the run may use: the paths that were opened, and what a person was asked for on top of the tool's own grants.
+/// What the run may use: the opened paths, and what a person was asked to allow beyond the tool's grants.
 #[derive(Debug, Default)]
 pub struct CallGrants {
     pub paths: Vec<GrantedPath>,
-    /// The tool's own rules with the asked-for hosts added; `None` where nothing was asked for.
+    /// The tool's rules with the requested hosts added; `None` if there were none.
     pub rules: Option<Arc<EgressRules>>,
-    /// Methods that a person was asked for.
+    /// Methods that a person was asked to allow.
     pub methods: Vec<String>,
 }
 
 #[derive(Debug)]
 pub struct GrantedPath {
-    /// As it stands in the arguments.
+    /// As written in the arguments.
     pub asked: String,
-    /// Where it leads: absolute, without links.
+    /// The real path: absolute, without symlinks.
     pub real: String,
-    pub wanted: Wanted,
-    /// For a command; `None` where nothing is there.
-    pub held: Option<Held>,
+    pub wanted: FileAccess,
+    /// Only for a command; `None` if nothing exists there.
+    pub held: Option<HeldPath>,
 }
 
-/// What a call would touch, and what its run may use.
+/// The paths and hosts that a call would touch, and the grants of its run.
 #[derive(Debug, Default)]
 pub struct CallSurvey<G> {
     pub touches: Vec<Touch>,
     pub widened: Vec<String>,
     pub questions: Vec<Question>,
-    /// Texts that are built from the arguments for another program.
+    /// Texts for other programs that are built from the arguments.
     pub built: Vec<String>,
     pub granted: G,
 }
 
-/// What was found so far. The grants are kept apart, because both are changed at once.
-type Found = CallSurvey<()>;
+/// The findings so far. The grants are separate, because both are borrowed mutably.
+type SurveyFindings = CallSurvey<()>;
 
 impl<G> CallSurvey<G> {
-    /// Makes the gate's survey of it, with the call that `call` makes of the grants.
+    /// Converts it to the gate's survey; `call` receives the grants.
     pub fn into_survey<C: Surveyed + 'static>(self, call: impl FnOnce(G) -> C) -> Survey {
         let Self { touches, widened, questions, built, granted } = self;
         Survey { touches, widened, questions, built, call: Box::new(call(granted)) }
@@ -103,7 +103,7 @@ impl<G> CallSurvey<G> {
 }
 
 impl CallGrants {
-    /// Where the paths led, for a run that opens them by their names.
+    /// The real paths, for a run that opens them by name.
     pub fn judged_paths(&self) -> Arc<[JudgedPath]> {
         let judged = |path: &GrantedPath| JudgedPath { asked: path.asked.clone(), real: path.real.clone() };
         self.paths.iter().map(judged).collect()
@@ -111,43 +111,38 @@ impl CallGrants {
 }
 
 impl Surveyor {
-    pub fn new(
-        spec: &ToolSpec,
-        policy: &EffectivePolicy,
-        places: &Places,
-        without_network: WithoutNetwork,
-    ) -> Self {
+    pub fn new(spec: &ToolSpec, policy: &EffectivePolicy, places: &Places, upgrade: NetworkUpgrade) -> Self {
         let asks = policy.network.ask_for_unknown_hosts.value;
         let unknown_hosts = if asks { UnknownHosts::Ask } else { UnknownHosts::Refuse };
         Self {
-            fields: fields::of(spec, policy, without_network),
+            fields: fields::of(spec, policy, upgrade),
             rules_of_texts: spelling::rules(spec.governance.input.as_ref()),
             files: grants::files(policy, places).map(Arc::new),
             rules: Arc::new(grants::rules(&policy.network)),
             unknown_hosts,
-            without_network,
+            upgrade,
             methods: policy.approval.ask_for_methods.values().map(|name| name.to_uppercase()).collect(),
-            requests: Requests::Gateway,
+            sender: RequestSender::Gateway,
         }
     }
 
-    /// The tool makes its requests itself.
+    /// The tool sends its requests itself.
     #[must_use]
     pub fn of_a_command(self) -> Self {
-        Self { requests: Requests::Command, ..self }
+        Self { sender: RequestSender::Command, ..self }
     }
 
-    /// Methods that are refused in the run.
+    /// Methods that are denied in the run.
     pub fn methods_not_asked_for(&self, granted: &CallGrants) -> Vec<String> {
         self.methods.iter().filter(|name| !granted.methods.contains(name)).cloned().collect()
     }
 
-    /// Is this argument, or what is listed in it, judged as a path?
+    /// Whether this argument, or an element of it, is checked as a path.
     pub fn judges_path(&self, name: &str) -> bool {
         fields::name_path(&self.fields, name)
     }
 
-    /// Only paths lead to the disk, and only where files are granted at all.
+    /// Only path arguments need the disk, and only if files are granted.
     pub fn waits_for_disk(&self) -> bool {
         self.files.is_some() && fields::name_any_path(&self.fields)
     }
@@ -157,19 +152,19 @@ impl Surveyor {
         arguments: &Map<String, Value>,
         stop: &StopFlag,
     ) -> Result<CallSurvey<CallGrants>, Refusal> {
-        let mut found = Found::default();
+        let mut found = SurveyFindings::default();
         let mut granted = CallGrants::default();
         let mut files = None;
         let named = fields::named(&self.fields, arguments);
         self.check_count(&named)?;
-        for Named { kind, text, spelling } in named {
+        for NamedTarget { kind, text, spelling } in named {
             match kind {
                 EffectKind::Fetch => self.host(text, spelling, &mut found, &mut granted)?,
                 EffectKind::Read => {
-                    self.path(text, Wanted::Read, &mut files, stop, &mut found, &mut granted)?;
+                    self.path(text, FileAccess::Read, &mut files, stop, &mut found, &mut granted)?;
                 }
                 EffectKind::Write => {
-                    self.path(text, Wanted::Write, &mut files, stop, &mut found, &mut granted)?;
+                    self.path(text, FileAccess::Write, &mut files, stop, &mut found, &mut granted)?;
                 }
             }
         }
@@ -178,15 +173,15 @@ impl Surveyor {
             spelling::check(&self.rules_of_texts, &self.fields, arguments, &granted.paths, base)?;
         }
         self.method(arguments, &mut found, &mut granted);
-        let Found { touches, widened, questions, built, granted: () } = found;
+        let SurveyFindings { touches, widened, questions, built, granted: () } = found;
         Ok(CallSurvey { touches, widened, questions, built, granted })
     }
 
-    /// Before the first of them is opened.
-    fn check_count(&self, named: &[Named<'_>]) -> Result<(), Refusal> {
-        let most = match self.requests {
-            Requests::Command => MOST_HELD,
-            Requests::Gateway => MOST_JUDGED,
+    /// Checked before the first one is opened.
+    fn check_count(&self, named: &[NamedTarget<'_>]) -> Result<(), Refusal> {
+        let most = match self.sender {
+            RequestSender::Command => MOST_HELD,
+            RequestSender::Gateway => MOST_JUDGED,
         };
         if named.iter().filter(|one| one.kind != EffectKind::Fetch).count() <= most {
             return Ok(());
@@ -194,17 +189,17 @@ impl Surveyor {
         Err(Refusal {
             reason: Reason::ArgumentRefused,
             message: format!("the arguments name more than {most} paths"),
-            remedy: "name a folder above them, or fewer".to_owned(),
+            remedy: "name a directory above them, or fewer paths".to_owned(),
         })
     }
 
     fn path(
         &self,
         asked: &str,
-        wanted: Wanted,
+        wanted: FileAccess,
         files: &mut Option<Files>,
         stop: &StopFlag,
-        found: &mut Found,
+        found: &mut SurveyFindings,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
         let grants = self.files.as_ref().ok_or_else(|| Refusal {
@@ -222,17 +217,17 @@ impl Surveyor {
         *files = Some(opened);
         let located = located?;
         let kind = match wanted {
-            Wanted::Read => EffectKind::Read,
-            Wanted::Write => EffectKind::Write,
+            FileAccess::Read => EffectKind::Read,
+            FileAccess::Write => EffectKind::Write,
         };
-        // JavaScript opens it again, by its name.
-        let held = located.held.filter(|_| self.requests == Requests::Command);
+        // JavaScript opens it again by name.
+        let held = located.held.filter(|_| self.sender == RequestSender::Command);
         found.touches.push(Touch { kind, target: located.real.clone() });
-        if let (Wanted::Write, Some(held)) = (wanted, &held)
+        if let (FileAccess::Write, Some(held)) = (wanted, &held)
             && held.path != located.real
         {
             let target = held.path.clone();
-            found.widened.push(format!("to make `{}` it may write all of `{target}`", located.real));
+            found.widened.push(format!("to create `{}` it may write to all of `{target}`", located.real));
             found.touches.push(Touch { kind, target });
         }
         granted.paths.push(GrantedPath { asked: asked.to_owned(), real: located.real, wanted, held });
@@ -242,8 +237,8 @@ impl Surveyor {
     fn host(
         &self,
         text: &str,
-        spelling: Spelling,
-        found: &mut Found,
+        spelling: HostSpelling,
+        found: &mut SurveyFindings,
         granted: &mut CallGrants,
     ) -> Result<(), Refusal> {
         let refused = |message: String| Refusal {
@@ -258,7 +253,7 @@ impl Surveyor {
                 remedy: "write a complete URL, such as `https://example.com/page`".to_owned(),
             });
         }
-        // A bare name counts as one that is reached by TLS.
+        // A bare host name counts as HTTPS.
         let address = if text.contains("://") { text.to_owned() } else { format!("https://{text}/") };
         let url = parse_url(&address).map_err(|error| Refusal {
             reason: Reason::ArgumentRefused,
@@ -275,7 +270,7 @@ impl Surveyor {
             let mut wider = granted.rules.as_deref().unwrap_or(&self.rules).clone();
             wider.mode = EgressMode::Allowlist;
             wider.hosts.push(HostRule::exact(host));
-            // Only the list may be lifted by a person: what is blocked, private or a metadata endpoint stays so.
+            // A person may only extend the list of hosts. Blocked, private and metadata addresses stay denied.
             if wider.judge_host(&url).is_err() {
                 return Err(refused(error.message));
             }
@@ -286,7 +281,7 @@ impl Surveyor {
         Ok(())
     }
 
-    /// What a person is asked about a host that the tool may not reach by itself; nothing, where nobody is asked.
+    /// The question about a host that the tool may not reach by default; `None` if the policy does not ask.
     fn question_about(&self, host: &str) -> Option<(DecisionSource, String)> {
         let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
         match self.rules.mode {
@@ -294,21 +289,22 @@ impl Surveyor {
             EgressMode::Allowlist if self.unknown_hosts == UnknownHosts::Ask => {
                 Some((DecisionSource::UnknownHost, format!("`{host}` is not among the hosts of this tool")))
             }
-            EgressMode::Blocked if self.without_network == WithoutNetwork::Ask => {
-                Some((DecisionSource::Network, format!("this tool has no network, and would reach `{host}`")))
-            }
+            EgressMode::Blocked if self.upgrade == NetworkUpgrade::Ask => Some((
+                DecisionSource::Network,
+                format!("this tool has no network access and would reach `{host}`"),
+            )),
             _ => None,
         }
     }
 
-    /// A request is made by the argument's word for it, so that a person can be asked before. Where nobody will see the method,
-    /// it may be any, whatever the arguments say; then a person is asked for all of them.
-    fn method(&self, arguments: &Map<String, Value>, found: &mut Found, granted: &mut CallGrants) {
+    /// Asks for methods that need approval, as named by an argument. If the method of a request cannot be seen, it
+    /// asks for all of them.
+    fn method(&self, arguments: &Map<String, Value>, found: &mut SurveyFindings, granted: &mut CallGrants) {
         if self.hides_methods(granted) {
             let methods = self.methods.join("`, `");
             found.questions.push(Question {
                 source: DecisionSource::Method,
-                why: format!("it may reach out by TLS, where nobody sees whether it sends `{methods}`"),
+                why: format!("it may use TLS, which hides whether it sends `{methods}`"),
             });
             granted.methods.clone_from(&self.methods);
             return;
@@ -318,7 +314,7 @@ impl Surveyor {
         if self.methods.contains(&method) {
             found.questions.push(Question {
                 source: DecisionSource::Method,
-                why: format!("`{method}` can change something at the other end"),
+                why: format!("`{method}` can change data on the server"),
             });
             granted.methods.push(method);
         }
@@ -326,7 +322,7 @@ impl Surveyor {
 
     fn hides_methods(&self, granted: &CallGrants) -> bool {
         let rules = granted.rules.as_deref().unwrap_or(&self.rules);
-        self.requests == Requests::Command && !self.methods.is_empty() && may_tunnel(rules)
+        self.sender == RequestSender::Command && !self.methods.is_empty() && may_tunnel(rules)
     }
 }
 
@@ -341,14 +337,14 @@ fn may_tunnel(rules: &EgressRules) -> bool {
         && tunnels.iter().any(|tunnel| !rules.blocked_ports.contains(&tunnel.port))
 }
 
-/// Is there a host in it at all? `file:/etc/passwd` would pass for one called `file` with its port left out, and `/etc` for one
-/// called `etc`; programs read a file. What has `://` in it is judged as the URL that it is.
-fn names_host(text: &str, spelling: Spelling) -> bool {
+/// Whether the text names a host. `file:/etc/passwd` would parse as host `file` without a port, and `/etc` as host
+/// `etc`, but programs would read a file. A text with `://` is checked as a URL.
+fn names_host(text: &str, spelling: HostSpelling) -> bool {
     if text.contains("://") {
         return true;
     }
     let start = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
-    spelling == Spelling::Any && !start.is_empty() && !start.ends_with(':')
+    spelling == HostSpelling::Any && !start.is_empty() && !start.ends_with(':')
 }
 
 fn refusal(error: FileError) -> Refusal {
@@ -367,9 +363,9 @@ fn refusal(error: FileError) -> Refusal {
     Refusal { reason, message: error.message, remedy: remedy.to_owned() }
 }
 
-/// A command's paths are held open until it runs, and handed to the jail.
+/// The paths of a command stay open until it runs, and are passed to the jail.
 const MOST_HELD: usize = 100;
-/// Those of JavaScript are compared at every use.
+/// The paths of JavaScript are compared at every use.
 const MOST_JUDGED: usize = 1_000;
 
 #[cfg(test)]

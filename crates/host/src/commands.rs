@@ -13,7 +13,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate_egress::Egress;
-use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order};
+use toolgate_handlers::{CommandOrder, CommandOutcome, ContainerLauncher, JailedLauncher, Launch};
+use toolgate_sandbox::Ending;
 use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
@@ -101,28 +102,28 @@ impl Inner {
     }
 
     /// Finding the runtime counts: a call has one deadline.
-    async fn in_a_container(&self, mut order: Order) -> Ended {
+    async fn in_a_container(&self, mut order: CommandOrder) -> CommandOutcome {
         let started = Instant::now();
         match timeout(order.deadline, self.in_containers()).await {
             Ok(Ok(launcher)) => {
                 order.deadline = order.deadline.saturating_sub(started.elapsed());
                 launcher.launch(order).await
             }
-            Ok(Err(why)) => Ended::at_once(Ending::NoJail(why)),
-            Err(_) => Ended::at_once(Ending::TimedOut),
+            Ok(Err(why)) => CommandOutcome::at_once(Ending::JailFailed(why)),
+            Err(_) => CommandOutcome::at_once(Ending::TimedOut),
         }
     }
 }
 
 impl Launch for Commands {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
             match order.sandbox {
                 // `none` asks for no wall; a jail is no less than that, and the same for every command.
                 SandboxKind::Process | SandboxKind::None => match inner.jailed().await {
                     Ok(jailed) => jailed.launch(order).await,
-                    Err(why) => Ended::at_once(Ending::NoJail(why)),
+                    Err(why) => CommandOutcome::at_once(Ending::JailFailed(why)),
                 },
                 SandboxKind::Container => inner.in_a_container(order).await,
             }

@@ -79,7 +79,7 @@ pub fn open_handlers(
                 None => AllowedCommands::Any,
             },
             environment: GatewayEnvironment::current(own),
-            way_out_of_containers: container_egress(),
+            container_egress: container_egress(),
         },
         secrets,
         detector: Arc::clone(detector),

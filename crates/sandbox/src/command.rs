@@ -98,7 +98,8 @@ pub enum Source {
     Opened(OwnedFd),
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Ordered by how much it allows.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Access {
     /// Files can be read, but not executed or loaded as a library.
     Read,

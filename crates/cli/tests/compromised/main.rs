@@ -33,7 +33,7 @@ use std::{
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolgate_handlers::{FailureCode, Returned};
+use toolgate_gate::Reason;
 use toolgate_sandbox::{Death, PoolConfig, WORKER_NAME, WorkerEnd};
 
 use crate::gateway::{Gateway, NoSecrets, document};
@@ -184,17 +184,17 @@ impl Stage {
         assert_eq!(violations, expected.into_iter().collect::<Vec<_>>(), "told before the call ends, once");
         match (ends, &report.outcome) {
             (Ends::Killed, Err(failure)) => {
-                assert_eq!(failure.code, FailureCode::WorkerDied, "{failure}");
+                assert_eq!(failure.reason, Reason::WorkerDied, "{failure:?}");
                 assert!(
                     failure.message.contains("a system call that its seccomp profile forbids"),
-                    "{failure}"
+                    "{failure:?}"
                 );
             }
             (Ends::Stopped, Err(failure)) => {
-                assert_eq!(failure.code, FailureCode::WorkerMisbehaved, "{failure}");
+                assert_eq!(failure.reason, Reason::WorkerMisbehaved, "{failure:?}");
             }
-            (Ends::TimedOut, Err(failure)) => assert_eq!(failure.code, FailureCode::Timeout, "{failure}"),
-            (Ends::Answered, Ok(Returned::Value(value))) => assert_eq!(value, &json!("native")),
+            (Ends::TimedOut, Err(failure)) => assert_eq!(failure.reason, Reason::Timeout, "{failure:?}"),
+            (Ends::Answered, Ok(Some(value))) => assert_eq!(value, &json!("native")),
             (ends, outcome) => panic!("{ends:?} was expected: {outcome:?}"),
         }
         self.gateway.still_serves();
@@ -205,7 +205,7 @@ impl Stage {
         let tool = self.gateway.tool(&document("return 'the real worker'"));
         let report = self.gateway.run(&tool, &json!({}), &NoSecrets);
         assert!(
-            matches!(&report.outcome, Ok(Returned::Value(value)) if *value == json!("native")),
+            matches!(&report.outcome, Ok(Some(value)) if *value == json!("native")),
             "{:?}",
             report.outcome
         );

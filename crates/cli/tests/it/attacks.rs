@@ -4,7 +4,8 @@
 use std::{collections::HashMap, fs, path::PathBuf};
 
 use serde_json::{Value, json};
-use toolgate_handlers::{EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsReport, Returned};
+use toolgate_gate::{EffectEntry, Reason, RunFailure, RunReport};
+use toolgate_handlers::FUEL_PER_STATEMENT;
 
 use crate::gateway::{Gateway, Secret, document, ground};
 
@@ -137,23 +138,23 @@ fn grant(tool: &mut Value, grants: &str) -> Result<(), String> {
 }
 
 /// Failures that a script cannot cause. They mean that the attack was never tried.
-fn never_ran(code: FailureCode) -> bool {
+fn never_ran(code: Reason) -> bool {
     matches!(
         code,
-        FailureCode::CodeInvalid
-            | FailureCode::MissingSecret
-            | FailureCode::ArgumentsTooLarge
-            | FailureCode::Busy
-            | FailureCode::WorkerUnavailable
-            | FailureCode::WorkerDied
-            | FailureCode::WorkerMisbehaved
+        Reason::CodeInvalid
+            | Reason::MissingSecret
+            | Reason::ArgumentsTooLarge
+            | Reason::Busy
+            | Reason::WorkerUnavailable
+            | Reason::WorkerDied
+            | Reason::WorkerMisbehaved
     )
 }
 
-fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
+fn judge(expect: &str, report: &RunReport) -> Result<(), String> {
     let told = || Err(format!("expected `{expect}`, got {:?}", report.outcome));
     if let Some(secret) = expect.strip_prefix("never ") {
-        if report.outcome.as_ref().is_err_and(|failure| never_ran(failure.code)) {
+        if report.outcome.as_ref().is_err_and(|failure| never_ran(failure.reason)) {
             return Err(format!("the script itself said nothing: {report:?}"));
         }
         return match texts(report).iter().find(|text| text.contains(secret)) {
@@ -164,44 +165,48 @@ fn judge(expect: &str, report: &JsReport) -> Result<(), String> {
     if let Some(value) = expect.strip_prefix("returns ") {
         let value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
         return match &report.outcome {
-            Ok(Returned::Value(returned)) if *returned == value => Ok(()),
+            Ok(Some(returned)) if *returned == value => Ok(()),
             _ => told(),
         };
     }
     let Err(failure) = &report.outcome else { return told() };
     if let Some(what) = expect.strip_prefix("throws ") {
-        let helper = failure.helper.as_ref().map(|helper| format!("{} {}", helper.kind, helper.reason));
+        let helper = failure.helper.as_ref().map(|[kind, _, reason]| format!("{kind} {reason}"));
         return if helper.as_deref() == Some(what) { Ok(()) } else { told() };
     }
-    if expect.split('|').any(|code| code == failure.code.code()) { Ok(()) } else { told() }
+    if expect.split('|').any(|code| code == failure.reason.code()) { Ok(()) } else { told() }
 }
 
 /// All texts of a report, unescaped. Debug output would escape quotes.
-fn texts(report: &JsReport) -> Vec<String> {
-    let JsReport {
+fn texts(report: &RunReport) -> Vec<String> {
+    let RunReport {
         outcome,
         console,
         console_dropped: _,
         effects,
+        effects_dropped: _,
         usage: _,
-        strength: _,
+        walls: _,
+        refused,
+        refused_dropped: _,
         withheld: _,
         worker: _,
     } = report;
     let mut texts = Vec::new();
     match outcome {
-        Ok(Returned::Value(value)) => gather(value, &mut texts),
-        Ok(Returned::Undefined) => {}
-        Err(Failure { code: _, message, stack, helper }) => {
+        Ok(Some(value)) => gather(value, &mut texts),
+        Ok(None) => {}
+        Err(RunFailure { reason: _, message, stack, helper, heard: _ }) => {
             texts.push(message.clone());
             texts.extend(stack.iter().cloned());
             if let Some(helper) = helper {
-                texts.extend([&helper.kind, &helper.helper, &helper.reason].map(String::clone));
+                texts.extend(helper.iter().cloned());
             }
         }
     }
-    texts.extend(console.iter().map(|line| line.text.clone()));
-    for EffectRecord { what, target, to, outcome, bytes: _, elapsed: _ } in effects {
+    texts.extend(console.iter().map(|(_, text)| text.clone()));
+    texts.extend(refused.iter().cloned());
+    for EffectEntry { kind: _, what, target, to, outcome, bytes: _, elapsed: _ } in effects {
         texts.extend([what, target, outcome].map(String::clone));
         texts.extend(to.clone());
     }

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
-use toolgate_handlers::{CallGrants, JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
+use toolgate_gate::RunReport;
+use toolgate_handlers::{CallGrants, JsRunner, JsTool, Places, SecretSource};
 use toolgate_policy::PolicySet;
 use toolgate_sandbox::{Isolation, Namespaces, OnEnd, Pool, PoolConfig, Required, WorkerEnd};
 use toolgate_secrets::Detector;
@@ -71,7 +72,7 @@ impl Gateway {
         JsTool::new(Arc::new(spec), &policy, &places).unwrap()
     }
 
-    pub fn run(&self, tool: &JsTool, arguments: &Value, secrets: &dyn SecretSource) -> JsReport {
+    pub fn run(&self, tool: &JsTool, arguments: &Value, secrets: &dyn SecretSource) -> RunReport {
         self.run_as("tester", tool, arguments, secrets)
     }
 
@@ -81,13 +82,13 @@ impl Gateway {
         tool: &JsTool,
         arguments: &Value,
         secrets: &dyn SecretSource,
-    ) -> JsReport {
+    ) -> RunReport {
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         self.runtime.block_on(self.runner.run(tool, &arguments, &CallGrants::default(), secrets, caller))
     }
 
     /// Runs a body without grants.
-    pub fn body(&self, code: &str) -> JsReport {
+    pub fn body(&self, code: &str) -> RunReport {
         self.run(&self.tool(&document(code)), &json!({}), &NoSecrets)
     }
 
@@ -101,7 +102,7 @@ impl Gateway {
             ],
         }));
         let report = self.run(&tool, &json!({ "a": 20, "b": 22 }), &NoSecrets);
-        assert_eq!(report.outcome.unwrap(), Returned::Value(json!(42)));
+        assert_eq!(report.outcome.unwrap(), Some(json!(42)));
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_gate::StopFlag;
-use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
+use toolgate_gate::{Reason, RunReport, StopFlag};
+use toolgate_handlers::CallGrants;
 
 use crate::gateway::{Gateway, NoSecrets, Secret, document};
 
@@ -20,15 +20,15 @@ mod files;
 fn check(gateway: &Gateway, code: &str, expected: &Value) {
     let report = gateway.body(code);
     match &report.outcome {
-        Ok(Returned::Value(value)) => assert_eq!(value, expected, "{code}"),
+        Ok(Some(value)) => assert_eq!(value, expected, "{code}"),
         other => panic!("{code}: {other:?}"),
     }
 }
 
 #[track_caller]
-fn check_fails(report: &JsReport, code: FailureCode, message: &str) {
+fn check_fails(report: &RunReport, code: Reason, message: &str) {
     let failure = report.outcome.as_ref().unwrap_err();
-    assert_eq!(failure.code, code, "{failure:?}");
+    assert_eq!(failure.reason, code, "{failure:?}");
     assert!(failure.message.contains(message), "{failure:?}");
 }
 
@@ -50,10 +50,10 @@ fn static_variables_win_over_arguments() {
     let code = "return [typeof city, typeof constructor, key === 'Bearer ' + 'abcd' + 1234]";
     let tool = gateway.tool(&with_params(code));
     let report = gateway.run(&tool, &json!({ "city": "  ", "key": "mine" }), &secrets);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["undefined", "undefined", true])));
+    assert_eq!(report.outcome.unwrap(), Some(json!(["undefined", "undefined", true])));
     let tool = gateway.tool(&with_params("let city = 'own'; return [city, constructor]"));
     let report = gateway.run(&tool, &json!({ "city": "Oslo", "constructor": "c" }), &secrets);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["own", "c"])));
+    assert_eq!(report.outcome.unwrap(), Some(json!(["own", "c"])));
 }
 
 /// A caller whose text is echoed must not learn whether it is a prefix of the tool's secret.
@@ -103,8 +103,8 @@ fn placeholders_in_arguments_are_text_and_a_missing_secret_stops_the_call() {
     let tool = gateway.tool(&with_params("return city"));
     let secrets = Secret("TOKEN".into(), "abcd1234".into());
     let report = gateway.run(&tool, &json!({ "city": "${TOKEN}" }), &secrets);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("${TOKEN}")));
-    check_fails(&gateway.run(&tool, &json!({}), &NoSecrets), FailureCode::MissingSecret, "`TOKEN`");
+    assert_eq!(report.outcome.unwrap(), Some(json!("${TOKEN}")));
+    check_fails(&gateway.run(&tool, &json!({}), &NoSecrets), Reason::MissingSecret, "`TOKEN`");
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn results_are_plain_data() {
         &json!([null, null, null, null, "1970-01-01T00:00:00.000Z", {}]),
     );
     check(&gateway, "return 'a\\ud800b'", &json!("a\u{fffd}b"));
-    assert_eq!(gateway.body("let x = 1").outcome.unwrap(), Returned::Undefined);
-    check_fails(&gateway.body("const a = {}; a.a = a; return a"), FailureCode::NotData, "circular");
-    check_fails(&gateway.body("return { n: 1n }"), FailureCode::NotData, "BigInt");
-    check_fails(&gateway.body("return () => 1"), FailureCode::NotData, "function");
-    check_fails(&gateway.body("await new Promise(() => {})"), FailureCode::UnsettledPromise, "promise");
+    assert_eq!(gateway.body("let x = 1").outcome.unwrap(), None);
+    check_fails(&gateway.body("const a = {}; a.a = a; return a"), Reason::NotData, "circular");
+    check_fails(&gateway.body("return { n: 1n }"), Reason::NotData, "BigInt");
+    check_fails(&gateway.body("return () => 1"), Reason::NotData, "function");
+    check_fails(&gateway.body("await new Promise(() => {})"), Reason::UnsettledPromise, "promise");
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn errors_show_the_authors_lines() {
     assert!(failure.stack[1].starts_with("line 5, "), "{:?}", failure.stack);
     let report = gateway.body("throw new Error('first')");
     assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
-    check_fails(&gateway.body("return 1 +;"), FailureCode::CodeInvalid, "SyntaxError");
+    check_fails(&gateway.body("return 1 +;"), Reason::CodeInvalid, "SyntaxError");
     let report = gateway.body("return 1 +;");
     assert_eq!(report.outcome.unwrap_err().stack[0], "line 1, column 11, in the body");
     let report = gateway.body("const a = 1;\nif (a) {\n  return a;");
     assert_eq!(report.outcome.unwrap_err().stack[0], "line 3, at the end of the code");
     check_fails(
         &gateway.body("return 1 }}); globalThis.x = 1; (async function(){{ return 2"),
-        FailureCode::CodeInvalid,
+        Reason::CodeInvalid,
         "closes",
     );
 }
@@ -175,9 +175,9 @@ fn the_same_call_stops_at_the_same_point() {
     let gateway = Gateway::new();
     let tool = gateway.tool(&document("let n = 0; while (true) { n++; if (n % 1000 === 0) console.log(n) }"));
     let tool = tool.with_limits(|limits| limits.fuel = 200_000_000);
-    let runs: Vec<JsReport> = (0..3).map(|_| gateway.run(&tool, &json!({}), &NoSecrets)).collect();
+    let runs: Vec<RunReport> = (0..3).map(|_| gateway.run(&tool, &json!({}), &NoSecrets)).collect();
     for run in &runs {
-        check_fails(run, FailureCode::Statements, "10000 statements");
+        check_fails(run, Reason::Statements, "10000 statements");
         assert_eq!(run.console, runs[0].console);
         assert!(run.console.len() > 10);
     }
@@ -227,7 +227,7 @@ fn file_access_matches_the_grants() {
         ["2:world"],
         false
     ]);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
+    assert_eq!(report.outcome.unwrap(), Some(expected));
     assert_eq!(report.effects.len(), 5);
     assert_eq!(report.effects[0].what, "safety.fs.readText");
     let mut mover = document(
@@ -279,7 +279,7 @@ fn fetch_answers_at_once_and_can_be_awaited() {
         let mut tool = document(&code.replace("URL_", &format!("'http://127.0.0.1:{port}/a?b=c'")));
         tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
         let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
-        assert_eq!(report.outcome.unwrap(), Returned::Value(json!([true, 200, 3, "1"])), "{code}");
+        assert_eq!(report.outcome.unwrap(), Some(json!([true, 200, 3, "1"])), "{code}");
         assert!(told.recv().unwrap().starts_with("GET /a?b=c HTTP/1.1\r\n"));
         assert_eq!(report.effects[0].target, format!("http://127.0.0.1:{port}/a"));
     }
@@ -288,7 +288,7 @@ fn fetch_answers_at_once_and_can_be_awaited() {
     ));
     tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
     let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(["{\"n\":", true, 5])));
+    assert_eq!(report.outcome.unwrap(), Some(json!(["{\"n\":", true, 5])));
     let asked = told.recv().unwrap();
     assert!(
         asked.starts_with("POST / ") && asked.ends_with("\r\n\r\nhi") && asked.contains("a: b\r\n"),
@@ -322,7 +322,7 @@ fn fetch_cut_off_by_the_deadline_is_recorded() {
     tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
     let tool = gateway.tool(&tool).with_limits(|limits| limits.timeout_ms = 3_000);
     let report = gateway.run(&tool, &json!({}), &NoSecrets);
-    check_fails(&report, FailureCode::Timeout, "3000 ms");
+    check_fails(&report, Reason::Timeout, "3000 ms");
     assert!(served.join().unwrap().ends_with("the loot"));
     let told: Vec<(&str, &str, &str)> = report
         .effects
@@ -342,10 +342,7 @@ fn refused_fetch_is_an_error_with_class_and_reason() {
     );
     tool["sandboxOverrides"] = json!({ "networkMode": "strict" });
     let report = gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets);
-    assert_eq!(
-        report.outcome.unwrap(),
-        Returned::Value(json!(["SECURITY", "fetch", "literal-private-ip", true]))
-    );
+    assert_eq!(report.outcome.unwrap(), Some(json!(["SECURITY", "fetch", "literal-private-ip", true])));
 }
 
 #[test]
@@ -365,18 +362,18 @@ fn unawaited_promises_are_completed() {
     let code =
         "async function later() { await null; await null; console.log('done') }\nlater();\nreturn 'returned'";
     let report = gateway.body(code);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("returned")));
-    assert_eq!(report.console.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["done"]);
+    assert_eq!(report.outcome.unwrap(), Some(json!("returned")));
+    assert_eq!(report.console.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["done"]);
     // The call's limits still apply.
     let report = gateway.body("(async () => { for (;;) await null })();\nreturn 'returned'");
-    check_fails(&report, FailureCode::Statements, "");
+    check_fails(&report, Reason::Statements, "");
 }
 
 #[test]
 fn console_beyond_its_limits_is_dropped_and_the_call_goes_on() {
     let gateway = Gateway::new();
     let report = gateway.body("for (let i = 0; i < 1500; i++) console.log(i); return 'done'");
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!("done")));
+    assert_eq!(report.outcome.unwrap(), Some(json!("done")));
     assert_eq!((report.console.len(), report.console_dropped), (1000, 500));
     let report = gateway.body("for (let i = 0; i < 100; i++) console.warn('x'.repeat(1000)); return 1");
     assert_eq!((report.console.len(), report.console_dropped), (65, 35));
@@ -431,7 +428,7 @@ fn symlinks_out_of_a_listed_directory_are_listed_as_symlinks() {
         { "name": "a.md", "kind": "file", "size": 2 },
         { "name": "shared.md", "kind": "link", "size": null },
     ] });
-    assert_eq!(report.outcome.unwrap(), Returned::Value(expected));
+    assert_eq!(report.outcome.unwrap(), Some(expected));
 }
 
 fn toolgate(args: &[&str]) -> (i32, String) {

@@ -149,7 +149,7 @@ fn command_does_not_reach_the_listeners_by_proxy_or_by_socket() {
         // The network of a command has no route to the host.
         let shown = run("direct", &url);
         assert!(
-            shown.contains("execute.command_failed") && shown.contains("only the proxy leads out"),
+            shown.contains("execute.command_failed") && shown.contains("only the proxy can reach hosts"),
             "{url}: {shown}"
         );
     }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, RunRequest};
-use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
+use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Reason, RunReport, RunRequest};
+use toolgate_handlers::CallGrants;
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
     wire::{Done, Effect, FetchCall, FileCall, FromWorker, Redirect, ScriptEnding, ScriptUsage},
@@ -19,16 +19,16 @@ use toolgate_sandbox::{
 use crate::gateway::{Gateway, NoSecrets, document};
 
 #[track_caller]
-pub fn returned(report: &JsReport) -> &Value {
+pub fn returned(report: &RunReport) -> &Value {
     match &report.outcome {
-        Ok(Returned::Value(value)) => value,
+        Ok(Some(value)) => value,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn code(report: &JsReport) -> FailureCode {
-    report.outcome.as_ref().unwrap_err().code
+fn code(report: &RunReport) -> Reason {
+    report.outcome.as_ref().unwrap_err().reason
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn unused_leased_worker_serves_the_next_call() {
     let lease = || gateway.runtime.block_on(gateway.runner.lease(&tool, "tester"));
     let first = gateway.body("return 1").worker;
     let leased = lease().unwrap();
-    assert_eq!(lease().unwrap_err().code, FailureCode::Busy);
-    assert_eq!(code(&gateway.body("return 1")), FailureCode::Busy);
+    assert_eq!(lease().unwrap_err().reason, Reason::Busy);
+    assert_eq!(code(&gateway.body("return 1")), Reason::Busy);
     drop(leased);
     assert_eq!(gateway.body("return 1").worker, first);
     let (leased, none) = (lease().unwrap(), Map::new());
@@ -211,14 +211,14 @@ fn kill_and_wait(pid: &str) {
 fn lost_worker_is_replaced_before_the_next_call() {
     let ready = ready_in_octal();
     for (what, last_act, timeout_ms, expected) in [
-        ("dies", "exit 3", 60_000, FailureCode::WorkerDied),
+        ("dies", "exit 3", 60_000, Reason::WorkerDied),
         (
             "says nonsense",
             "printf '\\000\\000\\000\\000\\143' >&0; sleep 60",
             60_000,
-            FailureCode::WorkerMisbehaved,
+            Reason::WorkerMisbehaved,
         ),
-        ("is killed", "sleep 60", 5_000, FailureCode::Timeout),
+        ("is killed", "sleep 60", 5_000, Reason::Timeout),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let program = write_script(
@@ -263,7 +263,7 @@ fn worker_with_exhausted_memory_is_replaced() {
         .tool(&document("const list = []; for (;;) list.push(list.length);"))
         .with_limits(|limits| limits.memory_bytes = 16 << 20);
     let first = gateway.run(&greedy, &json!({}), &NoSecrets);
-    assert_eq!(code(&first), FailureCode::Memory);
+    assert_eq!(code(&first), Reason::Memory);
     let second = gateway.body("return 2");
     assert_eq!(returned(&second), &json!(2));
     assert_ne!(first.worker, second.worker);
@@ -298,7 +298,7 @@ fn call_beyond_the_queue_limit_is_refused_at_once() {
         };
         let (first, second) = tokio::join!(running, refused);
         assert_eq!(returned(&first), &json!(1));
-        assert_eq!(code(&second), FailureCode::Busy);
+        assert_eq!(code(&second), Reason::Busy);
     });
 }
 
@@ -317,7 +317,7 @@ fn remaining_layers_hold_without_namespaces() {
         config.required = Required::HARDENED;
     });
     let report = strict.body("return 1");
-    assert_eq!(code(&report), FailureCode::WorkerUnavailable);
+    assert_eq!(code(&report), Reason::WorkerUnavailable);
     assert!(report.outcome.unwrap_err().message.contains("namespace"));
 }
 
@@ -348,34 +348,34 @@ fn ready_in_octal() -> String {
     bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat()
 }
 
-fn hostile_scripts(ready: &str) -> Vec<(&'static str, String, FailureCode)> {
+fn hostile_scripts(ready: &str) -> Vec<(&'static str, String, Reason)> {
     // Twenty bytes are `Start` and the beginning of `Run`: a call has arrived.
     let called = format!("printf '{ready}' >&0; dd bs=1 count=20 of=/dev/null 2>/dev/null <&0;");
     vec![
-        ("dies at once", String::new(), FailureCode::WorkerUnavailable),
+        ("dies at once", String::new(), Reason::WorkerUnavailable),
         (
             "says nonsense first",
             "printf 'hello world, I am a worker' >&0; sleep 60".to_owned(),
-            FailureCode::WorkerUnavailable,
+            Reason::WorkerUnavailable,
         ),
-        ("dies under the call", format!("{called} exit 3"), FailureCode::WorkerDied),
-        ("stays silent", format!("printf '{ready}' >&0; sleep 60"), FailureCode::Timeout),
+        ("dies under the call", format!("{called} exit 3"), Reason::WorkerDied),
+        ("stays silent", format!("printf '{ready}' >&0; sleep 60"), Reason::Timeout),
         (
             "announces four gigabytes",
             format!("{called} printf '\\377\\377\\377\\377\\005' >&0; sleep 60"),
-            FailureCode::WorkerMisbehaved,
+            Reason::WorkerMisbehaved,
         ),
         (
             "sends an unknown kind",
             format!("{called} printf '\\000\\000\\000\\000\\143' >&0; sleep 60"),
-            FailureCode::WorkerMisbehaved,
+            Reason::WorkerMisbehaved,
         ),
-        ("floods", format!("{called} cat /dev/zero >&0"), FailureCode::WorkerMisbehaved),
-        ("is ready twice", format!("{called} printf '{ready}' >&0; sleep 60"), FailureCode::WorkerMisbehaved),
+        ("floods", format!("{called} cat /dev/zero >&0"), Reason::WorkerMisbehaved),
+        ("is ready twice", format!("{called} printf '{ready}' >&0; sleep 60"), Reason::WorkerMisbehaved),
         (
             "wants the code for ever",
             format!("{called} while true; do printf '\\000\\000\\000\\000\\002' >&0; done"),
-            FailureCode::WorkerMisbehaved,
+            Reason::WorkerMisbehaved,
         ),
     ]
 }
@@ -435,7 +435,7 @@ fn worker_that_exceeds_limits_is_stopped() {
         if is_allowed {
             assert!(returned(&report).is_string(), "{what}");
         } else {
-            assert_eq!(code(&report), FailureCode::WorkerMisbehaved, "{what}: {:?}", report.outcome);
+            assert_eq!(code(&report), Reason::WorkerMisbehaved, "{what}: {:?}", report.outcome);
         }
     }
 }
@@ -453,7 +453,7 @@ const LIMITS: TestLimits =
 
 /// Runs a reading tool in a worker that sends `frames` and ignores its input. If that worker must not be reused, the same
 /// pool continues with the real one.
-fn run_with_frames(strength: u32, frames: &[FromWorker]) -> JsReport {
+fn run_with_frames(strength: u32, frames: &[FromWorker]) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, frames: &[FromWorker]| {
         let bytes: Vec<u8> = frames.iter().flat_map(|frame| frame.encode().unwrap()).collect();

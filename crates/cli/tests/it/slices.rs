@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};
-use toolgate_handlers::JsReport;
+use toolgate_gate::RunReport;
 
 use crate::{
     gateway::{Gateway, NoSecrets, document},
@@ -42,7 +42,7 @@ fn shipped(file: &str) -> Value {
 }
 
 #[track_caller]
-fn shows_none_of_it(report: &JsReport) -> String {
+fn shows_none_of_it(report: &RunReport) -> String {
     let shown = returned(report).to_string();
     for line in body() {
         assert!(!shown.contains(&line[20..32]), "{shown}");

@@ -1,4 +1,4 @@
-//! How does a program that embeds the gateway say what its commands are? In code, by elements that say what they are.
+//! Commands that the embedding program defines in code.
 
 use std::{fmt, sync::Arc};
 
@@ -16,8 +16,8 @@ use crate::cli::{
 
 type Elements = dyn Fn(&Map<String, Value>) -> Vec<Arg> + Send + Sync;
 
-/// A fixed command whose elements are made from the arguments of a call by code. Every element is checked as those of a
-/// manifest are; arguments that name paths arrive as the paths that were found and opened.
+/// A fixed command whose elements are built in code from the arguments of a call. Every element is checked like those of
+/// a manifest. Arguments that name paths are passed as real paths.
 ///
 /// ```
 /// use toolgate_handlers::{Arg, CliCommand};
@@ -28,15 +28,15 @@ type Elements = dyn Fn(&Map<String, Value>) -> Vec<Arg> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct CliCommand {
-    /// What a manifest would say, without the arguments.
+    /// The fields of a manifest, without the arguments.
     written: CliHandler,
     elements: Arc<Elements>,
-    /// The first template that is none.
+    /// The first template that does not parse.
     broken: Option<String>,
 }
 
 impl CliCommand {
-    /// An absolute path, or a bare name that is found once.
+    /// Takes an absolute path, or a bare name that is looked up once.
     pub fn new(command: &'static str) -> Self {
         let written = CliHandler {
             command: command.to_owned(),
@@ -64,8 +64,8 @@ impl CliCommand {
         self
     }
 
-    /// A variable and a template for it, as in a manifest: `{name}` stands for an argument or a static variable. Without the
-    /// argument that is the whole of it, the variable is left out.
+    /// Sets a variable to a template, as in a manifest: `{name}` stands for an argument or a static variable. The
+    /// variable is left out if the template is a single argument that is absent.
     #[must_use]
     pub fn env(mut self, name: &'static str, template: &'static str) -> Self {
         let value = self.template(template);
@@ -73,7 +73,7 @@ impl CliCommand {
         self
     }
 
-    /// A template for standard input.
+    /// Sets a template for standard input.
     #[must_use]
     pub fn stdin(mut self, template: &'static str) -> Self {
         self.written.stdin = Some(self.template(template));
@@ -92,7 +92,7 @@ impl CliCommand {
         self
     }
 
-    /// Makes it the body of a tool whose document says the rest: arguments, capability, output.
+    /// Makes it the body of a tool. The document of the tool defines the rest: arguments, capability, output.
     pub fn into_tool(
         self,
         spec: Arc<ToolSpec>,
@@ -105,7 +105,7 @@ impl CliCommand {
         }
     }
 
-    /// Stands in for the arguments of a document that names this very command: whoever reads the document knows what runs.
+    /// Replaces the arguments of a document that names this command, so a reader of the document knows what runs.
     pub(super) fn in_place_of_args(
         self,
         spec: Arc<ToolSpec>,
@@ -116,7 +116,7 @@ impl CliCommand {
         let is_named = matches!(&spec.body, Body::Handler(Handler::Cli(cli)) if cli.command == *command);
         if !is_named {
             return Err(format!(
-                "the program runs `{command}` for it, and the document does not say so; write it as its `command`"
+                "the program runs `{command}` for it, but the document does not; set it as `command` in the document"
             ));
         }
         self.into_tool(spec, policy, host)
@@ -132,7 +132,7 @@ impl CliCommand {
 
     fn template(&mut self, text: &str) -> ArgTemplate {
         ArgTemplate::parse(text).unwrap_or_else(|why| {
-            self.broken.get_or_insert(format!("`{text}` is no template: {why}"));
+            self.broken.get_or_insert(format!("`{text}` is not a valid template: {why}"));
             ArgTemplate::default()
         })
     }

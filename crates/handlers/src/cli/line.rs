@@ -1,5 +1,5 @@
-//! What is the command line of this call? The author's elements with the caller's values in their places, and nothing
-//! that changes what the elements are.
+//! Builds the command line of a call: the author's elements, with the caller's values filled in. A value cannot
+//! change the meaning of an element.
 
 pub mod arg;
 pub mod code_command;
@@ -18,28 +18,28 @@ use toolgate_spec::{
     model::{Argument, ArgumentGroup},
 };
 
-use self::arg::{Arg, ArgText, Dashes, refused, text_of, would_be_an_option};
-use crate::{cli::program::conventions::Known, survey::CallGrants};
+use self::arg::{Arg, ArgText, LeadingDash, refused, text_of, would_be_an_option};
+use crate::{cli::program::conventions::Conventions, survey::CallGrants};
 
-/// What the names in templates stand for.
-pub struct Values<'c> {
+/// The values that names in templates stand for.
+pub struct TemplateValues<'c> {
     /// Static variables win over arguments of the same name.
     pub statics: &'c Map<String, Value>,
     pub arguments: &'c Map<String, Value>,
-    /// Names of arguments that are paths; they become the paths that were found and opened.
+    /// Names of arguments that are paths. They become the real paths that were opened.
     pub paths: &'c BTreeSet<String>,
     pub granted: &'c CallGrants,
 }
 
-/// Nothing is said twice here: what is not given is absent, and so is an empty text.
-impl<'c> Values<'c> {
+/// An absent value, null and an empty text all count as missing.
+impl<'c> TemplateValues<'c> {
     pub fn given(&self, name: &str) -> Option<&'c Value> {
         let value = self.statics.get(name).or_else(|| self.arguments.get(name))?;
         let is_absent = value.is_null() || value.as_str().is_some_and(str::is_empty);
         (!is_absent).then_some(value)
     }
 
-    /// Could a text for standard input or a variable be made? Names that stand for secrets are passed over.
+    /// Checks that a text for standard input or a variable can be built. Skips names that stand for secrets.
     pub fn check(&self, template: &ArgTemplate) -> Result<(), Refusal> {
         for name in template.names() {
             if let Some(value) = self.given(name).filter(|_| !self.statics.contains_key(name)) {
@@ -49,8 +49,9 @@ impl<'c> Values<'c> {
         Ok(())
     }
 
-    /// The same for a variable. Programs read options out of variables too, of names that nobody has listed, so what begins one,
-    /// or a setting or word in it, is no option. A number is none.
+    /// The same check for a variable. Programs also read options from variables, whose names are not all known. A
+    /// value therefore must not start an option at the beginning of the text, of a setting or of a word. Numbers are
+    /// allowed.
     pub fn check_variable(&self, template: &ArgTemplate) -> Result<(), Refusal> {
         self.check(template)?;
         let mut begins = true;
@@ -58,7 +59,7 @@ impl<'c> Values<'c> {
             match part {
                 ArgPart::Literal(text) => begins = ends_before_a_word(text, begins),
                 ArgPart::Variable(name) => {
-                    // A path becomes the one that was found, and begins with `/`.
+                    // A path is replaced by its real path, which begins with `/`.
                     let is_callers = !self.statics.contains_key(name) && !self.paths.contains(name);
                     let of_caller = self.given(name).filter(|_| is_callers).and_then(Value::as_str);
                     if of_caller.is_some_and(|text| has_option(text, begins)) {
@@ -75,7 +76,7 @@ impl<'c> Values<'c> {
         !self.statics.contains_key(name) && self.arguments.contains_key(name)
     }
 
-    /// A text for standard input or a variable, as far as it is known before secrets are looked up.
+    /// A text for standard input or a variable, without secrets, which are resolved later.
     pub fn known_text(&self, template: &ArgTemplate) -> Result<String, Refusal> {
         let mut text = String::new();
         for part in template.parts() {
@@ -91,22 +92,22 @@ impl<'c> Values<'c> {
         Ok(text)
     }
 
-    /// A value as it comes to stand in a text.
+    /// The text that a value is filled in as.
     fn text(&self, name: &str, value: &Value) -> Result<String, Refusal> {
         let text = text_of(value).map_err(|(why, remedy)| refused(format!("`{name}` {why}"), remedy))?;
         if !self.paths.contains(name) || self.statics.contains_key(name) {
             return Ok(text);
         }
-        // One argument may be read and written; both lead to the same place.
+        // An argument may be both read and written; both lead to the same path.
         let found = self.granted.paths.iter().find(|path| path.asked == text);
         let found = found.ok_or_else(|| {
-            refused(format!("`{name}` names a path that nobody looked at"), "name a path of this tool")
+            refused(format!("`{name}` is a path that was not checked"), "name a path of this tool")
         })?;
         Ok(found.real.clone())
     }
 }
 
-/// `begins`: whether the text itself begins a word.
+/// `begins`: whether the text starts a word.
 fn has_option(text: &str, begins: bool) -> bool {
     let mut begins = begins;
     text.chars().any(|c| {
@@ -120,8 +121,8 @@ fn ends_before_a_word(text: &str, begins: bool) -> bool {
     text.chars().next_back().map_or(begins, |end| end == '=' || end.is_whitespace())
 }
 
-/// The elements of a manifest, filled in.
-pub fn fill(groups: &[ArgumentGroup], values: &Values<'_>) -> Result<Vec<Arg>, Refusal> {
+/// Fills in the elements of a manifest.
+pub fn fill(groups: &[ArgumentGroup], values: &TemplateValues<'_>) -> Result<Vec<Arg>, Refusal> {
     let mut filled = Vec::new();
     for group in groups {
         match group {
@@ -146,11 +147,11 @@ pub fn fill(groups: &[ArgumentGroup], values: &Values<'_>) -> Result<Vec<Arg>, R
     Ok(filled)
 }
 
-/// The command line without its first element, checked, with `--` where it belongs.
-pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
+/// The checked command line without `argv[0]`, with `--` inserted.
+pub fn settle(elements: &[Arg], known: &Conventions) -> Result<Vec<String>, Refusal> {
     let mut line = Vec::with_capacity(elements.len() + 1);
     let dashes_at = dashes_at(elements, known);
-    // The option whose value comes next.
+    // The option whose value is the next element.
     let mut option: Option<&str> = None;
     for (index, element) in elements.iter().enumerate() {
         if dashes_at == Some(index) {
@@ -159,7 +160,7 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
         if index == 0 && element.is_filled_operand() && known.reads_first_as_options() {
             return Err(refused(
                 format!("`{element}` would be taken for options"),
-                "the author writes the options of this command out",
+                "the author must write out the options of this command",
             ));
         }
         let text = element.settle(known)?;
@@ -171,10 +172,7 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
         }
         let names_file = |(before, part): (String, &str)| known.refuses_file(option, (&before, part), &text);
         if let Some(why) = element.filled_parts().into_iter().find_map(names_file) {
-            return Err(refused(
-                format!("`{element}` {why}"),
-                "write data as `name=value`, and no file's name",
-            ));
+            return Err(refused(format!("`{element}` {why}"), "write data as `name=value`, not a file name"));
         }
         option = match option {
             Some(_) => None,
@@ -185,14 +183,14 @@ pub fn settle(elements: &[Arg], known: &Known) -> Result<Vec<String>, Refusal> {
     too_many(line.len())?;
     let bytes: usize = line.iter().map(|element| element.len() + 1).sum();
     if bytes > MOST_BYTES {
-        let message = format!("the command line would have {bytes} bytes; {MOST_BYTES} are the most");
+        let message = format!("the command line would have {bytes} bytes; the limit is {MOST_BYTES}");
         return Err(refused(message, "give shorter or fewer values"));
     }
     Ok(line)
 }
 
-/// What of the element is an operand that a caller begins.
-fn operand<'t>(element: &Arg, text: &'t str, known: &Known) -> Option<&'t str> {
+/// The part of the element that is an operand starting with a caller's value.
+fn operand<'t>(element: &Arg, text: &'t str, known: &Conventions) -> Option<&'t str> {
     if element.begins_with_value() {
         return Some(text);
     }
@@ -200,8 +198,8 @@ fn operand<'t>(element: &Arg, text: &'t str, known: &Known) -> Option<&'t str> {
     element.filled_parts().iter().any(|(before, _)| before == option).then(|| text.strip_prefix(option))?
 }
 
-/// Text for standard input or a variable, which `check` has let pass. `None` where it is one optional value that is not given.
-pub fn text(template: &ArgTemplate, values: &Values<'_>) -> Result<Option<String>, Refusal> {
+/// Text for standard input or a variable that passed `check`. `None` if it is a single optional value that is absent.
+pub fn text(template: &ArgTemplate, values: &TemplateValues<'_>) -> Result<Option<String>, Refusal> {
     if let Some(whole) = template.whole()
         && values.given(whole).is_none()
     {
@@ -222,7 +220,7 @@ pub fn text(template: &ArgTemplate, values: &Values<'_>) -> Result<Option<String
 
 fn element(
     argument: &Argument,
-    values: &Values<'_>,
+    values: &TemplateValues<'_>,
     item: Option<(&String, &Value)>,
 ) -> Result<Arg, Refusal> {
     let mut parts = Vec::new();
@@ -243,13 +241,13 @@ fn element(
             }
         });
     }
-    let dashes = if argument.may_be_option { Dashes::Meant } else { Dashes::Refused };
+    let dashes = if argument.may_be_option { LeadingDash::Allowed } else { LeadingDash::Denied };
     Ok(Arg::of(parts, dashes))
 }
 
-/// Where `--` is put: before the first operand with a caller's value, if the program ends its options there, the author
-/// wrote none, and no option comes after it.
-fn dashes_at(elements: &[Arg], known: &Known) -> Option<usize> {
+/// The position for `--`: before the first operand with a caller's value. `None` if the program does not support it,
+/// the author wrote one, or an option follows.
+fn dashes_at(elements: &[Arg], known: &Conventions) -> Option<usize> {
     if !known.ends_options_at_dashes() || elements.iter().any(|element| element.as_literal() == Some("--")) {
         return None;
     }
@@ -278,7 +276,7 @@ fn is_missing(name: &str) -> Refusal {
     refused(format!("`{name}` is empty or missing"), "give it a value")
 }
 
-/// What an element is called inside `each`.
+/// The name of the current element inside `each`.
 pub(super) const ITEM: &str = "item";
 const MOST_ELEMENTS: usize = 1_000;
 const MOST_BYTES: usize = 64 << 10;

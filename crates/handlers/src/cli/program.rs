@@ -1,4 +1,5 @@
-//! Which file is the command? Found once, when the tool is loaded, and the same file at every call; or the one of an image.
+//! Finds the program of a command once, when the tool is loaded, and checks that it is the same file at every call.
+//! For a container, only its name is known.
 
 pub mod conventions;
 pub mod file_values;
@@ -12,29 +13,29 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-/// Which commands may this gateway run at all?
+/// The commands that this gateway may run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum AllowedCommands {
-    /// Whatever a manifest names.
+    /// Every command that a manifest names.
     #[default]
     Any,
-    /// These, by bare name or absolute path. A bare name is the one program that is found by it.
+    /// These, by bare name or absolute path. A bare name means the one program found under it.
     Only(Vec<String>),
 }
 
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What the manifest calls it, and what it is told that it is called.
+    /// The name in the manifest, also used as `argv[0]`.
     pub name: String,
-    /// Absolute and without links; of a program in an image, its name.
+    /// Absolute and without symlinks; for a program in an image, its name.
     pub file: PathBuf,
-    /// `None` of one in an image.
-    identity: Option<Identity>,
+    /// `None` for a program in an image.
+    identity: Option<ProgramIdentity>,
 }
 
-/// What a file is, besides its name.
+/// Identifies a file independently of its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Identity {
+struct ProgramIdentity {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -42,7 +43,7 @@ struct Identity {
 }
 
 impl Program {
-    /// `open_folders` are those that tools or the agent can write to.
+    /// `open_folders` are directories that tools or the agent can write to.
     pub fn find(command: &str, allowed: &AllowedCommands, open_folders: &[PathBuf]) -> Result<Self, String> {
         let place = place_of(command)?;
         if let AllowedCommands::Only(list) = allowed
@@ -53,31 +54,29 @@ impl Program {
         let file = fs::canonicalize(&place)
             .map_err(|error| format!("the command `{command}` cannot be found: {}", error.kind()))?;
         let metadata = fs::metadata(&file)
-            .map_err(|error| format!("the command `{command}` cannot be looked at: {}", error.kind()))?;
+            .map_err(|error| format!("the command `{command}` cannot be read: {}", error.kind()))?;
         let shown = file.display();
         if !metadata.is_file() || metadata.permissions().mode() & EXECUTABLE == 0 {
-            return Err(format!("`{shown}` is no program; install `{command}` or name another command"));
+            return Err(format!("`{shown}` is not a program; install `{command}` or name another command"));
         }
         if metadata.permissions().mode() & WRITABLE_BY_OTHERS != 0 {
-            return Err(format!(
-                "`{shown}` can be changed by others; take away their right: `chmod go-w {shown}`"
-            ));
+            return Err(format!("`{shown}` can be changed by other users; run `chmod go-w {shown}`"));
         }
         for name in [&place, &file] {
             refuse_in(open_folders, name)?;
             if let Some(folder) = name.ancestors().skip(1).find(|folder| is_open_to_all(folder)) {
                 return Err(format!(
-                    "`{}` lies in `{}`, where everybody can write; install the program elsewhere",
+                    "`{}` lies in `{}`, which everyone can write to; install the program elsewhere",
                     name.display(),
                     folder.display()
                 ));
             }
         }
-        Ok(Self { name: command.to_owned(), identity: Some(Identity::of(&metadata)), file })
+        Ok(Self { name: command.to_owned(), identity: Some(ProgramIdentity::of(&metadata)), file })
     }
 
-    /// One that only the runtime of containers looks for. Its name is all that can be judged here: what an image holds is the
-    /// word of the operator who chose it.
+    /// A program that the container runtime looks up. Only its name can be checked; the operator who chose the image
+    /// vouches for its contents.
     pub fn in_image(
         command: &str,
         allowed: &AllowedCommands,
@@ -89,46 +88,46 @@ impl Program {
         let is_bare = !command.contains('/') && !command.starts_with('-');
         if !is_plain || !(is_bare || below.is_some()) {
             return Err(format!(
-                "`{command}` is no program of an image; write a bare name such as `git`, or an absolute path such as `/usr/bin/git`"
+                "`{command}` cannot name a program of an image; write a bare name such as `git`, or an absolute path such as `/usr/bin/git`"
             ));
         }
-        // What a name leads to in there is not known, so that another name for it is another command.
+        // The target of a name inside an image is unknown, so another name counts as another command.
         if let AllowedCommands::Only(list) = allowed
             && !list.iter().any(|entry| entry == command)
         {
             return Err(not_allowed(command));
         }
-        // They are seen in there too, under the same names.
+        // The image shows these directories under the same names.
         refuse_in(open_folders, Path::new(command))?;
         Ok(Self { name: command.to_owned(), identity: None, file: PathBuf::from(command) })
     }
 
-    /// The file, held, if it is still the one that was found; none of a program in an image.
+    /// The open file, if it is still the one found at load time. `None` for a program in an image.
     pub fn hold(&self) -> Result<Option<File>, String> {
         let Some(identity) = self.identity else { return Ok(None) };
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(&self.file, flags, Mode::empty()).map(File::from);
         match held.map(|held| (held.metadata(), held)) {
-            Ok((Ok(metadata), held)) if Identity::of(&metadata) == identity => Ok(Some(held)),
+            Ok((Ok(metadata), held)) if ProgramIdentity::of(&metadata) == identity => Ok(Some(held)),
             _ => Err(format!(
-                "`{}` is another file than when the tool was loaded; reload the tools to accept it",
+                "`{}` is no longer the file that was loaded; reload the tools to accept it",
                 self.file.display()
             )),
         }
     }
 
-    /// Is it held from another disk than the system's own?
+    /// Whether the program is on a disk other than the system's.
     pub fn waits_for_disk(&self) -> bool {
         self.identity.is_some() && !self.is_part_of_the_system()
     }
 
-    /// Does every jail show it anyway?
+    /// Whether every jail shows it.
     pub fn is_part_of_the_system(&self) -> bool {
         SYSTEM.iter().any(|folder| self.file.starts_with(folder))
     }
 }
 
-impl Identity {
+impl ProgramIdentity {
     fn of(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -156,8 +155,8 @@ fn refuse_in(open_folders: &[PathBuf], name: &Path) -> Result<(), String> {
     }
 }
 
-/// Where a command is, by its own name: the links of its folder resolved, its own not, for many names may lead to one
-/// program that looks at how it was called.
+/// The path of a command. Symlinks of its directory are resolved, but not its own name: one program may behave
+/// differently under several names.
 fn place_of(command: &str) -> Result<PathBuf, String> {
     let is_there = |path: &Path| path.try_exists().unwrap_or(false) && !path.is_dir();
     let found = if command.starts_with('/') {
@@ -172,18 +171,18 @@ fn place_of(command: &str) -> Result<PathBuf, String> {
     let (folder, name) = (found.parent().unwrap_or(Path::new("/")), found.file_name().unwrap_or_default());
     let folder = fs::canonicalize(folder).map_err(|error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => format!("the command `{command}` is not installed"),
-        kind => format!("the folder of the command `{command}` cannot be looked at: {kind}"),
+        kind => format!("the directory of the command `{command}` cannot be read: {kind}"),
     })?;
     Ok(folder.join(name))
 }
 
-/// With the sticky bit only owners replace what is theirs.
+/// In a directory with the sticky bit, only owners can replace their files.
 fn is_open_to_all(folder: &Path) -> bool {
     fs::metadata(folder)
         .is_ok_and(|metadata| metadata.permissions().mode() & (STICKY | WRITABLE_BY_ALL) == WRITABLE_BY_ALL)
 }
 
-/// Where bare names are looked for, and the `PATH` of commands. Never the gateway's own.
+/// The directories searched for bare names, and the `PATH` of commands. The gateway's own `PATH` is never used.
 pub const FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 

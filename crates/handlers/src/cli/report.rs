@@ -1,7 +1,8 @@
-//! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
+//! Converts the outcome of a command into the gate's report: masked, cleaned, and shortened on failure.
 
 pub mod audience;
-pub mod denials;
+pub mod denial;
+pub mod denial_format;
 pub mod json;
 pub mod missing_paths;
 pub mod output;
@@ -11,44 +12,46 @@ pub mod selection;
 
 use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
+use toolgate_sandbox::{CommandUsage, Ending};
 use toolgate_secrets::Tier;
 use toolgate_spec::model::SandboxKind;
 
 use self::{
-    denials::{FIRST_REFUSED, Teller, and_more, cut},
+    denial::{Denial, Denials},
+    denial_format::{DenialFormatter, FIRST_REFUSED, and_more, cut},
     missing_paths::missed,
     plain_text::plain,
-    search_results::Sought,
+    search_results::SearchOutput,
 };
 use crate::cli::{
-    run::launch::{Ended, Ending, Reached, Refusals, Refused, Usage},
+    run::order::{CommandOutcome, NetworkEffects},
     tool::CliTool,
-    view::quarantine::Swept,
+    view::quarantine::SweepResult,
 };
 
-/// Why there is no result. Not masked yet.
+/// Why there is no result. Not masked.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
+pub struct RunProblem {
     pub reason: Reason,
     pub message: String,
 }
 
-impl Problem {
-    /// Nothing runs, and the caller cannot help it.
+impl RunProblem {
+    /// No command can run, for a reason that the caller cannot change.
     pub fn jail(message: String) -> Self {
         Self { reason: Reason::JailUnavailable, message }
     }
 
-    /// Others wait for a disk, and this would, too.
+    /// All permits for disk checks are in use.
     pub fn no_place() -> Self {
         Self { reason: Reason::Busy, message: format!("{NO_PLACE}; wait a moment and call again") }
     }
 
-    /// The command was not begun: what it may see took too long to look at.
+    /// The command did not start, because the check of its directories took too long.
     pub fn late(tool: &CliTool) -> Self {
         let (name, time) = (tool.program.name.as_str(), tool.deadline.as_millis());
         let message = format!(
-            "`{name}` was not begun: looking for what is blocked in its folders took all of its {time} ms; grant smaller folders, or raise `timeout`"
+            "`{name}` did not start: searching its directories for blocked paths took all of its {time} ms; grant smaller directories, or raise `timeout`"
         );
         Self { reason: Reason::Timeout, message }
     }
@@ -56,7 +59,7 @@ impl Problem {
     fn masked(self, mask: &Mask) -> RunFailure {
         RunFailure {
             reason: self.reason,
-            // Masked before it is cut: the beginning of a secret could not be recognised.
+            // Masked before it is cut, because a cut secret would not be recognised.
             message: cut(&mask.text(&self.message), LONGEST_MESSAGE),
             stack: Vec::new(),
             helper: None,
@@ -65,32 +68,37 @@ impl Problem {
     }
 }
 
-/// What was called, and what for.
+/// The call that a report is about.
 #[derive(Clone, Copy)]
-pub struct Call<'c> {
+pub struct ReportedCall<'c> {
     pub tool: &'c CliTool,
     /// Without `argv[0]`.
     pub line: &'c [String],
-    pub sought: Sought,
+    pub sought: SearchOutput,
 }
 
-pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>) -> RunReport {
-    let Call { tool, sought, .. } = *call;
-    let Teller { mask, detector, unseen, .. } = teller;
+pub fn make(
+    mut ended: CommandOutcome,
+    sweep: SweepResult,
+    call: &ReportedCall<'_>,
+    formatter: DenialFormatter<'_>,
+) -> RunReport {
+    let ReportedCall { tool, sought, .. } = *call;
+    let DenialFormatter { mask, detector, hidden_paths, .. } = formatter;
     let was_killed = !matches!(ended.ending, Ending::Exited(_));
     let stderr_is_cut = was_killed || ended.stderr.len() >= tool.limits.stderr_bytes;
     let stderr = masked_output(&ended.stderr, stderr_is_cut, mask);
-    // Before it is put together and cut: a key of several lines is not known for one in a piece of it.
+    // Redacted before the lines are joined and cut, because a key of several lines is not recognised in parts.
     let words = detector.redact(&stderr, Tier::Probable).text;
     if matches!(ended.ending, Ending::Exited(1..)) {
-        let missed = missed(tool, unseen, &stderr);
-        let is_new = |one: &Refused| !ended.refused.told.iter().any(|known| known.is_about_the_path_of(one));
-        let new: Vec<Refused> = missed.into_iter().filter(is_new).collect();
-        ended.refused.told.extend(new);
+        let missed = missed(tool, hidden_paths, &stderr);
+        let is_new = |one: &Denial| !ended.refused.listed.iter().any(|known| known.has_path_of(one));
+        let new: Vec<Denial> = missed.into_iter().filter(is_new).collect();
+        ended.refused.listed.extend(new);
     }
-    let broken_block = made_problem(swept, tool, &mut ended.refused, teller);
+    let broken_block = made_problem(sweep, tool, &mut ended.refused, formatter);
     ended.refused.put_in_order();
-    let failing = Failing { ended: &ended, words: &words, teller };
+    let failing = FailedCommand { ended: &ended, words: &words, formatter };
     let outcome = match broken_block.or_else(|| failing.fault(call, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
@@ -99,19 +107,19 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
                 Ok(Some(mask.value(tool.reader.shaped(value))))
             }
             Err(message) => {
-                Err(Problem { reason: Reason::OutputUnreadable, message: failing.with_refused(message) })
+                Err(RunProblem { reason: Reason::OutputUnreadable, message: failing.with_refused(message) })
             }
         },
     };
     if outcome.is_ok() {
-        ended.refused.told.retain(|refused| !matches!(refused, Refused::Lack(_)));
+        ended.refused.listed.retain(|refused| !matches!(refused, Denial::Bounds(_)));
     }
     let lines = words.lines().filter(|line| !line.trim().is_empty());
     let console: Vec<_> =
         lines.clone().take(MOST_LINES).map(|line| ("error", cut(line, LONGEST_LINE))).collect();
     let dropped = lines.count().saturating_sub(console.len());
     RunReport {
-        // Somebody may have asked to be told of the very text that is taken out, or that nobody is shown.
+        // Alert patterns also apply to text that is redacted or not shown.
         outcome: outcome.map_err(|problem| {
             let heard = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
             RunFailure { heard: Some(heard), ..problem.masked(mask) }
@@ -120,9 +128,9 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),
         usage: usage_of(&ended.usage, &ended.effects),
         effects_dropped: ended.effects.dropped,
-        effects: masked(ended.effects.told, mask),
+        effects: masked(ended.effects.listed, mask),
         walls: ended.walls,
-        refused: ended.refused.told.iter().map(|refused| teller.line(refused)).collect(),
+        refused: ended.refused.listed.iter().map(|refused| formatter.line(refused)).collect(),
         refused_dropped: ended.refused.dropped,
         withheld: Vec::new(),
         worker: None,
@@ -135,7 +143,7 @@ fn masked_output(written: &[u8], is_cut: bool, mask: &Mask) -> String {
     if is_cut && !text.is_empty() { mask.cut_text(&text) } else { mask.text(&text) }
 }
 
-pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
+pub fn without_a_run(problem: RunProblem, mask: &Mask) -> RunReport {
     RunReport {
         outcome: Err(problem.masked(mask)),
         console: Vec::new(),
@@ -151,14 +159,14 @@ pub fn without_a_run(problem: Problem, mask: &Mask) -> RunReport {
     }
 }
 
-/// Something ran and did this, and what came of it cannot be told. All of it is masked.
-pub fn lost(effects: Reached, refused: Vec<String>, refused_dropped: u64) -> RunReport {
-    let message = "what came of the command was lost".to_owned();
-    let problem = Problem { reason: Reason::CommandFailed, message };
-    let usage = usage_of(&Usage::default(), &effects);
-    let Reached { told, dropped, .. } = effects;
+/// The report of a command that ran, but whose outcome was lost. All of it is masked.
+pub fn lost(effects: NetworkEffects, refused: Vec<String>, refused_dropped: u64) -> RunReport {
+    let message = "the outcome of the command was lost".to_owned();
+    let problem = RunProblem { reason: Reason::CommandFailed, message };
+    let usage = usage_of(&CommandUsage::default(), &effects);
+    let NetworkEffects { listed, dropped, .. } = effects;
     RunReport {
-        effects: told,
+        effects: listed,
         effects_dropped: dropped,
         refused,
         refused_dropped,
@@ -167,116 +175,121 @@ pub fn lost(effects: Reached, refused: Vec<String>, refused_dropped: u64) -> Run
     }
 }
 
-fn usage_of(usage: &Usage, effects: &Reached) -> RunUsage {
-    let told = u32::try_from(effects.told.len()).unwrap_or(u32::MAX);
-    let bytes = effects.told.iter().map(|effect| effect.bytes);
+fn usage_of(usage: &CommandUsage, effects: &NetworkEffects) -> RunUsage {
+    let listed = u32::try_from(effects.listed.len()).unwrap_or(u32::MAX);
+    let bytes = effects.listed.iter().map(|effect| effect.bytes);
     RunUsage {
         statements: 0,
-        memory_bytes: usage.memory_bytes,
-        host_calls: told.saturating_add(effects.dropped),
+        memory_bytes: usage.peak_memory,
+        host_calls: listed.saturating_add(effects.dropped),
         host_bytes: bytes.fold(effects.dropped_bytes, u64::saturating_add),
         elapsed_us: u64::try_from(usage.elapsed.as_micros()).unwrap_or(u64::MAX),
         helpers: Vec::new(),
     }
 }
 
-/// Whatever else a command did: what it made although it is blocked, or that nobody can tell, is the answer.
-fn made_problem(swept: Swept, tool: &CliTool, refused: &mut Refusals, teller: Teller<'_>) -> Option<Problem> {
+/// Reports blocked paths that the command created, or that the check for them failed. This takes precedence over
+/// every other outcome.
+fn made_problem(
+    sweep: SweepResult,
+    tool: &CliTool,
+    refused: &mut Denials,
+    formatter: DenialFormatter<'_>,
+) -> Option<RunProblem> {
     let name = tool.program.name.as_str();
-    let Swept { made, trouble } = swept;
+    let SweepResult { made, trouble } = sweep;
     let mut said = Vec::new();
     if !made.is_empty() {
-        let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(|made| teller.line(made)).collect();
+        let first: Vec<String> = made.iter().take(FIRST_REFUSED).map(|made| formatter.line(made)).collect();
         let more = and_more(made.len().saturating_sub(first.len()), 0);
-        // A command can make as many as it likes; a record stays short.
+        // A command can create any number of them; the record stays short.
         let beyond = made.len().saturating_sub(MOST_MADE);
         refused.dropped = refused.dropped.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
-        refused.told.extend(made.into_iter().take(MOST_MADE));
+        refused.listed.extend(made.into_iter().take(MOST_MADE));
         said.push(format!(
-            "`{name}` was found {}{more}; its output is withheld, what else it wrote is there; `execution.blockedPaths` says what is blocked",
+            "`{name}` was found {}{more}; its output is withheld, and its other changes remain; `execution.blockedPaths` lists what is blocked",
             first.join(", ")
         ));
     }
     if let Some(why) = trouble {
-        // The first of its kind, or a flood would hide it.
-        refused.told.insert(0, Refused::Other(format!("looking for blocked paths that it made: {why}")));
-        let more = if said.is_empty() { "something" } else { "more" };
-        said.push(format!(
-            "whether `{name}` made {more} that is blocked for this tool cannot be told: {why}"
-        ));
+        // Listed first, because other denials could hide it.
+        refused
+            .listed
+            .insert(0, Denial::Other(format!("searching for blocked paths that it created: {why}")));
+        let what = if said.is_empty() { "blocked paths" } else { "more blocked paths" };
+        said.push(format!("cannot check whether `{name}` created {what}: {why}"));
     }
-    (!said.is_empty()).then(|| Problem { reason: Reason::BlockedPathMade, message: said.join("; ") })
+    (!said.is_empty()).then(|| RunProblem { reason: Reason::BlockedPathMade, message: said.join("; ") })
 }
 
-/// A command that may have failed, and what it wrote to `stderr`, without secrets.
-struct Failing<'e> {
-    ended: &'e Ended,
+/// A command that may have failed, with its redacted `stderr`.
+struct FailedCommand<'e> {
+    ended: &'e CommandOutcome,
     words: &'e str,
-    teller: Teller<'e>,
+    formatter: DenialFormatter<'e>,
 }
 
-impl Failing<'_> {
-    /// `None` where the command did what it is for.
-    fn fault(&self, call: &Call<'_>, stderr: &str) -> Option<Problem> {
+impl FailedCommand<'_> {
+    /// `None` if the command succeeded.
+    fn fault(&self, call: &ReportedCall<'_>, stderr: &str) -> Option<RunProblem> {
         let tool = call.tool;
         let name = tool.program.name.as_str();
-        // Who is kept from something may try it again until it is ended.
-        let told_why = |said: String| self.with_refused(said);
+        // A program may retry a denied operation until it is killed, so the denials are listed.
+        let with_denials = |said: String| self.with_refused(said);
         let (reason, message) = match &self.ended.ending {
             Ending::Exited(0) => return None,
-            // Such as `grep` that finds nothing; but an error that is told is one.
+            // For example `grep` without matches. Output on `stderr` still means an error.
             Ending::Exited(code) if tool.known.answers_by(*code, call.line) && stderr.trim().is_empty() => {
                 return None;
             }
-            // What was hidden on purpose is no failure of a command that goes through a folder.
+            // A recursive command does not fail because of paths that were hidden from it.
             Ending::Exited(code)
-                if tool.known.could_not_see_all(*code) && self.teller.unseen.is_all_of(stderr) =>
+                if tool.known.could_not_see_all(*code) && self.formatter.hidden_paths.is_all_of(stderr) =>
             {
                 return None;
             }
             Ending::Exited(code) => (
                 Reason::CommandFailed,
-                self.with_words(format!("`{name}` ended with {}", told(*code, tool.sandbox))),
+                self.with_words(format!("`{name}` ended with {}", exit_text(*code, tool.sandbox))),
             ),
             Ending::Signalled(CPU_TIME) => {
-                let said = format!("`{name}` used more processor time than it may, and was ended");
-                (Reason::Timeout, told_why(said))
+                let said = format!("`{name}` used more CPU time than it may and was killed");
+                (Reason::Timeout, with_denials(said))
             }
             Ending::Signalled(number) => {
                 let what = match *number {
-                    FILE_SIZE => " (a file outgrew its limit)",
+                    FILE_SIZE => " (a file exceeded its size limit)",
                     BAD_CALL => " (a system call that the jail forbids)",
                     KILL => " (killed)",
-                    SEGMENT => " (a fault in the program, or no more memory)",
+                    SEGMENT => " (a memory fault, or out of memory)",
                     _ => "",
                 };
-                let said = format!("`{name}` was ended by signal {number}{what}");
+                let said = format!("`{name}` was terminated by signal {number}{what}");
                 (Reason::CommandFailed, self.with_words(said))
             }
             Ending::TimedOut => {
                 let time = tool.deadline.as_millis();
                 let said =
-                    format!("`{name}` was not done within {time} ms, and was ended with all it started");
-                (Reason::Timeout, told_why(said))
+                    format!("`{name}` did not finish within {time} ms and was killed with all its processes");
+                (Reason::Timeout, with_denials(said))
             }
             Ending::OutOfMemory => {
                 let most = tool.limits.memory_bytes;
-                let said =
-                    format!("`{name}` used more than the {most} bytes of memory that it may, and was ended");
-                (Reason::Memory, told_why(said))
+                let said = format!("`{name}` used more than its {most} bytes of memory and was killed");
+                (Reason::Memory, with_denials(said))
             }
             Ending::OutputTooLarge => {
                 let most = tool.limits.stdout_bytes;
                 let said =
-                    format!("`{name}` wrote more than {most} bytes, and was ended; ask for less at once");
-                (Reason::ResultTooLarge, told_why(said))
+                    format!("`{name}` wrote more than {most} bytes and was killed; ask for less at once");
+                (Reason::ResultTooLarge, with_denials(said))
             }
-            Ending::NoJail(why) => (Reason::JailUnavailable, why.clone()),
+            Ending::JailFailed(why) => (Reason::JailUnavailable, why.clone()),
         };
-        Some(Problem { reason, message })
+        Some(RunProblem { reason, message })
     }
 
-    /// What it said itself, and what the jail kept from it, which is often the cause.
+    /// Appends the command's error output and the denials, which are often the cause.
     fn with_words(&self, mut said: String) -> String {
         let lines: Vec<&str> =
             self.words.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
@@ -287,23 +300,23 @@ impl Failing<'_> {
     }
 
     fn with_refused(&self, said: String) -> String {
-        self.teller.add_refused(said, &self.ended.refused, self.words)
+        self.formatter.add_refused(said, &self.ended.refused, self.words)
     }
 }
 
-/// In a container codes stand for signals, and programs are those of the image.
-fn told(code: u8, sandbox: SandboxKind) -> String {
+/// In a container, exit codes stand for signals, and programs are those of the image.
+fn exit_text(code: u8, sandbox: SandboxKind) -> String {
     let said = format!("exit code {code}");
     match code {
         _ if sandbox != SandboxKind::Container => said,
-        126 => format!("{said} (a program that cannot be run; nothing in `/tmp` and in binds can)"),
-        127 => format!("{said} (a program that is not there; programs are those of the image)"),
-        129..=192 => format!("{said} (ended by signal {})", code - 128),
+        126 => format!("{said} (the program cannot be run; programs in `/tmp` and in binds never can)"),
+        127 => format!("{said} (the program does not exist; programs come from the image)"),
+        129..=192 => format!("{said} (terminated by signal {})", code - 128),
         _ => said,
     }
 }
 
-/// A name can carry something out, and the journal is not to repeat it.
+/// A name can carry data, which the journal must not repeat.
 pub fn masked(mut effects: Vec<EffectEntry>, mask: &Mask) -> Vec<EffectEntry> {
     for effect in &mut effects {
         effect.target = mask.text(&effect.target);

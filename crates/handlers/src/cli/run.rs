@@ -1,10 +1,10 @@
-//! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
-//! told in the gate's words.
+//! Implements the gate's handler port for command tools: builds the order of a call, launches it and reports the
+//! outcome.
 
 pub mod container;
 pub mod egress;
 pub mod jailed;
-pub mod launch;
+pub mod order;
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, sync::Arc, time::Duration};
 
@@ -19,10 +19,11 @@ use toolgate_gate::{
     Survey, Surveyed, Touch,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_sandbox::{Access, Bind, Ending, Source, Trace};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
-use self::launch::{Access, Bind, Ended, Ending, Launch, Order, Reached, Refused, SoFar, Trace, WayOut};
+use self::order::{CommandOrder, CommandOutcome, EgressGrant, Launch, NetworkEffects, RunProgress};
 use crate::{
     cli::{
         command::CliCommand,
@@ -30,20 +31,19 @@ use crate::{
             self,
             static_variables::{self, Statics},
         },
+        report::denial::Denial,
         report::{
-            self, Problem,
-            audience::{Given, Hearer},
-            denials::Teller,
+            self, RunProblem,
+            audience::{CallerTexts, DenialAudience},
+            denial_format::DenialFormatter,
             missing_paths::NOT_THERE,
             output::OutputParser,
         },
-        tool::{CliTool, CommandHost, Settled},
+        tool::{CliTool, CommandHost, PreparedCall},
         view::{
-            View,
-            budget::Stop,
-            environment,
-            hidden_paths::{DENIED, Unseen},
-            quarantine::Watch,
+            CommandView, environment,
+            hidden_paths::{DENIED, HiddenPaths},
+            quarantine::BlockedPathWatch,
         },
     },
     guard::SecretGuard,
@@ -56,21 +56,21 @@ pub struct CliHandlers {
     pub launcher: Arc<dyn Launch>,
     pub host: CommandHost,
     pub secrets: Arc<dyn SecretSource>,
-    /// Looks through what commands send where it can be read.
+    /// Scans readable requests of commands for secrets.
     pub detector: Arc<Detector>,
-    /// Those that the program which embeds the gateway makes in code, by the names of their tools.
+    /// Commands defined in code by the embedding program, by tool name.
     pub commands: BTreeMap<String, CliCommand>,
-    /// Parsers of the embedding program for the output of commands, by the names of their tools.
+    /// Output parsers of the embedding program, by tool name.
     pub parsers: BTreeMap<String, OutputParser>,
 }
 
 impl CliHandlers {
-    /// A tool that was made ready, to be called.
+    /// Makes a prepared tool callable.
     pub fn runnable(&self, mut tool: CliTool) -> Arc<dyn Runnable> {
         for secret in environment::secret_ones(&tool.environment, &self.detector) {
             tool.environment.remove(&secret);
         }
-        Arc::new(Prepared {
+        Arc::new(PreparedCommand {
             tool: Arc::new(tool),
             launcher: Arc::clone(&self.launcher),
             secrets: Arc::clone(&self.secrets),
@@ -96,14 +96,14 @@ impl Handlers for CliHandlers {
     }
 }
 
-struct Prepared {
+struct PreparedCommand {
     tool: Arc<CliTool>,
     launcher: Arc<dyn Launch>,
     secrets: Arc<dyn SecretSource>,
     detector: Arc<Detector>,
 }
 
-impl Runnable for Prepared {
+impl Runnable for PreparedCommand {
     fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal> {
         let survey = self.tool.survey(arguments, stop)?;
         Ok(survey.into_survey(|settled| SurveyedCommand { prepared: self, settled }))
@@ -118,11 +118,11 @@ impl Runnable for Prepared {
     }
 }
 
-/// A command that is ready to run, with its command line and the paths that it holds open.
+/// A command that is ready to run, with its command line and its open paths.
 #[derive(Debug)]
 struct SurveyedCommand {
-    prepared: Arc<Prepared>,
-    settled: Settled,
+    prepared: Arc<PreparedCommand>,
+    settled: PreparedCall,
 }
 
 impl Surveyed for SurveyedCommand {
@@ -135,9 +135,9 @@ impl Surveyed for SurveyedCommand {
     }
 }
 
-impl Prepared {
-    async fn run(&self, settled: &Settled, request: RunRequest<'_>) -> RunReport {
-        // Looking at the tree counts: a call has one deadline.
+impl PreparedCommand {
+    async fn run(&self, settled: &PreparedCall, request: RunRequest<'_>) -> RunReport {
+        // Path checks count towards the deadline of the call.
         let due = Instant::now() + self.tool.deadline;
         let statics = match static_variables::resolve(&self.tool.spec, self.secrets.as_ref()) {
             Ok(statics) => statics,
@@ -147,15 +147,20 @@ impl Prepared {
         let ordered = order(&self.tool, settled, &statics, request, Arc::new(guard), due).await;
         match ordered {
             Ok((order, mut watch)) => {
-                let unseen = Unseen::of(&order, &self.tool.view);
-                let hearer = match request.purpose {
-                    Purpose::LocalPass => Hearer::Author,
-                    Purpose::Call => Hearer::Caller(Given::of(&self.tool, &order, request.arguments)),
+                let hidden_paths = HiddenPaths::of(&order, &self.tool.view);
+                let audience = match request.purpose {
+                    Purpose::LocalPass => DenialAudience::Author,
+                    Purpose::Call => {
+                        DenialAudience::Caller(CallerTexts::of(&self.tool, &order, request.arguments))
+                    }
                 };
                 let mask = Arc::new(statics.mask);
                 let left = request.left;
-                let mut leaving =
-                    Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), left };
+                let mut leaving = EffectsOnDrop {
+                    progress: Some(Arc::clone(&order.progress)),
+                    mask: Arc::clone(&mask),
+                    left,
+                };
                 watch.command_begins();
                 let ended = self.launcher.launch(order).await;
                 leaving.has_ended(&ended);
@@ -163,16 +168,20 @@ impl Prepared {
                 let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                 let line = settled.line.clone();
                 let sought = tool.sought(&line);
-                let work = TellWork::of(&ended, &self.tool);
-                let told = move || {
-                    let call = report::Call { tool: &tool, line: &line, sought };
-                    let teller =
-                        Teller { mask: &mask, detector: &detector, unseen: &unseen, hearer: &hearer };
-                    report::make(ended, made, &call, teller)
+                let work = ReportWork::of(&ended, &self.tool);
+                let make_report = move || {
+                    let call = report::ReportedCall { tool: &tool, line: &line, sought };
+                    let formatter = DenialFormatter {
+                        mask: &mask,
+                        detector: &detector,
+                        hidden_paths: &hidden_paths,
+                        audience: &audience,
+                    };
+                    report::make(ended, made, &call, formatter)
                 };
-                let told = tell(told, work, request).await;
-                let report = told.unwrap_or_else(|| leaving.without_its_end());
-                leaving.so_far = None;
+                let reported = report_on(make_report, work, request).await;
+                let report = reported.unwrap_or_else(|| leaving.without_its_end());
+                leaving.progress = None;
                 report
             }
             Err(problem) => report::without_a_run(problem, &statics.mask),
@@ -180,61 +189,61 @@ impl Prepared {
     }
 }
 
-/// Dropped before there is a report, it leaves for the journal what the command did and what was refused to it.
-struct Leaving<'r> {
-    /// `None` when all of it is in a report.
-    so_far: Option<Arc<SoFar>>,
+/// If it is dropped before a report exists, it hands the command's effects and denials to the journal.
+struct EffectsOnDrop<'r> {
+    /// `None` once a report contains them.
+    progress: Option<Arc<RunProgress>>,
     mask: Arc<Mask>,
     left: &'r LeftEffects,
 }
 
-impl Leaving<'_> {
-    fn has_ended(&self, ended: &Ended) {
+impl EffectsOnDrop<'_> {
+    fn has_ended(&self, ended: &CommandOutcome) {
         let (effects, refused) = (ended.effects.clone(), ended.refused.clone());
-        if let Some(so_far) = &self.so_far {
-            so_far.told_by(move || (effects.clone(), refused.clone()));
+        if let Some(progress) = &self.progress {
+            progress.set_source(move || (effects.clone(), refused.clone()));
         }
     }
 
-    /// The report of a command that has ended, and of whose end nothing can be told.
+    /// The report of a command whose outcome was lost.
     fn without_its_end(&self) -> RunReport {
-        let told = self.so_far.as_deref().map(|so_far| self.masked(so_far));
-        let (effects, refused, dropped) = told.unwrap_or_default();
+        let seen = self.progress.as_deref().map(|progress| self.masked(progress));
+        let (effects, refused, dropped) = seen.unwrap_or_default();
         report::lost(effects, refused, dropped)
     }
 
-    fn masked(&self, so_far: &SoFar) -> (Reached, Vec<String>, u64) {
-        let (effects, mut refused) = so_far.tell();
+    fn masked(&self, progress: &RunProgress) -> (NetworkEffects, Vec<String>, u64) {
+        let (effects, mut refused) = progress.current();
         refused.put_in_order();
-        let told = refused.told.iter().filter(|refused| !matches!(refused, Refused::Lack(_)));
+        let told = refused.listed.iter().filter(|refused| !matches!(refused, Denial::Bounds(_)));
         (
-            Reached { told: report::masked(effects.told, &self.mask), ..effects },
+            NetworkEffects { listed: report::masked(effects.listed, &self.mask), ..effects },
             told.map(|refused| self.mask.text(&refused.describe())).collect(),
             refused.dropped,
         )
     }
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for EffectsOnDrop<'_> {
     fn drop(&mut self) {
-        let Some(so_far) = &self.so_far else { return };
-        let (effects, refused, refused_dropped) = self.masked(so_far);
-        self.left.leave(effects.told, effects.dropped);
+        let Some(progress) = &self.progress else { return };
+        let (effects, refused, refused_dropped) = self.masked(progress);
+        self.left.leave(effects.listed, effects.dropped);
         self.left.leave_refused(refused, refused_dropped);
     }
 }
 
 async fn order(
     tool: &Arc<CliTool>,
-    settled: &Settled,
+    settled: &PreparedCall,
     statics: &Statics,
     request: RunRequest<'_>,
     guard: Arc<dyn BodyGuard>,
     due: Instant,
-) -> Result<(Order, Watch), Problem> {
+) -> Result<(CommandOrder, BlockedPathWatch), RunProblem> {
     let granted = settled.granted.as_ref();
     let values = tool.values(&statics.values, request.arguments, granted);
-    let unfilled = |refusal: Refusal| Problem { reason: Reason::CommandFailed, message: refusal.message };
+    let unfilled = |refusal: Refusal| RunProblem { reason: Reason::CommandFailed, message: refusal.message };
     let mut env = tool.environment.clone();
     let mut stdin = Vec::new();
     let written = tool.body.written();
@@ -247,22 +256,21 @@ async fn order(
         stdin = line::text(template, &values).map_err(unfilled)?.unwrap_or_default().into_bytes();
     }
     let (view, program) = view(tool, settled, request, due).await?;
-    let mut binds = view.binds;
+    let mut files = view.files;
     if let Some(held) = program
         && !tool.program.is_part_of_the_system()
     {
-        binds.push(Bind { path: tool.program.file.clone(), access: Access::Execute, held });
+        let source = Source::Opened(held.into());
+        files.binds.push(Bind { source, at: tool.program.file.clone(), access: Access::Execute });
     }
-    let order = Order {
+    let order = CommandOrder {
         program: tool.program.file.clone(),
         argv: std::iter::once(&tool.program.name).chain(&settled.line).cloned().collect(),
         env: env.into_iter().collect(),
         stdin,
         cwd: view.cwd,
-        binds,
-        hidden: view.hidden,
-        hidden_large: view.hidden_large,
-        network: granted.rules.as_deref().or(tool.network.as_ref()).map(|rules| WayOut {
+        view: files,
+        network: granted.rules.as_deref().or(tool.network.as_ref()).map(|rules| EgressGrant {
             rules: rules.clone(),
             guard,
             refused_methods: tool.refused_methods(granted),
@@ -272,71 +280,72 @@ async fn order(
         limits: tool.limits,
         deadline: rest(tool, due)?,
         trace: Trace::Refusals,
-        so_far: Arc::default(),
+        progress: Arc::default(),
     };
     Ok((order, view.watch))
 }
 
-fn rest(tool: &CliTool, due: Instant) -> Result<Duration, Problem> {
+fn rest(tool: &CliTool, due: Instant) -> Result<Duration, RunProblem> {
     let rest = due.saturating_duration_since(Instant::now());
-    if rest.is_zero() { Err(Problem::late(tool)) } else { Ok(rest) }
+    if rest.is_zero() { Err(RunProblem::late(tool)) } else { Ok(rest) }
 }
 
-/// Path checks that may wait for a disk run on the blocking pool with a permit, and end when the caller stops waiting; unless the disk
-/// does not answer. Then the thread stays, and keeps its permit. All other checks are shorter than the way to that pool.
+/// Checks the paths of the view. Checks that may wait for a disk run on the blocking pool with a permit, and stop
+/// when the caller stops waiting. A thread that hangs on a disk keeps its permit. Other checks take less time than a
+/// switch to the pool.
 async fn view(
     tool: &Arc<CliTool>,
-    settled: &Settled,
+    settled: &PreparedCall,
     request: RunRequest<'_>,
     due: Instant,
-) -> Result<(View, Option<File>), Problem> {
-    let stop = Stop::default();
+) -> Result<(CommandView, Option<File>), RunProblem> {
+    let stop = StopFlag::default();
     let _waiting = stop.waiting();
     let waits = tool.view.waits_for_disk(&settled.granted) || tool.program.waits_for_disk();
     let (own, granted) = (Arc::clone(tool), Arc::clone(&settled.granted));
     let look = move || {
         let program = own.program.hold()?;
-        Ok((own.view.view(&granted, &stop)?, program))
+        Ok((own.view.view(&granted, own.limits.tmp_bytes, &stop)?, program))
     };
     if !waits {
-        return look().map_err(Problem::jail);
+        return look().map_err(RunProblem::jail);
     }
     let place = request.looks.enter(request.caller, due).await;
-    let looked = place.ok_or_else(Problem::no_place)?.spawn(look);
-    let looked = timeout_at(due, looked).await.map_err(|_| Problem::late(tool))?;
-    let looked = looked.map_err(|error| Problem::jail(error.to_string()))?;
-    looked.map_err(Problem::jail)
+    let looked = place.ok_or_else(RunProblem::no_place)?.spawn(look);
+    let looked = timeout_at(due, looked).await.map_err(|_| RunProblem::late(tool))?;
+    let looked = looked.map_err(|error| RunProblem::jail(error.to_string()))?;
+    looked.map_err(RunProblem::jail)
 }
 
-/// Reads, compares and masks the output. A long output takes long, so this runs on the blocking pool; a short one is done sooner than a
-/// thread of the pool would begin. `None` if a disk that it needs does not answer.
-async fn tell(
-    told: impl FnOnce() -> RunReport + Send + 'static,
-    work: TellWork,
+/// Parses, compares and masks the output. This runs on the blocking pool if the output is long or a disk is needed.
+/// `None` if the disk does not respond.
+async fn report_on(
+    make_report: impl FnOnce() -> RunReport + Send + 'static,
+    work: ReportWork,
     request: RunRequest<'_>,
 ) -> Option<RunReport> {
     match work {
-        TellWork::Short => return Some(told()),
-        TellWork::Long => return spawn_blocking(told).await.ok(),
-        TellWork::WithDisk => {}
+        ReportWork::Short => return Some(make_report()),
+        ReportWork::Long => return spawn_blocking(make_report).await.ok(),
+        ReportWork::WithDisk => {}
     }
     let due = Instant::now() + request.looks.longest();
     let place = request.looks.enter(request.caller, due).await?;
-    timeout_at(due, place.spawn(told)).await.ok()?.ok()
+    timeout_at(due, place.spawn(make_report)).await.ok()?.ok()
 }
 
-/// How long it takes to make a report.
+/// How much work a report takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum TellWork {
+enum ReportWork {
     Short,
     Long,
     WithDisk,
 }
 
-impl TellWork {
-    fn of(ended: &Ended, tool: &CliTool) -> Self {
+impl ReportWork {
+    fn of(ended: &CommandOutcome, tool: &CliTool) -> Self {
         let bytes = ended.stdout.len().saturating_add(ended.stderr.len());
-        if is_told_by_looking(ended) {
+        if needs_disk(ended) {
             Self::WithDisk
         } else if bytes <= SHORT_OUTPUT && !tool.reader.runs_code() {
             Self::Short
@@ -346,8 +355,8 @@ impl TellWork {
     }
 }
 
-/// Does the report look at what the command says it could not find or read?
-fn is_told_by_looking(ended: &Ended) -> bool {
+/// Whether the report looks up paths that the command could not find or read.
+fn needs_disk(ended: &CommandOutcome) -> bool {
     let complains = |of: &str| ended.stderr.windows(of.len()).any(|part| part == of.as_bytes());
     matches!(ended.ending, Ending::Exited(1..)) && (complains(NOT_THERE) || complains(DENIED))
 }
@@ -358,9 +367,9 @@ impl fmt::Debug for CliHandlers {
     }
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared").field("tool", &self.tool.spec.name).finish_non_exhaustive()
+        f.debug_struct("PreparedCommand").field("tool", &self.tool.spec.name).finish_non_exhaustive()
     }
 }
 
@@ -372,13 +381,13 @@ mod tests {
     use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
-    use crate::cli::run::launch::{NotReached, Refusals};
+    use crate::cli::report::denial::{Denial, Denials, HostDenial};
 
-    /// It ran, and what it reached belongs in the journal.
+    /// The command ran, so its effects belong in the journal.
     #[test]
-    fn a_report_that_cannot_be_made_still_says_what_the_command_did() {
-        let so_far = SoFar::default();
-        so_far.told_by(|| {
+    fn lost_report_still_lists_effects() {
+        let progress = RunProgress::default();
+        progress.set_source(|| {
             let effect = EffectEntry {
                 kind: EffectKind::Fetch,
                 what: "connect".to_owned(),
@@ -388,14 +397,14 @@ mod tests {
                 bytes: 7,
                 elapsed: Duration::ZERO,
             };
-            let effects = Reached { told: vec![effect], dropped: 2, dropped_bytes: 30 };
-            let host = |target: &str| Refused::Host { target: target.to_owned(), why: NotReached::NotListed };
-            let told = vec![Refused::Other("call".to_owned()), host("s3cr3t-value.test:443")];
-            (effects, Refusals { told, dropped: 40, dropped_paths: 0 })
+            let effects = NetworkEffects { listed: vec![effect], dropped: 2, dropped_bytes: 30 };
+            let host = |target: &str| Denial::Host { target: target.to_owned(), why: HostDenial::NotListed };
+            let told = vec![Denial::Other("call".to_owned()), host("s3cr3t-value.test:443")];
+            (effects, Denials { listed: told, dropped: 40, dropped_paths: 0 })
         });
         let left = LeftEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
-        let leaving = Leaving { so_far: Some(Arc::new(so_far)), mask, left: &left };
+        let leaving = EffectsOnDrop { progress: Some(Arc::new(progress)), mask, left: &left };
         let report = leaving.without_its_end();
         assert_eq!(report.outcome.unwrap_err().reason, Reason::CommandFailed);
         let targets: Vec<&str> = report.effects.iter().map(|effect| effect.target.as_str()).collect();

@@ -1,4 +1,4 @@
-//! How is a command tool made ready, and what becomes of a call before anybody is asked?
+//! Prepares command tools, and builds the command line of a call before anyone is asked for approval.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,15 +26,15 @@ use crate::{
     cli::{
         command::CliCommand,
         line::{
-            self, Values, arg::refused, code_command, danger_texts, path_arguments, search_terms,
+            self, TemplateValues, arg::refused, code_command, danger_texts, path_arguments, search_terms,
             short_options, static_variables,
         },
-        program::{AllowedCommands, Program, conventions::Known},
+        program::{AllowedCommands, Program, conventions::Conventions},
         report::{
-            output::{OutputParser, Reader, Shape},
-            search_results::{self, Sought},
+            output::{OutputParser, OutputReader, ResultShape},
+            search_results::{self, SearchOutput},
         },
-        run::launch::OrderLimits,
+        run::order::OrderLimits,
         view::{
             self, NamesPaths, ViewPlan,
             environment::{self, GatewayEnvironment},
@@ -42,25 +42,25 @@ use crate::{
     },
     grants,
     places::Places,
-    survey::{CallGrants, CallSurvey, Surveyor, WithoutNetwork},
+    survey::{CallGrants, CallSurvey, NetworkUpgrade, Surveyor},
 };
 
-/// What this gateway offers to commands.
+/// The settings of this gateway for commands.
 #[derive(Clone, Debug)]
 pub struct CommandHost {
     pub places: Places,
     pub allowed: AllowedCommands,
     pub environment: GatewayEnvironment,
-    /// Whether a command in a container can reach out, or why not.
-    pub way_out_of_containers: Result<(), &'static str>,
+    /// Whether containers have egress, or why not.
+    pub container_egress: Result<(), &'static str>,
 }
 
-/// A command tool made ready once, for any number of calls.
+/// A prepared command tool, for any number of calls.
 #[derive(Debug)]
 pub struct CliTool {
     pub(super) spec: Arc<ToolSpec>,
     pub(super) program: Program,
-    pub(super) known: &'static Known,
+    pub(super) known: &'static Conventions,
     pub(super) body: CommandBody,
     pub(super) view: Arc<ViewPlan>,
     pub(super) environment: BTreeMap<String, OsString>,
@@ -69,40 +69,40 @@ pub struct CliTool {
     pub(super) children: Children,
     pub(super) limits: OrderLimits,
     pub(super) deadline: Duration,
-    pub(super) reader: Reader,
-    veils: Veils,
+    pub(super) reader: OutputReader,
+    veils: SearchRedaction,
     surveyor: Surveyor,
     paths: BTreeSet<String>,
     literals: Map<String, Value>,
 }
 
-/// Are secrets kept from whoever has it search for them?
+/// Whether matches that contain a secret are removed from search results.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Veils {
+enum SearchRedaction {
     Yes,
-    /// Its results are not looked through, or no text of a caller's is searched for.
+    /// The policy does not filter results, or callers cannot choose what is searched for.
     No,
 }
 
-/// Who makes the command line?
+/// The source of the command line.
 pub(super) enum CommandBody {
     Manifest(CliHandler),
     Code(CliCommand),
 }
 
-/// What was settled before the run, and what it holds open.
+/// The result of the checks before a run, including open files.
 #[derive(Debug)]
-pub struct Settled {
+pub struct PreparedCall {
     /// Without `argv[0]`.
     pub line: Vec<String>,
     pub granted: Arc<CallGrants>,
 }
 
 impl CliTool {
-    /// Says why not where the tool is no command, or this gateway cannot or may not run it.
+    /// Fails if the tool is not a command, or if this gateway cannot or may not run it.
     pub fn new(spec: Arc<ToolSpec>, policy: &EffectivePolicy, host: &CommandHost) -> Result<Self, String> {
         let Body::Handler(Handler::Cli(cli)) = &spec.body else {
-            return Err("it is no command; its handler is another one".to_owned());
+            return Err("it is not a command tool".to_owned());
         };
         let body = CommandBody::Manifest(cli.clone());
         Self::of(spec, body, policy, host)
@@ -122,8 +122,7 @@ impl CliTool {
         let program = find(&written.command, &host.allowed, &open_folders(policy, &host.places))?;
         let known = known_ways(&program)?;
         check_way_out(policy, host)?;
-        let surveyor =
-            Surveyor::new(&spec, policy, &host.places, without_network(policy, host)).of_a_command();
+        let surveyor = Surveyor::new(&spec, policy, &host.places, upgrade(policy, host)).of_a_command();
         let paths = path_arguments::names(&spec, &surveyor)?;
         check_program(written, &program)?;
         check_shell(&written.command, policy)?;
@@ -139,16 +138,21 @@ impl CliTool {
         }
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
-        let shape = if spec.governance.output.is_some() { Shape::Object } else { Shape::Free };
-        // Where the handler is silent it is the policy's, whose default is the baseline's: what is shown is what is enforced.
+        let shape = if spec.governance.output.is_some() { ResultShape::Object } else { ResultShape::Free };
+        // Without its own timeout, a handler uses the policy's, which defaults to the baseline. So the displayed
+        // value is the enforced one.
         let allowed = policy.execution.timeout_ms.value;
         let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
         let may_search = match &body {
             CommandBody::Manifest(cli) => search_terms::is_by_callers(cli, &spec, &paths),
             CommandBody::Code(_) => true,
         };
-        let veils = if policy.data.sanitize_output.value && may_search { Veils::Yes } else { Veils::No };
-        if let (CommandBody::Manifest(cli), Veils::Yes) = (&body, veils) {
+        let veils = if policy.data.sanitize_output.value && may_search {
+            SearchRedaction::Yes
+        } else {
+            SearchRedaction::No
+        };
+        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&body, veils) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
             search_results::check_form(known, &texts, &cli.output)?;
         }
@@ -161,7 +165,7 @@ impl CliTool {
             children: children(written, policy)?,
             limits: limits(policy, deadline),
             deadline: Duration::from_millis(deadline),
-            reader: Reader::new(&written.output, shape)?,
+            reader: OutputReader::new(&written.output, shape)?,
             surveyor,
             literals: literals(&spec, written, &host.places),
             paths,
@@ -172,17 +176,18 @@ impl CliTool {
         })
     }
 
-    /// What a call would touch, and its command line: what cannot be handed over is refused here, before anybody is asked.
+    /// Resolves what a call would touch, and builds its command line. Values that cannot be passed on are rejected
+    /// here, before anyone is asked.
     pub fn survey(
         &self,
         arguments: &Map<String, Value>,
         stop: &StopFlag,
-    ) -> Result<CallSurvey<Settled>, Refusal> {
+    ) -> Result<CallSurvey<PreparedCall>, Refusal> {
         let CallSurvey { touches, widened, questions, granted, .. } =
             self.surveyor.survey(arguments, stop)?;
         let values = self.values(&self.literals, arguments, &granted);
         let written = self.body.written();
-        // Only whether they can be filled in; secrets are looked up when it runs.
+        // Only checks that they can be filled in; secrets are resolved when the command runs.
         for variable in &written.env {
             values.check_variable(&variable.value)?;
         }
@@ -201,30 +206,30 @@ impl CliTool {
         let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
         let mut built = danger_texts::templates(given, &values)?;
         built.extend(danger_texts::elements(&elements, self.known, &line));
-        if self.veils == Veils::Yes {
+        if self.veils == SearchRedaction::Yes {
             search_results::check_form(self.known, &line, self.reader.form(&written.output))
-                .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
+                .map_err(|why| refused(why, "the tool's author must choose another output format"))?;
         }
-        let granted = Settled { line, granted: Arc::new(granted) };
+        let granted = PreparedCall { line, granted: Arc::new(granted) };
         Ok(CallSurvey { touches, widened, questions, built, granted })
     }
 
-    /// Reads the output by code. Refused for a command that searches for a caller's text: lines with a secret in them are left
-    /// out of its answer, and code could still tell how many were found.
+    /// Sets a parser in code. It is rejected for commands that search for a caller's text: matches with a secret are
+    /// removed from the output, but code could still reveal how many there were.
     pub(super) fn set_parser(&mut self, parser: OutputParser) -> Result<(), String> {
         self.reader.set_parser(parser);
-        if let (CommandBody::Manifest(cli), Veils::Yes) = (&self.body, self.veils) {
+        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&self.body, self.veils) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
             search_results::check_form(self.known, &texts, self.reader.form(&cli.output))?;
         }
         Ok(())
     }
 
-    /// What the command line searches for.
-    pub(super) fn sought(&self, line: &[String]) -> Sought {
+    /// The kind of search that the command line does.
+    pub(super) fn sought(&self, line: &[String]) -> SearchOutput {
         match self.veils {
-            Veils::Yes => Sought::by(self.known, line),
-            Veils::No => Sought::Nothing,
+            SearchRedaction::Yes => SearchOutput::by(self.known, line),
+            SearchRedaction::No => SearchOutput::Nothing,
         }
     }
 
@@ -237,15 +242,15 @@ impl CliTool {
         statics: &'c Map<String, Value>,
         arguments: &'c Map<String, Value>,
         granted: &'c CallGrants,
-    ) -> Values<'c> {
-        Values { statics, arguments, paths: &self.paths, granted }
+    ) -> TemplateValues<'c> {
+        TemplateValues { statics, arguments, paths: &self.paths, granted }
     }
 
     pub(super) fn refused_methods(&self, granted: &CallGrants) -> Vec<String> {
         self.surveyor.methods_not_asked_for(granted)
     }
 
-    /// Other limits than the policy's, for tests and for operators who know why.
+    /// Changes the limits of the policy, for tests and for operators who know why.
     #[must_use]
     pub fn with_limits(mut self, change: impl FnOnce(&mut OrderLimits, &mut Duration)) -> Self {
         change(&mut self.limits, &mut self.deadline);
@@ -254,7 +259,7 @@ impl CliTool {
 }
 
 impl CommandBody {
-    /// What is written down of it; of one in code everything but the arguments.
+    /// The manifest; for a command in code, everything except the arguments.
     pub(super) const fn written(&self) -> &CliHandler {
         match self {
             Self::Manifest(cli) => cli,
@@ -269,7 +274,7 @@ impl fmt::Debug for CommandBody {
     }
 }
 
-/// The jail refuses children by its filter; a container has no such filter.
+/// The jail denies child processes with its filter; containers have no such filter.
 fn children(written: &CliHandler, policy: &EffectivePolicy) -> Result<Children, String> {
     match (written.child_processes, policy.execution.sandbox.value) {
         (true, _) => Ok(Children::Allowed),
@@ -281,7 +286,7 @@ fn children(written: &CliHandler, policy: &EffectivePolicy) -> Result<Children, 
     }
 }
 
-/// The author's own values, and the gateway's files below the working folder.
+/// The author's static values, and the gateway's files below the working directory.
 fn literals(spec: &ToolSpec, written: &CliHandler, places: &Places) -> Map<String, Value> {
     let mut literals = static_variables::literals(spec);
     if let Some(cwd) = &written.cwd {
@@ -291,7 +296,7 @@ fn literals(spec: &ToolSpec, written: &CliHandler, places: &Places) -> Map<Strin
     literals
 }
 
-/// Those of the paths that lie below the folder, by every name that they have.
+/// The paths below the directory, relative to it, under all their names.
 fn relative_to(folder: &Path, paths: &[PathBuf]) -> Vec<String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folders = [folder.to_owned(), real(folder)];
@@ -304,18 +309,18 @@ fn relative_to(folder: &Path, paths: &[PathBuf]) -> Vec<String> {
     below.into_iter().collect()
 }
 
-/// Nobody is asked for what nobody could open.
-fn without_network(policy: &EffectivePolicy, host: &CommandHost) -> WithoutNetwork {
+/// An approval is only requested for hosts that the command could then reach.
+fn upgrade(policy: &EffectivePolicy, host: &CommandHost) -> NetworkUpgrade {
     let has_way_out =
-        policy.execution.sandbox.value != SandboxKind::Container || host.way_out_of_containers.is_ok();
+        policy.execution.sandbox.value != SandboxKind::Container || host.container_egress.is_ok();
     if policy.network.proxy_on_approval.value && has_way_out {
-        WithoutNetwork::Ask
+        NetworkUpgrade::Ask
     } else {
-        WithoutNetwork::Refuse
+        NetworkUpgrade::Refuse
     }
 }
 
-/// What tools can write to: nothing in there is a program to be trusted.
+/// Directories that tools can write to. Programs in them are not trusted.
 fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     let mut folders = vec![places.workspace.clone()];
     if policy.files.write.value
@@ -327,19 +332,19 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
 }
 
-/// What a command is known for is known by either name.
-fn known_ways(program: &Program) -> Result<&'static Known, String> {
+/// Looks up the conventions by the command name and by the real file name.
+fn known_ways(program: &Program) -> Result<&'static Conventions, String> {
     let file = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    Known::of(&program.name, file).ok_or_else(|| {
+    Conventions::of(&program.name, file).ok_or_else(|| {
         format!(
-            "`{}` leads to `{}`, a program that takes its arguments in other ways; name the program itself",
+            "`{}` leads to `{}`, a program that reads its arguments differently; name the program itself",
             program.name,
             program.file.display()
         )
     })
 }
 
-/// The name that the links lead to is judged as the one that the document gives was.
+/// Checks the real name of the program like the name in the document.
 fn check_program(cli: &CliHandler, program: &Program) -> Result<(), String> {
     let name = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match toolgate_spec::refuse_program_file(cli, name) {
@@ -348,8 +353,8 @@ fn check_program(cli: &CliHandler, program: &Program) -> Result<(), String> {
     }
 }
 
-/// Whatever the document says, or a set of shipped settings: only the operator takes the question or the wall away
-/// from a program that runs what the agent writes.
+/// Only the operator may drop the approval or the container for a program that runs code of the agent. Documents and
+/// presets may not.
 fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
     if !toolgate_spec::starts_other_programs(command) {
         return Ok(());
@@ -357,24 +362,24 @@ fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
     let (level, sandbox) = (&policy.approval.level, &policy.execution.sandbox);
     if level.value == ApprovalLevel::Auto && level.origin != SettingOrigin::User {
         return Err(format!(
-            "`{command}` runs what the agent writes, and nobody would be asked; set `approval.level` to `ask` or `always`, or let the operator's overrides say `auto`"
+            "`{command}` runs code of the agent without approval; set `approval.level` to `ask` or `always`, or set `auto` in the operator's overrides"
         ));
     }
     if sandbox.value != SandboxKind::Container && sandbox.origin != SettingOrigin::User {
         return Err(format!(
-            "`{command}` runs what the agent writes, and not in a container; set `execution.sandbox` to `container`, or let the operator's overrides say otherwise"
+            "`{command}` runs code of the agent outside a container; set `execution.sandbox` to `container`, or change it in the operator's overrides"
         ));
     }
     Ok(())
 }
 
-/// Better no tool than one whose every call is refused.
+/// Rejects a tool whose every call would fail.
 fn check_way_out(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), String> {
     let mode = policy.network.mode.value;
     if mode == NetworkMode::Blocked || policy.execution.sandbox.value != SandboxKind::Container {
         return Ok(());
     }
-    host.way_out_of_containers.map_err(|why| {
+    host.container_egress.map_err(|why| {
         format!(
             "it has a network (`{}`) and runs in a container: {why} (for a shell, in the operator's overrides), or set `network.access` to `none`",
             mode.name()
@@ -382,20 +387,20 @@ fn check_way_out(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), Str
     })
 }
 
-/// What this very command would take for something else than the author meant.
-fn check_elements(cli: &CliHandler, known: &Known) -> Result<(), String> {
+/// Rejects elements that this program would read differently from what the author meant.
+fn check_elements(cli: &CliHandler, known: &Conventions) -> Result<(), String> {
     for (index, argument) in arguments(cli).enumerate() {
         let text = argument.template.text();
         match argument.template.parts() {
             [ArgPart::Variable(_), ..] if index == 0 && known.reads_first_as_options() => {
                 return Err(format!(
-                    "`{}` takes its first argument for options, so `{text}` lets the caller choose them; write the options out",
+                    "`{}` reads its first argument as options, so `{text}` lets the caller choose them; write the options out",
                     cli.command
                 ));
             }
             [ArgPart::Literal(start), ArgPart::Variable(_), ..] if known.glues_options(start) => {
                 return Err(format!(
-                    "`{}` takes what follows `{start}` for more options, so `{text}` lets the caller choose them; write two arguments",
+                    "`{}` reads the text after `{start}` as more options, so `{text}` lets the caller choose them; write two arguments",
                     cli.command
                 ));
             }
@@ -409,13 +414,13 @@ fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
     let secret = static_variables::secret_names(spec);
     match arguments(cli).flat_map(|one| one.template.names()).find(|name| secret.contains(name)) {
         Some(name) => Err(format!(
-            "`{name}` is a secret and stands in an argument, where every process can read it; pass it in `env` or `stdin`"
+            "`{name}` is a secret used in an argument, where every process can read it; pass it in `env` or `stdin`"
         )),
         None => Ok(()),
     }
 }
 
-/// What is written on its command line.
+/// All arguments of the command line.
 pub(super) fn arguments(cli: &CliHandler) -> impl Iterator<Item = &Argument> {
     cli.args.iter().flat_map(|group| match group {
         ArgumentGroup::One(one) => std::slice::from_ref(one),
@@ -432,11 +437,11 @@ fn limits(policy: &EffectivePolicy, deadline_ms: u64) -> OrderLimits {
         open_files: 512,
         file_bytes: 256 << 20,
         tmp_bytes: 64 << 20,
-        // The filter stage judges what is released; colours, and what a selection leaves out, come on top of that.
+        // The filter stage checks the final size. Colours, and values that a selection drops, come on top.
         stdout_bytes: output.saturating_mul(4).clamp(64 << 10, 16 << 20),
         stderr_bytes: 64 << 10,
     }
 }
 
-/// A day: nobody waits longer, and clocks can be added up to it.
+/// One day. Adding a deadline to a clock therefore cannot overflow.
 const MOST_TIMEOUT_MS: u64 = 86_400_000;

@@ -1,11 +1,11 @@
-//! What does a command see of the host's files? Paths that its arguments name, its working folder, or else all it is
-//! allowed; never what is blocked.
+//! The files that a command sees: the paths in its arguments, its working directory, or else everything it is allowed.
+//! Blocked paths are never visible.
 //!
-//! | path arguments | `cwd` | seen |
+//! | path arguments | `cwd` | visible |
 //! |---|---|---|
-//! | yes | no | the paths named, each held since it was judged |
-//! | yes | yes | the paths named, and the working folder |
-//! | no | yes | the working folder |
+//! | yes | no | the named paths, each open since it was checked |
+//! | yes | yes | the named paths and the working directory |
+//! | no | yes | the working directory |
 //! | no | no | everything below `allowedPaths` |
 
 pub mod blocked_paths;
@@ -21,53 +21,51 @@ use std::{
     sync::Arc,
 };
 
+use toolgate_gate::StopFlag;
 use toolgate_policy::EffectivePolicy;
+use toolgate_sandbox::{Access, Bind, Source, View};
 use toolgate_spec::model::SandboxKind;
 
 use self::{
-    blocked_paths::{Blocked, NOBODY_WAITS},
-    budget::Stop,
+    blocked_paths::{BlockedPaths, CHECK_STOPPED},
     environment::HOME,
-    quarantine::Watch,
+    quarantine::BlockedPathWatch,
 };
 use crate::{
-    cli::run::launch::{Access, Bind},
-    files::{FileGrants, Files, Wanted},
+    files::{FileAccess, FileGrants, Files},
     grants,
     places::Places,
     survey::CallGrants,
 };
 
-/// The rules by which a tool's view is made, once for all calls.
+/// The rules for a tool's view, computed once for all calls.
 #[derive(Debug)]
 pub struct ViewPlan {
     files: Option<Arc<FileGrants>>,
     cwd: Option<PathBuf>,
     names_paths: NamesPaths,
     access: Access,
-    blocked: Arc<Blocked>,
+    blocked: Arc<BlockedPaths>,
     sandbox: SandboxKind,
-    /// A blocked pattern begins in the system's folders, so they are searched at every call.
+    /// A blocked pattern begins in a system directory, so it is searched at every call.
     searches_system: bool,
 }
 
-/// Do arguments of the tool name paths?
+/// Whether arguments of the tool name paths.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NamesPaths {
     Yes,
     No,
 }
 
-/// One call's view.
+/// The view of one call.
 #[derive(Debug)]
-pub struct View {
-    pub binds: Vec<Bind>,
-    pub hidden: Vec<PathBuf>,
-    /// Those of them that may be large folders.
-    pub hidden_large: Vec<PathBuf>,
+pub struct CommandView {
+    pub files: View,
     pub cwd: PathBuf,
-    /// What is blocked and not there cannot be hidden; whether the command makes it is looked for when it has ended.
-    pub watch: Watch,
+    /// A blocked path that does not exist cannot be hidden. The watch checks after the run whether the command
+    /// created one.
+    pub watch: BlockedPathWatch,
 }
 
 /// A path of the gateway that no rule can name. Without the rule, a tool could read it.
@@ -96,11 +94,11 @@ impl ViewPlan {
             ));
         }
         let blocked = if let Some(files) = &files {
-            Blocked::new(Some(files), &places.guarded)?
+            BlockedPaths::new(Some(files), &places.guarded)?
         } else {
-            // Whoever is granted no file sees the system's all the same.
+            // A tool without file grants still sees the system directories.
             let unread = grants::blocked_files(policy, places).ok_or(UNBLOCKABLE)?;
-            Blocked::new(Some(&unread), &places.guarded)?
+            BlockedPaths::new(Some(&unread), &places.guarded)?
         };
         Ok(Self {
             files: files.map(Arc::new),
@@ -113,13 +111,13 @@ impl ViewPlan {
         })
     }
 
-    /// Does a view of this call search a directory, or read another disk than the system's own? If not, [`Self::view`] makes a few
-    /// dozen system calls about names that the kernel has in its cache.
+    /// Whether [`Self::view`] may search a directory or read a disk other than the system's. Otherwise it makes a few
+    /// dozen system calls on names in the kernel's cache.
     pub fn waits_for_disk(&self, granted: &CallGrants) -> bool {
         self.granted_folders().is_some() || !granted.paths.is_empty() || self.searches_system
     }
 
-    /// Folders that a command sees whatever its arguments name.
+    /// Directories that a command sees regardless of its arguments.
     fn granted_folders(&self) -> Option<&FileGrants> {
         let sees_all = |files: &&Arc<FileGrants>| {
             self.cwd.is_some() || self.names_paths == NamesPaths::No && !files.allowed.is_empty()
@@ -127,12 +125,12 @@ impl ViewPlan {
         self.files.as_ref().filter(sees_all).map(Arc::as_ref)
     }
 
-    pub fn blocked(&self) -> Arc<Blocked> {
+    pub fn blocked(&self) -> Arc<BlockedPaths> {
         Arc::clone(&self.blocked)
     }
 
-    /// Looks at the tree as it is now; blocks, but no longer than somebody waits.
-    pub fn view(&self, granted: &CallGrants, stop: &Stop) -> Result<View, String> {
+    /// Checks the current tree. Blocks the thread, and stops when the caller stops waiting.
+    pub fn view(&self, granted: &CallGrants, tmp_bytes: u64, stop: &StopFlag) -> Result<CommandView, String> {
         let mut binds = Vec::new();
         let mut cwd = PathBuf::from(HOME);
         if let Some(grants) = self.granted_folders() {
@@ -140,9 +138,9 @@ impl ViewPlan {
             let files = Files::open(grants, move || asked.is_asked()).map_err(|error| error.message)?;
             if let Some(folder) = &self.cwd {
                 let bind = self.folder(&files, folder)?.ok_or_else(|| {
-                    format!("its working folder `{}` does not exist; create it", folder.display())
+                    format!("its working directory `{}` does not exist; create it", folder.display())
                 })?;
-                cwd.clone_from(&bind.path);
+                cwd.clone_from(&bind.at);
                 binds.push(bind);
             } else {
                 for pattern in &grants.allowed {
@@ -153,39 +151,40 @@ impl ViewPlan {
         for path in &granted.paths {
             let Some(held) = &path.held else { continue };
             let access = match path.wanted {
-                Wanted::Read => Access::Read,
-                Wanted::Write => Access::Write,
+                FileAccess::Read => Access::Read,
+                FileAccess::Write => Access::Write,
             };
             let handle = held
                 .handle
                 .try_clone()
-                .map_err(|error| format!("`{}` cannot be held any longer: {}", held.path, error.kind()))?;
-            binds.push(Bind { path: PathBuf::from(&held.path), access, held: handle });
+                .map_err(|error| format!("`{}` cannot be kept open: {}", held.path, error.kind()))?;
+            binds.push(Bind { source: Source::Opened(handle.into()), at: PathBuf::from(&held.path), access });
         }
         let binds = outside_in(binds);
-        let places: Vec<PathBuf> = binds.iter().map(|bind| bind.path.clone()).collect();
+        let places: Vec<PathBuf> = binds.iter().map(|bind| bind.at.clone()).collect();
         let mut found = self.blocked.look(&places, None, stop);
         if let Some(why) = &found.trouble {
             return Err(why.clone());
         }
         self.blocked.add_other_names(&places, stop, &mut found)?;
         self.blocked.add_mounted(&places, self.sandbox, stop, &mut found)?;
-        // What was left out must not pass for what is not there.
+        // A stopped check must not look like an empty result.
         if stop.is_asked() {
-            return Err(NOBODY_WAITS.to_owned());
+            return Err(CHECK_STOPPED.to_owned());
         }
         let in_system = match self.sandbox {
-            // Its system is the image's.
+            // A container uses the system of its image.
             SandboxKind::Container => BTreeSet::new(),
             SandboxKind::Process | SandboxKind::None => self.blocked.in_system(stop)?,
         };
-        // Which of it is in sight under other names has been looked for, and its folders are large.
+        // Aliases of these paths were already searched for, and the directories are large.
         let in_binds: BTreeSet<PathBuf> = found.blocked.iter().cloned().collect();
         let system_only: Vec<PathBuf> = in_system.difference(&in_binds).cloned().collect();
         let hidden = self.blocked.hidden(&places, &found, in_system)?;
         let mut hidden_large = self.blocked.large_of(&hidden);
         hidden_large.extend(system_only);
-        Ok(View { hidden, hidden_large, watch: Watch::begin(&self.blocked, &binds, found)?, binds, cwd })
+        let watch = BlockedPathWatch::begin(&self.blocked, &binds, found)?;
+        Ok(CommandView { files: View { binds, hidden, hidden_large, tmp_bytes }, watch, cwd })
     }
 
     fn allowed(&self, files: &Files, grants: &FileGrants, pattern: &str) -> Result<Option<Bind>, String> {
@@ -195,30 +194,30 @@ impl ViewPlan {
             ));
         }
         let path = place(pattern, &grants.pattern_workspace, &grants.home);
-        // A folder that does not exist grants nothing.
+        // A directory that does not exist grants nothing.
         if !path.exists() {
             return Ok(None);
         }
         self.folder(files, &path)
     }
 
-    /// `None` where nothing is there.
+    /// `None` if nothing exists there.
     fn folder(&self, files: &Files, path: &Path) -> Result<Option<Bind>, String> {
         let text = path.to_str().ok_or_else(|| format!("`{}` is not UTF-8; rename it", path.display()))?;
-        let located = files.locate(text, Wanted::Read).map_err(|error| error.message)?;
+        let located = files.locate(text, FileAccess::Read).map_err(|error| error.message)?;
         Ok(located.held.map(|held| {
-            // Writing is for the workspace alone, as for every other tool.
-            let is_inside = files.locate(text, Wanted::Write).is_ok();
+            // As for all tools, only the workspace is writable.
+            let is_inside = files.locate(text, FileAccess::Write).is_ok();
             let access = if is_inside { self.access } else { Access::Read };
-            Bind { path: PathBuf::from(held.path), access, held: held.handle }
+            Bind { source: Source::Opened(held.handle.into()), at: PathBuf::from(held.path), access }
         }))
     }
 }
 
-/// Outer folders first, each path once, with the widest access that any reason gives it.
+/// Sorts outer directories first, and keeps each path once with its widest access.
 fn outside_in(mut binds: Vec<Bind>) -> Vec<Bind> {
-    binds.sort_by(|one, other| one.path.cmp(&other.path).then(other.access.cmp(&one.access)));
-    binds.dedup_by(|later, earlier| later.path == earlier.path);
+    binds.sort_by(|one, other| one.at.cmp(&other.at).then(other.access.cmp(&one.access)));
+    binds.dedup_by(|later, earlier| later.at == earlier.at);
     binds
 }
 

@@ -1,10 +1,10 @@
-//! What can go wrong with a file, in the words that tools already know?
+//! Errors of file functions, with the reasons that tools know.
 
 use std::{error::Error, fmt, io};
 
 use rustix::io::Errno;
 
-/// A refusal or a failure, as a tool sees it. Names paths as the tool wrote them.
+/// A denial or failure as the tool sees it. Paths are shown as the tool wrote them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileError {
     pub class: FileErrorClass,
@@ -17,11 +17,11 @@ pub struct FileError {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileErrorClass {
-    /// The arguments are wrong.
+    /// The arguments are invalid.
     InvalidInput,
-    /// The world failed, or is too large.
+    /// The operation failed, or the data is too large.
     HelperRuntime,
-    /// We said no.
+    /// The policy denied it.
     Security,
 }
 
@@ -43,19 +43,19 @@ impl fmt::Display for FileError {
 
 impl Error for FileError {}
 
-/// An error that does not know yet which function it will be reported by.
+/// An error before the name of the function is added.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub reason: Reason,
+pub(super) struct FileFault {
+    pub reason: FileReason,
     message: String,
 }
 
-impl Fault {
-    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+impl FileFault {
+    pub fn new(reason: FileReason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
 
-    /// The kernel said no to `path`; its words are ours, so that they say nothing about the host.
+    /// A kernel error for `path`, in words that reveal nothing about the host.
     pub fn io(path: &str, error: &io::Error) -> Self {
         let quoted = quoted(path);
         let message = match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -72,7 +72,7 @@ impl Fault {
             Some(Errno::XDEV) => format!("{quoted} is on another disk; copy it and delete the original"),
             _ => format!("{quoted}: {}", error.kind()),
         };
-        Self::new(Reason::Io, message)
+        Self::new(FileReason::Io, message)
     }
 
     pub fn by(self, helper: &'static str) -> FileError {
@@ -80,9 +80,12 @@ impl Fault {
         FileError { class, helper, reason, message: self.message }
     }
 
-    /// Would another file have fared better? Then a search goes on.
+    /// Whether another file might succeed, so a search can continue.
     pub const fn concerns_one_file(&self) -> bool {
-        matches!(self.reason, Reason::InvalidPath | Reason::Io | Reason::LineTooLong | Reason::NotAFile)
+        matches!(
+            self.reason,
+            FileReason::InvalidPath | FileReason::Io | FileReason::LineTooLong | FileReason::NotAFile
+        )
     }
 
     pub const fn is_refusal(&self) -> bool {
@@ -91,7 +94,7 @@ impl Fault {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Reason {
+pub(super) enum FileReason {
     ContentTooLarge,
     CopySourceNotFile,
     CutFieldsRequired,
@@ -133,7 +136,7 @@ pub(super) enum Reason {
     WriteThroughSymlink,
 }
 
-impl Reason {
+impl FileReason {
     const fn class_and_slug(self) -> (FileErrorClass, &'static str) {
         use FileErrorClass::{HelperRuntime, InvalidInput, Security};
         match self {
@@ -180,7 +183,7 @@ impl Reason {
     }
 }
 
-/// User text in backticks, on one line, and whole or not at all: it may hold a secret, which is masked only where it is whole.
+/// Quotes user text on one line. Long text is not shown in part, because a cut secret would not be masked.
 pub(super) fn quoted(text: &str) -> String {
     match text.chars().count() {
         ..=LONGEST_SHOWN => format!("`{}`", text.escape_debug()),

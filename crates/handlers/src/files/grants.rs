@@ -1,4 +1,4 @@
-//! What is this call granted?
+//! The file grants of a call.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use toolgate_spec::PathPattern;
 
 #[derive(Clone, Debug)]
 pub struct FileGrants {
-    /// The only writable folder, and what relative paths are taken from. Always a read root too.
+    /// The only writable directory, and the base of relative paths. Always a read root too.
     pub workspace: PathBuf,
-    /// Further folders that may be read. One that does not exist grants nothing.
+    /// Further directories that may be read. One that does not exist grants nothing.
     pub read_roots: Vec<PathBuf>,
-    /// What `$WORKSPACE` stands for in the patterns: the gateway's workspace, of which `workspace` may be a part.
+    /// The value of `$WORKSPACE` in the patterns: the gateway's workspace, of which `workspace` may be a part.
     pub pattern_workspace: PathBuf,
-    /// What `$HOME` stands for in the patterns.
+    /// The value of `$HOME` in the patterns.
     pub home: PathBuf,
     pub rights: FileRights,
-    /// Inside the roots only what one of these covers; an empty list grants nothing.
+    /// Inside the roots, only paths covered by these are granted; an empty list grants nothing.
     pub allowed: Vec<PathPattern>,
-    /// Refused even where allowed, by whichever name it is reached.
+    /// Denied even where allowed, under every name.
     pub blocked: Vec<PathPattern>,
-    /// Those among the blocked that are the gateway's own, by their real names.
+    /// The gateway's own files among the blocked ones, by their real paths.
     pub own: Vec<PathBuf>,
-    /// Where gateways take turns at changing a workspace: a folder that no tool can open.
-    pub turns: PathBuf,
+    /// The directory for workspace locks between gateways. No tool can open it.
+    pub locks: PathBuf,
     pub caps: FileCaps,
 }
 
@@ -43,26 +43,26 @@ impl FileRights {
     }
 }
 
-/// How much one call of a function may cost the gateway.
+/// Limits for one call of a function.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileCaps {
-    /// Of a file that is read whole.
+    /// Size of a file that is read completely.
     pub read_bytes: usize,
-    /// Of a file as it stands after writing.
+    /// Size of a file after writing.
     pub write_bytes: usize,
-    /// Read by one function that goes line by line, over all its files.
+    /// Bytes read by one line-by-line function, over all its files.
     pub scan_bytes: usize,
     pub line_bytes: usize,
-    /// Lines returned. `grep` stops there; the others fail rather than answer with a part.
+    /// Lines returned. `grep` stops there; other functions fail instead of returning a part.
     pub lines: usize,
     /// Hits returned by `search_in_files`, which stops there.
     pub hits: usize,
     /// Names returned by `list` and `find`.
     pub entries: usize,
-    /// Entries looked at by one walk over a tree, wanted or not.
+    /// Entries visited by one tree walk, whether they match or not.
     pub walked: usize,
     pub depth: usize,
-    /// Text returned by one function that goes line by line or lists names.
+    /// Text returned by one function that reads lines or lists names.
     pub output_bytes: usize,
 }
 

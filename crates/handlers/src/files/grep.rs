@@ -1,18 +1,18 @@
-//! Which lines, or which parts of them, are asked for?
+//! Reads lines of a file: grep, slice, cut and sort.
 
 use std::{cmp::Ordering, collections::HashSet};
 
 use super::{
     Files,
-    error::{Fault, Reason, quoted},
-    lines::{Budget, Lines, OVERHEAD, Output, Scan},
-    pattern::{LetterCase, Pattern},
+    error::{FileFault, FileReason, quoted},
+    lines::{LineOutput, LineReader, OVERHEAD, OutputBudget, ScanBudget},
+    pattern::{LetterCase, LinePattern},
 };
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct GrepOptions {
     pub case_insensitive: bool,
-    /// 0 stands for the cap on lines, where the answer ends. More than the cap fails once that many lines match.
+    /// 0 means the limit on lines, where the result ends. A larger value fails once more lines match than the limit.
     pub limit: usize,
     /// Each line begins with its number and a colon.
     pub numbered: bool,
@@ -20,9 +20,9 @@ pub struct GrepOptions {
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CutOptions {
-    /// Counted from 1; a field that a line does not have is empty.
+    /// Counted from 1; a missing field is empty.
     pub fields: Vec<i64>,
-    /// A tab where not given.
+    /// Default: a tab.
     pub delimiter: Option<String>,
     /// The delimiter is a regular expression, and the fields are joined by tabs.
     pub regex: bool,
@@ -32,10 +32,10 @@ pub struct CutOptions {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SortOptions {
     pub reverse: bool,
-    /// Lines that are no number come last, in both directions, in the order of the file.
+    /// Lines that are not numbers come last in both directions, in the order of the file.
     pub numeric: bool,
     pub case_insensitive: bool,
-    /// Of equal lines only the first is kept; lines that differ in letter case are not equal.
+    /// Keeps the first of equal lines; lines that differ in case are not equal.
     pub unique: bool,
 }
 
@@ -45,12 +45,12 @@ impl Files {
         pattern: &str,
         asked: &str,
         options: GrepOptions,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<String>, FileFault> {
         let mut pattern = self.pattern(pattern, letter_case(options.case_insensitive))?;
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open(self, &found, asked)?;
-        let mut scan = Scan::one_file(self);
-        let mut output = Output::of(self);
+        let mut lines = LineReader::open(self, &found, asked)?;
+        let mut scan = ScanBudget::one_file(self);
+        let mut output = LineOutput::of(self);
         let limit = if options.limit == 0 { self.caps.lines } else { options.limit };
         while output.lines.len() < limit {
             let Some(line) = lines.next(&mut scan)? else { break };
@@ -62,36 +62,36 @@ impl Files {
         Ok(output.lines)
     }
 
-    pub(super) fn pattern(&self, pattern: &str, case: LetterCase) -> Result<Pattern<'_>, Fault> {
+    pub(super) fn pattern(&self, pattern: &str, case: LetterCase) -> Result<LinePattern<'_>, FileFault> {
         if pattern.is_empty() {
-            return Err(Fault::new(
-                Reason::GrepPatternRequired,
+            return Err(FileFault::new(
+                FileReason::GrepPatternRequired,
                 "the pattern is empty; use `.*` for every line",
             ));
         }
-        Pattern::new(self, pattern, case).map_err(|why| {
-            Fault::new(
-                Reason::GrepInvalidPattern,
+        LinePattern::new(self, pattern, case).map_err(|why| {
+            FileFault::new(
+                FileReason::GrepInvalidPattern,
                 format!("pattern {} cannot be used: {why}", quoted(pattern)),
             )
         })
     }
 
-    pub(super) fn count_lines(&self, asked: &str) -> Result<u64, Fault> {
+    pub(super) fn count_lines(&self, asked: &str) -> Result<u64, FileFault> {
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open_exact(self, &found, asked)?;
-        let mut scan = Scan::one_file(self);
+        let mut lines = LineReader::open_exact(self, &found, asked)?;
+        let mut scan = ScanBudget::one_file(self);
         while lines.next(&mut scan)?.is_some() {}
         Ok(lines.number)
     }
 
-    pub(super) fn lines_between(&self, asked: &str, start: i64, end: i64) -> Result<Vec<String>, Fault> {
+    pub(super) fn lines_between(&self, asked: &str, start: i64, end: i64) -> Result<Vec<String>, FileFault> {
         let count = if start < 0 || end < 0 { self.count_lines(asked)? } else { 0 };
         let (start, end) = (from_start(start, count), from_start(end, count));
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open(self, &found, asked)?;
-        let mut scan = Scan::one_file(self);
-        let mut output = Output::of(self);
+        let mut lines = LineReader::open(self, &found, asked)?;
+        let mut scan = ScanBudget::one_file(self);
+        let mut output = LineOutput::of(self);
         while start < end && lines.number < end {
             let Some(line) = lines.next(&mut scan)? else { break };
             let line = line.to_owned();
@@ -102,19 +102,19 @@ impl Files {
         Ok(output.lines)
     }
 
-    pub(super) fn fields_of(&self, asked: &str, options: &CutOptions) -> Result<Vec<String>, Fault> {
+    pub(super) fn fields_of(&self, asked: &str, options: &CutOptions) -> Result<Vec<String>, FileFault> {
         if options.fields.is_empty() {
             let message = "`fields` is empty; name at least one field, counted from 1";
-            return Err(Fault::new(Reason::CutFieldsRequired, message));
+            return Err(FileFault::new(FileReason::CutFieldsRequired, message));
         }
         let delimiter = options.delimiter.as_deref().unwrap_or(TAB);
         let mut splitter = self.splitter(delimiter, options.regex)?;
         let joint = if options.regex { TAB } else { delimiter };
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open(self, &found, asked)?;
-        let mut scan = Scan::one_file(self);
-        let mut output = Output::of(self);
-        let mut budget = Budget { left: self.caps.output_bytes };
+        let mut lines = LineReader::open(self, &found, asked)?;
+        let mut scan = ScanBudget::one_file(self);
+        let mut output = LineOutput::of(self);
+        let mut budget = OutputBudget { left: self.caps.output_bytes };
         while let Some(line) = lines.next(&mut scan)? {
             let pieces = splitter.split(line)?;
             output.push(pick(&pieces, &options.fields, joint, &mut budget)?)?;
@@ -122,10 +122,10 @@ impl Files {
         Ok(output.lines)
     }
 
-    fn splitter<'f>(&'f self, delimiter: &'f str, is_regex: bool) -> Result<Splitter<'f>, Fault> {
+    fn splitter<'f>(&'f self, delimiter: &'f str, is_regex: bool) -> Result<Splitter<'f>, FileFault> {
         let invalid = |why: &str| {
             let message = format!("delimiter {} cannot be used: {why}", quoted(delimiter));
-            Fault::new(Reason::CutInvalidDelimiter, message)
+            FileFault::new(FileReason::CutInvalidDelimiter, message)
         };
         if delimiter.is_empty() {
             return Err(invalid("it is empty"));
@@ -133,15 +133,15 @@ impl Files {
         if !is_regex {
             return Ok(Splitter::Text(delimiter));
         }
-        let pattern = Pattern::new(self, delimiter, LetterCase::Counts).map_err(|why| invalid(&why))?;
+        let pattern = LinePattern::new(self, delimiter, LetterCase::Counts).map_err(|why| invalid(&why))?;
         Ok(Splitter::Expression(Box::new(pattern)))
     }
 
-    pub(super) fn sorted_lines(&self, asked: &str, options: SortOptions) -> Result<Vec<String>, Fault> {
+    pub(super) fn sorted_lines(&self, asked: &str, options: SortOptions) -> Result<Vec<String>, FileFault> {
         let found = self.must_look(asked)?;
-        let mut lines = Lines::open(self, &found, asked)?;
-        let mut scan = Scan::one_file(self);
-        let mut output = Output::of(self);
+        let mut lines = LineReader::open(self, &found, asked)?;
+        let mut scan = ScanBudget::one_file(self);
+        let mut output = LineOutput::of(self);
         let mut seen = HashSet::new();
         while let Some(line) = lines.next(&mut scan)? {
             if options.unique && seen.contains(line) {
@@ -163,11 +163,11 @@ pub(super) fn letter_case(is_ignored: bool) -> LetterCase {
 
 enum Splitter<'f> {
     Text(&'f str),
-    Expression(Box<Pattern<'f>>),
+    Expression(Box<LinePattern<'f>>),
 }
 
 impl Splitter<'_> {
-    fn split<'l>(&mut self, line: &'l str) -> Result<Vec<&'l str>, Fault> {
+    fn split<'l>(&mut self, line: &'l str) -> Result<Vec<&'l str>, FileFault> {
         match self {
             Self::Text(delimiter) => Ok(line.split(*delimiter).collect()),
             Self::Expression(pattern) => split(pattern, line),
@@ -175,12 +175,12 @@ impl Splitter<'_> {
     }
 }
 
-fn split<'l>(pattern: &mut Pattern<'_>, line: &'l str) -> Result<Vec<&'l str>, Fault> {
+fn split<'l>(pattern: &mut LinePattern<'_>, line: &'l str) -> Result<Vec<&'l str>, FileFault> {
     let mut pieces = Vec::new();
     let (mut piece, mut from) = (0, 0);
     while from <= line.len() {
         let Some((start, end)) = pattern.find(line, from)? else { break };
-        // An empty match separates nothing, as at the beginning of the line or within a character.
+        // An empty match separates nothing, for example at the start of the line or inside a character.
         if start == end {
             from = line.ceil_char_boundary(end + 1).max(end + 1);
             continue;
@@ -193,8 +193,13 @@ fn split<'l>(pattern: &mut Pattern<'_>, line: &'l str) -> Result<Vec<&'l str>, F
     Ok(pieces)
 }
 
-/// Paid for piece by piece: a field may be asked for any number of times.
-fn pick(pieces: &[&str], fields: &[i64], joint: &str, budget: &mut Budget) -> Result<String, Fault> {
+/// Each piece is charged, because a field may be requested any number of times.
+fn pick(
+    pieces: &[&str],
+    fields: &[i64],
+    joint: &str,
+    budget: &mut OutputBudget,
+) -> Result<String, FileFault> {
     let mut line = String::new();
     budget.pay(OVERHEAD)?;
     for (at, field) in fields.iter().enumerate() {
@@ -224,7 +229,7 @@ fn sort(mut lines: Vec<String>, options: SortOptions) -> Vec<String> {
     lines
 }
 
-/// What is no number comes after, in both directions.
+/// Lines that are not numbers come last, in both directions.
 fn by_number(a: Option<f64>, b: Option<f64>, directed: impl Fn(Ordering) -> Ordering) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => directed(a.total_cmp(&b)),

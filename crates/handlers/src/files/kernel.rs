@@ -1,8 +1,8 @@
-//! How is a file opened so that nothing can come between looking and using?
+//! Opens files without TOCTOU races.
 //!
-//! By `openat2`, beneath a folder that is already open, first as a bare handle (`O_PATH`) that neither reads nor blocks
-//! nor wakes a device. The handle is judged, by its type and by its own path, and only then opened for reading, through
-//! `/proc/self/fd`, which leads to that very file. Where `openat2` is missing nothing weaker is tried.
+//! `openat2` opens a path beneath an open directory, first as a handle with `O_PATH`, which neither reads nor blocks.
+//! The handle is checked by its type and real path, and then opened for reading through `/proc/self/fd`, which leads
+//! to exactly that file. There is no fallback for hosts without `openat2`.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -24,12 +24,13 @@ use rustix::{
 };
 
 use super::{
-    error::{Fault, Reason, quoted},
-    place::escapes,
+    error::{FileFault, FileReason, quoted},
+    roots::escapes,
 };
 
-pub(super) fn open_root(path: &Path) -> Result<File, Fault> {
-    // `path` is the operator's, already resolved; RESOLVE_NO_SYMLINKS catches a link that was put there since.
+pub(super) fn open_root(path: &Path) -> Result<File, FileFault> {
+    // `path` comes from the operator and is already resolved; RESOLVE_NO_SYMLINKS detects a symlink placed there
+    // since.
     open(rustix::fs::openat2(
         CWD,
         path,
@@ -39,34 +40,37 @@ pub(super) fn open_root(path: &Path) -> Result<File, Fault> {
     ))
     .map_err(|error| {
         unsupported(&error).unwrap_or_else(|| {
-            Fault::new(Reason::GrantUnusable, "a granted folder cannot be opened; check its owner and mode")
+            FileFault::new(
+                FileReason::GrantUnusable,
+                "a granted folder cannot be opened; check its owner and mode",
+            )
         })
     })
 }
 
-/// A handle on whatever `path` leads to. Links are followed as long as they stay beneath `dir`.
+/// A handle on the target of `path`. Symlinks are followed as long as they stay beneath `dir`.
 pub(super) fn handle(dir: &File, path: &str) -> io::Result<File> {
     beneath(dir, path, OFlags::PATH)
 }
 
-/// A folder, open for reading its names.
+/// An open directory, for listing its names.
 pub(super) fn folder(dir: &File, path: &str) -> io::Result<File> {
     beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)
 }
 
-/// A handle on the entry itself, link or not. `name` is one name, without slashes.
+/// A handle on the entry itself, even if it is a symlink. `name` contains no slash.
 pub(super) fn child(dir: &File, name: &OsStr) -> io::Result<File> {
     open_child(dir, name, OFlags::PATH | OFlags::NOFOLLOW)
 }
 
-/// The folder of this name, open for reading its names; a link to one is not.
+/// The open directory of this name, for listing; fails for a symlink.
 pub(super) fn child_folder(dir: &File, name: &OsStr) -> io::Result<File> {
     open_child(dir, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK)
 }
 
-/// The absolute path that a handle has at this moment; `None` where it has lost its name. A part that is not UTF-8 is
-/// shown with replacement signs.
-pub(super) fn real_path(handle: &File, asked: &str) -> Result<Option<String>, Fault> {
+/// The current absolute path of a handle; `None` if it was deleted. Parts that are not UTF-8 contain replacement
+/// characters.
+pub(super) fn real_path(handle: &File, asked: &str) -> Result<Option<String>, FileFault> {
     let link = match rustix::fs::readlinkat(CWD, own_path(handle), Vec::new()) {
         Ok(link) => link,
         Err(Errno::NAMETOOLONG) => return Err(too_long(asked)),
@@ -76,12 +80,12 @@ pub(super) fn real_path(handle: &File, asked: &str) -> Result<Option<String>, Fa
     if !path.starts_with('/') {
         return Err(escapes(asked));
     }
-    // The kernel marks a name that is gone so, and a marked path must not be compared with anything.
+    // The kernel marks deleted names this way. A marked path must not be compared.
     let is_gone = path.ends_with(" (deleted)") && !is_at(handle, &path).unwrap_or(false);
     Ok((!is_gone).then_some(path))
 }
 
-/// Does this path, taken literally, lead to the file of the handle?
+/// Whether this path, taken literally, leads to the file of the handle.
 fn is_at(handle: &File, path: &str) -> io::Result<bool> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let there =
@@ -91,25 +95,26 @@ fn is_at(handle: &File, path: &str) -> io::Result<bool> {
 }
 
 /// Opens a handle for reading, if it is a regular file.
-pub(super) fn readable(handle: &File, asked: &str) -> Result<File, Fault> {
+pub(super) fn readable(handle: &File, asked: &str) -> Result<File, FileFault> {
     if !metadata(handle, asked)?.is_file() {
         return Err(not_a_file(asked));
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    open(rustix::fs::open(own_path(handle), flags, Mode::empty())).map_err(|error| Fault::io(asked, &error))
+    open(rustix::fs::open(own_path(handle), flags, Mode::empty()))
+        .map_err(|error| FileFault::io(asked, &error))
 }
 
-pub(super) fn metadata(handle: &File, asked: &str) -> Result<Metadata, Fault> {
-    handle.metadata().map_err(|error| Fault::io(asked, &error))
+pub(super) fn metadata(handle: &File, asked: &str) -> Result<Metadata, FileFault> {
+    handle.metadata().map_err(|error| FileFault::io(asked, &error))
 }
 
-/// The whole content, or an error where it is more than `most` bytes, whatever size the file claims to have.
-pub(super) fn read_all(handle: &File, asked: &str, most: usize) -> Result<Vec<u8>, Fault> {
+/// The whole content. Fails if it exceeds `most` bytes, whatever size the file reports.
+pub(super) fn read_all(handle: &File, asked: &str, most: usize) -> Result<Vec<u8>, FileFault> {
     let file = readable(handle, asked)?;
     let too_large = || {
         let message =
             format!("{} is larger than {most} bytes; read it with `slice` or `grep`", quoted(asked));
-        Fault::new(Reason::FileTooLarge, message)
+        FileFault::new(FileReason::FileTooLarge, message)
     };
     let most = u64::try_from(most).unwrap_or(u64::MAX);
     let claimed = metadata(&file, asked)?.len();
@@ -117,23 +122,25 @@ pub(super) fn read_all(handle: &File, asked: &str, most: usize) -> Result<Vec<u8
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(usize::try_from(claimed).unwrap_or(0));
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Fault::io(asked, &error))?;
+    file.take(most.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| FileFault::io(asked, &error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) { Ok(bytes) } else { Err(too_large()) }
 }
 
-pub(super) fn text(bytes: Vec<u8>, asked: &str) -> Result<String, Fault> {
+pub(super) fn text(bytes: Vec<u8>, asked: &str) -> Result<String, FileFault> {
     String::from_utf8(bytes).map_err(|error| not_utf8(asked, error.utf8_error().valid_up_to()))
 }
 
-pub(super) fn not_utf8(asked: &str, at: usize) -> Fault {
-    Fault::new(Reason::Io, format!("{} is not UTF-8 text: byte {at} is wrong", quoted(asked)))
+pub(super) fn not_utf8(asked: &str, at: usize) -> FileFault {
+    FileFault::new(FileReason::Io, format!("{} is not UTF-8 text: byte {at} is wrong", quoted(asked)))
 }
 
-pub(super) fn not_a_file(asked: &str) -> Fault {
-    Fault::new(Reason::NotAFile, format!("{} is not a regular file", quoted(asked)))
+pub(super) fn not_a_file(asked: &str) -> FileFault {
+    FileFault::new(FileReason::NotAFile, format!("{} is not a regular file", quoted(asked)))
 }
 
-/// The names in a folder, sorted by their bytes. `None` where there are more than `most`.
+/// The names in a directory, sorted by bytes. `None` if there are more than `most`.
 pub(super) fn names(folder: &File, most: usize) -> io::Result<Option<Vec<OsString>>> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::read_from(folder)? {
@@ -151,7 +158,7 @@ pub(super) fn names(folder: &File, most: usize) -> io::Result<Option<Vec<OsStrin
     Ok(Some(names))
 }
 
-/// A file that somebody is writing just now, or was when the gateway was killed.
+/// A file that is being written, or was when the gateway was killed.
 pub(super) fn is_unfinished(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(UNFINISHED.as_bytes()) && name.ends_with(UNFINISHED_END.as_bytes())
@@ -161,14 +168,14 @@ pub(super) fn lossy(name: &OsStr) -> String {
     String::from_utf8_lossy(name.as_bytes()).into_owned()
 }
 
-/// Is it this host that lacks something, rather than the path?
-pub(super) fn unsupported(error: &io::Error) -> Option<Fault> {
+/// Returns an error if the host lacks a feature, as opposed to a problem with the path.
+pub(super) fn unsupported(error: &io::Error) -> Option<FileFault> {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error)?;
-    // An old seccomp filter answers EPERM to calls it does not know; opening a path as such never does.
+    // Old seccomp filters answer EPERM to unknown system calls; opening with `O_PATH` never does.
     matches!(errno, Errno::NOSYS | Errno::PERM | Errno::TOOBIG).then(|| {
-        Fault::new(
-            Reason::HostUnsupported,
-            "the gateway's host has no `openat2` (Linux 5.6 or newer, and a container filter that lets it through)",
+        FileFault::new(
+            FileReason::HostUnsupported,
+            "the gateway's host has no `openat2` (Linux 5.6 or newer, and a container filter that allows it)",
         )
     })
 }
@@ -186,7 +193,7 @@ fn resolve(dir: &File, path: &OsStr, flags: OFlags, how: ResolveFlags) -> io::Re
     let mut attempts = 0;
     loop {
         match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), how) {
-            // Something was renamed while the kernel followed a `..`; it cannot vouch for the result.
+            // A rename interfered while the kernel resolved `..`, so it cannot guarantee the result.
             Err(Errno::AGAIN) if attempts < MOST_ATTEMPTS => attempts += 1,
             answer => return open(answer),
         }
@@ -201,12 +208,12 @@ fn own_path(handle: &File) -> String {
     format!("/proc/self/fd/{}", handle.as_raw_fd())
 }
 
-pub(super) fn too_long(asked: &str) -> Fault {
-    Fault::new(Reason::InvalidPath, format!("{} is too long for the file system", quoted(asked)))
+pub(super) fn too_long(asked: &str) -> FileFault {
+    FileFault::new(FileReason::InvalidPath, format!("{} is too long for the file system", quoted(asked)))
 }
 
-fn no_proc() -> Fault {
-    Fault::new(Reason::HostUnsupported, "the gateway's host has no `/proc`; mount it")
+fn no_proc() -> FileFault {
+    FileFault::new(FileReason::HostUnsupported, "the gateway's host has no `/proc`; mount it")
 }
 
 pub(super) const UNFINISHED: &str = ".toolgate-";

@@ -1,4 +1,4 @@
-//! How is a file gone through line by line without holding it, and how much is given back?
+//! Reads a file line by line, and bounds what is read and returned.
 
 use std::{
     fs::File,
@@ -7,54 +7,54 @@ use std::{
 
 use super::{
     Files,
-    access::Found,
-    error::{Fault, Reason, quoted},
+    access::OpenEntry,
+    error::{FileFault, FileReason, quoted},
     kernel,
-    veil::VeiledFile,
+    redaction::RedactedFile,
 };
 
-/// Lines end with `\n` or `\r\n`; what follows the last end is a line if it is not empty.
-pub(super) struct Lines<'f> {
+/// Lines end with `\n` or `\r\n`. Text after the last line end counts as a line if it is not empty.
+pub(super) struct LineReader<'f> {
     files: &'f Files,
-    reader: BufReader<Source>,
+    reader: BufReader<LineSource>,
     asked: &'f str,
     line: Vec<u8>,
-    /// Of the line that was read last, counted from 1.
+    /// The number of the last line, counted from 1.
     pub number: u64,
     before: usize,
 }
 
-impl<'f> Lines<'f> {
-    /// Lines as the tool may see them.
-    pub fn open(files: &'f Files, found: &Found, asked: &'f str) -> Result<Self, Fault> {
+impl<'f> LineReader<'f> {
+    /// Lines with secrets redacted, if the grants require it.
+    pub fn open(files: &'f Files, found: &OpenEntry, asked: &'f str) -> Result<Self, FileFault> {
         let file = kernel::readable(&found.handle, asked)?;
-        let source = match &files.veil {
-            Some(veil) => Source::Veiled(Box::new(veil.over_file(file, files.caps.scan_bytes))),
-            None => Source::Exact(file),
+        let source = match &files.redactor {
+            Some(redactor) => LineSource::Redacted(Box::new(redactor.over_file(file, files.caps.scan_bytes))),
+            None => LineSource::Exact(file),
         };
         Ok(Self::over(files, source, asked))
     }
 
-    /// Lines as they stand in the file, for whoever tells nothing of what is in them.
-    pub fn open_exact(files: &'f Files, found: &Found, asked: &'f str) -> Result<Self, Fault> {
-        Ok(Self::over(files, Source::Exact(kernel::readable(&found.handle, asked)?), asked))
+    /// Lines as in the file, for functions that return no content.
+    pub fn open_exact(files: &'f Files, found: &OpenEntry, asked: &'f str) -> Result<Self, FileFault> {
+        Ok(Self::over(files, LineSource::Exact(kernel::readable(&found.handle, asked)?), asked))
     }
 
-    fn over(files: &'f Files, source: Source, asked: &'f str) -> Self {
+    fn over(files: &'f Files, source: LineSource, asked: &'f str) -> Self {
         let reader = BufReader::with_capacity(BUFFER, source);
         Self { files, reader, asked, line: Vec::new(), number: 0, before: 0 }
     }
 
-    pub fn next(&mut self, scan: &mut Scan) -> Result<Option<&str>, Fault> {
+    pub fn next(&mut self, scan: &mut ScanBudget) -> Result<Option<&str>, FileFault> {
         if self.number.is_multiple_of(LINES_BETWEEN_CHECKS) || self.line.len() > BUFFER {
-            self.files.go_on()?;
+            self.files.check_deadline()?;
         }
         self.before += self.line.len();
         self.line.clear();
         let most = self.files.caps.line_bytes;
         let take = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(LINE_END);
         let read = self.reader.by_ref().take(take).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| Fault::io(self.asked, &error))?;
+        let read = read.map_err(|error| FileFault::io(self.asked, &error))?;
         scan.pay(self.reader.get_mut().cost(read))?;
         if self.line.is_empty() {
             return Ok(None);
@@ -69,32 +69,35 @@ impl<'f> Lines<'f> {
         Ok(Some(text))
     }
 
-    fn too_long(&self) -> Fault {
+    fn too_long(&self) -> FileFault {
         let (asked, number, most) = (quoted(self.asked), self.number, self.files.caps.line_bytes);
-        Fault::new(Reason::LineTooLong, format!("line {number} of {asked} is longer than {most} bytes"))
+        FileFault::new(
+            FileReason::LineTooLong,
+            format!("line {number} of {asked} is longer than {most} bytes"),
+        )
     }
 }
 
-enum Source {
+enum LineSource {
     Exact(File),
-    Veiled(Box<VeiledFile>),
+    Redacted(Box<RedactedFile>),
 }
 
-impl Source {
-    /// What it took to give back so many bytes.
+impl LineSource {
+    /// The cost of returning this many bytes.
     fn cost(&mut self, given: usize) -> usize {
         match self {
             Self::Exact(_) => given,
-            Self::Veiled(file) => file.take_unpaid(),
+            Self::Redacted(file) => file.take_unpaid(),
         }
     }
 }
 
-impl Read for Source {
+impl Read for LineSource {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Exact(file) => file.read(out),
-            Self::Veiled(file) => file.read(out),
+            Self::Redacted(file) => file.read(out),
         }
     }
 }
@@ -103,49 +106,49 @@ fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// How much may still be read.
-pub(super) struct Scan {
+/// The number of bytes that may still be read.
+pub(super) struct ScanBudget {
     left: usize,
     most: usize,
-    reason: Reason,
+    reason: FileReason,
 }
 
-impl Scan {
+impl ScanBudget {
     pub fn one_file(files: &Files) -> Self {
-        Self { left: files.caps.scan_bytes, most: files.caps.scan_bytes, reason: Reason::FileTooLarge }
+        Self { left: files.caps.scan_bytes, most: files.caps.scan_bytes, reason: FileReason::FileTooLarge }
     }
 
     pub fn many_files(files: &Files) -> Self {
-        Self { reason: Reason::ScanTooLarge, ..Self::one_file(files) }
+        Self { reason: FileReason::ScanTooLarge, ..Self::one_file(files) }
     }
 
-    fn pay(&mut self, bytes: usize) -> Result<(), Fault> {
+    fn pay(&mut self, bytes: usize) -> Result<(), FileFault> {
         let Some(left) = self.left.checked_sub(bytes) else {
             let message = format!("there are more than {} bytes to go through; ask for less", self.most);
-            return Err(Fault::new(self.reason, message));
+            return Err(FileFault::new(self.reason, message));
         };
         self.left = left;
         Ok(())
     }
 }
 
-/// The lines or names that go back to the tool, as long as they are not too many.
-pub(super) struct Output {
+/// The lines or names to return, up to a limit.
+pub(super) struct LineOutput {
     pub lines: Vec<String>,
     most_lines: usize,
-    bytes: Budget,
+    bytes: OutputBudget,
 }
 
-impl Output {
+impl LineOutput {
     pub fn new(most_lines: usize, most_bytes: usize) -> Self {
-        Self { lines: Vec::new(), most_lines, bytes: Budget { left: most_bytes } }
+        Self { lines: Vec::new(), most_lines, bytes: OutputBudget { left: most_bytes } }
     }
 
     pub fn of(files: &Files) -> Self {
         Self::new(files.caps.lines, files.caps.output_bytes)
     }
 
-    pub fn push(&mut self, line: String) -> Result<(), Fault> {
+    pub fn push(&mut self, line: String) -> Result<(), FileFault> {
         if self.lines.len() >= self.most_lines {
             return Err(self.too_large());
         }
@@ -154,22 +157,22 @@ impl Output {
         Ok(())
     }
 
-    pub fn too_large(&self) -> Fault {
+    pub fn too_large(&self) -> FileFault {
         let message = format!("the result has more than {} entries; ask for less at a time", self.most_lines);
-        Fault::new(Reason::ResultTooLarge, message)
+        FileFault::new(FileReason::ResultTooLarge, message)
     }
 }
 
-/// How many bytes may still go back to the tool.
-pub(super) struct Budget {
+/// The number of bytes that may still be returned.
+pub(super) struct OutputBudget {
     pub left: usize,
 }
 
-impl Budget {
-    pub fn pay(&mut self, bytes: usize) -> Result<(), Fault> {
+impl OutputBudget {
+    pub fn pay(&mut self, bytes: usize) -> Result<(), FileFault> {
         let Some(left) = self.left.checked_sub(bytes) else {
-            return Err(Fault::new(
-                Reason::ResultTooLarge,
+            return Err(FileFault::new(
+                FileReason::ResultTooLarge,
                 "the result is too large; ask for less at a time",
             ));
         };
@@ -184,5 +187,5 @@ const LINES_BETWEEN_CHECKS: u64 = 64;
 /// `\r\n`, which does not count towards a line's length.
 const LINE_END: u64 = 2;
 
-/// Quotes and a comma: a result of empty lines is not free.
+/// Quotes and a comma, so empty lines also count.
 pub(super) const OVERHEAD: usize = 3;

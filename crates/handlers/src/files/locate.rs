@@ -1,56 +1,56 @@
-//! What does a path lead to, before anything is done with it?
+//! Resolves paths before they are used.
 
 use std::fs::File;
 
 use super::{
     Files,
-    access::Found,
-    error::{Fault, FileError, Reason, quoted},
+    access::OpenEntry,
+    error::{FileError, FileFault, FileReason, quoted},
     kernel,
-    place::{Place, below, join, outside_workspace},
+    roots::{CleanPath, below, join, outside_workspace},
 };
 
-/// What is to be done with it.
+/// The intended access.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wanted {
+pub enum FileAccess {
     Read,
     Write,
 }
 
-/// Where a granted path leads. What was judged is what is held.
+/// The real path of a granted path. The checked file stays open.
 #[derive(Debug)]
-pub struct Located {
-    /// Absolute, without links.
+pub struct LocatedPath {
+    /// Absolute, without symlinks.
     pub real: String,
-    /// `None` where nothing is there. Of something to be written that does not exist: the deepest folder above it that does.
-    pub held: Option<Held>,
+    /// `None` if nothing exists. For a file to be created: the deepest existing directory above it.
+    pub held: Option<HeldPath>,
 }
 
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldPath {
     pub handle: File,
     pub path: String,
     pub is_folder: bool,
 }
 
 impl Files {
-    /// Judges a path as reading or writing it would, and holds what is there.
-    pub fn locate(&self, path: &str, wanted: Wanted) -> Result<Located, FileError> {
+    /// Checks a path as a read or write would, and keeps it open.
+    pub fn locate(&self, path: &str, wanted: FileAccess) -> Result<LocatedPath, FileError> {
         match wanted {
-            Wanted::Read => self.reading("path", || {
-                self.go_on()?;
+            FileAccess::Read => self.reading("path", || {
+                self.check_deadline()?;
                 let place = self.roots.readable(path)?;
                 Ok(match self.look(path)? {
-                    Some(found) => Located { real: found.real.clone(), held: Some(held(found)) },
-                    None => Located { real: would_be(&place, path), held: None },
+                    Some(found) => LocatedPath { real: found.real.clone(), held: Some(held(found)) },
+                    None => LocatedPath { real: would_be(&place, path), held: None },
                 })
             }),
-            Wanted::Write => self.writing("path", || self.locate_for_writing(path)),
+            FileAccess::Write => self.writing("path", || self.locate_for_writing(path)),
         }
     }
 
-    fn locate_for_writing(&self, asked: &str) -> Result<Located, Fault> {
-        self.go_on()?;
+    fn locate_for_writing(&self, asked: &str) -> Result<LocatedPath, FileFault> {
+        self.check_deadline()?;
         let place = self.writable(asked)?;
         let mut inside = place.inside().to_owned();
         loop {
@@ -58,7 +58,7 @@ impl Files {
             let found = self.admit(&place.path, asked, outside_workspace, &open);
             if let Some(found) = found.map_err(|fault| about_its_folder(fault, &place, &inside, asked))? {
                 let held = held(found);
-                // What is yet to be made lies below the real name of the folder that is there.
+                // The missing part lies below the real path of the existing directory.
                 let missing = below(place.inside(), &inside).filter(|rest| !rest.is_empty());
                 let real = match missing {
                     Some(rest) if inside != "." => format!("{}/{rest}", held.path),
@@ -68,7 +68,7 @@ impl Files {
                     _ => held.path.clone(),
                 };
                 self.judge.check(&real, &self.roots, asked)?;
-                return Ok(Located { real, held: Some(held) });
+                return Ok(LocatedPath { real, held: Some(held) });
             }
             match inside.rsplit_once('/') {
                 Some((above, _)) => inside = above.to_owned(),
@@ -79,25 +79,25 @@ impl Files {
     }
 }
 
-/// The path itself passed. Where the folder does not that is held in its place, that is what has to be told.
-fn about_its_folder(fault: Fault, place: &Place<'_>, held: &str, asked: &str) -> Fault {
-    if fault.reason != Reason::PathNotAllowed || held == place.inside() {
+/// The path itself is allowed, but the directory opened in its place is not, so the message is about the directory.
+fn about_its_folder(fault: FileFault, place: &CleanPath<'_>, held: &str, asked: &str) -> FileFault {
+    if fault.reason != FileReason::PathNotAllowed || held == place.inside() {
         return fault;
     }
     let path = quoted(asked);
     let own = place.inside().rsplit_once('/').map_or(".", |(folder, _)| folder);
     let message = if held == own {
         format!(
-            "{path} is not there, and to make it its folder has to be among the paths allowed to this tool, too"
+            "{path} does not exist; to create it, its folder must be among the paths allowed to this tool, too"
         )
     } else {
-        format!("{path} cannot be made: its folder is missing; create the folder first")
+        format!("{path} cannot be created: its folder is missing; create the folder first")
     };
-    Fault::new(Reason::PathNotAllowed, message)
+    FileFault::new(FileReason::PathNotAllowed, message)
 }
 
-/// Where something that is not there would be read, once links in the folders above it are followed.
-fn would_be(place: &Place<'_>, asked: &str) -> String {
+/// The path that a missing file would be read from, with the symlinks of its directories resolved.
+fn would_be(place: &CleanPath<'_>, asked: &str) -> String {
     let mut inside = place.inside();
     while let Some((above, _)) = inside.rsplit_once('/') {
         inside = above;
@@ -110,6 +110,6 @@ fn would_be(place: &Place<'_>, asked: &str) -> String {
     place.path.clone()
 }
 
-fn held(found: Found) -> Held {
-    Held { is_folder: found.metadata.is_dir(), handle: found.handle, path: found.real }
+fn held(found: OpenEntry) -> HeldPath {
+    HeldPath { is_folder: found.metadata.is_dir(), handle: found.handle, path: found.real }
 }

@@ -1,9 +1,9 @@
-//! How is a tool's regular expression or glob matched so that no input can make it run away?
+//! Matches regular expressions and globs in bounded time.
 //!
-//! Expressions become a lazy automaton that is stepped byte by byte here, so that a call that is over stops in the
-//! middle of a line too: linear time alone is not enough, for a large expression on a long line takes minutes, and
-//! looking for all matches is quadratic in the worst case. `\w`, `\d` and `\s` know all of Unicode; `\b` and its kin look
-//! at ASCII letters, as in JavaScript. Java's look-around and back references do not exist.
+//! Expressions become a lazy automaton that is stepped byte by byte here, so a call that is over also stops in the
+//! middle of a line. Linear time is not enough: a large expression on a long line takes minutes, and finding all
+//! matches is quadratic in the worst case. `\w`, `\d` and `\s` support Unicode; `\b` and similar only ASCII, as in
+//! JavaScript. Look-around and back references are not supported.
 
 use std::ffi::OsStr;
 
@@ -23,10 +23,10 @@ use regex_syntax::{
 
 use super::{
     Files,
-    error::{Fault, Reason, quoted},
+    error::{FileFault, FileReason, quoted},
 };
 
-pub(super) struct Pattern<'f> {
+pub(super) struct LinePattern<'f> {
     files: &'f Files,
     forward: Automaton,
     backward: Automaton,
@@ -50,8 +50,8 @@ enum Direction {
     Backward,
 }
 
-impl<'f> Pattern<'f> {
-    /// `Err` says what is wrong with the expression.
+impl<'f> LinePattern<'f> {
+    /// `Err` describes the problem with the expression.
     pub fn new(files: &'f Files, pattern: &str, case: LetterCase) -> Result<Self, String> {
         if pattern.len() > LONGEST_PATTERN {
             return Err(format!("it is longer than {LONGEST_PATTERN} bytes"));
@@ -69,18 +69,18 @@ impl<'f> Pattern<'f> {
         Ok(Self { files, forward, backward, steps: 0 })
     }
 
-    pub fn is_match(&mut self, line: &str) -> Result<bool, Fault> {
-        Ok(self.match_end(line, 0, Stop::First)?.is_some())
+    pub fn is_match(&mut self, line: &str) -> Result<bool, FileFault> {
+        Ok(self.match_end(line, 0, MatchExtent::First)?.is_some())
     }
 
-    /// The leftmost match at or after `from`: where it begins and where it ends.
-    pub fn find(&mut self, line: &str, from: usize) -> Result<Option<(usize, usize)>, Fault> {
-        let Some(end) = self.match_end(line, from, Stop::Longest)? else { return Ok(None) };
+    /// The start and end of the leftmost match at or after `from`.
+    pub fn find(&mut self, line: &str, from: usize) -> Result<Option<(usize, usize)>, FileFault> {
+        let Some(end) = self.match_end(line, from, MatchExtent::Longest)? else { return Ok(None) };
         let start = self.match_start(line, from, end)?;
         Ok(Some((start, end)))
     }
 
-    fn match_end(&mut self, line: &str, from: usize, stop: Stop) -> Result<Option<usize>, Fault> {
+    fn match_end(&mut self, line: &str, from: usize, stop: MatchExtent) -> Result<Option<usize>, FileFault> {
         let input = Input::new(line).range(from..);
         let start = self.forward.dfa.start_state_forward(&mut self.forward.cache, &input);
         let mut state = start.map_err(|_| gave_up())?;
@@ -89,7 +89,7 @@ impl<'f> Pattern<'f> {
             state = self.forward.next(state, byte)?;
             if state.is_match() {
                 last = Some(at);
-                if stop == Stop::First {
+                if stop == MatchExtent::First {
                     return Ok(last);
                 }
             } else if state.is_dead() {
@@ -101,7 +101,7 @@ impl<'f> Pattern<'f> {
         Ok(if state.is_match() { Some(line.len()) } else { last })
     }
 
-    fn match_start(&mut self, line: &str, from: usize, end: usize) -> Result<usize, Fault> {
+    fn match_start(&mut self, line: &str, from: usize, end: usize) -> Result<usize, FileFault> {
         let input = Input::new(line).range(from..end).anchored(Anchored::Yes);
         let start = self.backward.dfa.start_state_reverse(&mut self.backward.cache, &input);
         let mut state = start.map_err(|_| gave_up())?;
@@ -124,14 +124,14 @@ impl<'f> Pattern<'f> {
         Ok(if state.is_match() { from } else { first })
     }
 
-    fn count_step(&mut self) -> Result<(), Fault> {
+    fn count_step(&mut self) -> Result<(), FileFault> {
         self.steps = self.steps.wrapping_add(1);
-        if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.files.go_on() } else { Ok(()) }
+        if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.files.check_deadline() } else { Ok(()) }
     }
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Stop {
+enum MatchExtent {
     First,
     Longest,
 }
@@ -144,7 +144,7 @@ impl Automaton {
             .which_captures(WhichCaptures::None)
             .reverse(is_backward);
         let nfa = Compiler::new().configure(config).build_from_hir(hir).map_err(|_| too_large())?;
-        // Backwards the longest match is the one that begins leftmost.
+        // Backwards, the longest match is the one that starts leftmost.
         let kind = if is_backward { MatchKind::All } else { MatchKind::LeftmostFirst };
         let config = DFA::config().match_kind(kind).cache_capacity(CACHE).skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| too_large())?;
@@ -152,12 +152,12 @@ impl Automaton {
         Ok(Self { dfa, cache })
     }
 
-    fn next(&mut self, state: LazyStateID, byte: u8) -> Result<LazyStateID, Fault> {
+    fn next(&mut self, state: LazyStateID, byte: u8) -> Result<LazyStateID, FileFault> {
         let next = self.dfa.next_state(&mut self.cache, state, byte).map_err(|_| gave_up())?;
         if next.is_quit() { Err(gave_up()) } else { Ok(next) }
     }
 
-    fn at_end(&mut self, state: LazyStateID) -> Result<LazyStateID, Fault> {
+    fn at_end(&mut self, state: LazyStateID) -> Result<LazyStateID, FileFault> {
         self.dfa.next_eoi_state(&mut self.cache, state).map_err(|_| gave_up())
     }
 }
@@ -166,14 +166,15 @@ impl Automaton {
 pub(super) struct NameGlob(GlobSet);
 
 impl NameGlob {
-    pub fn new(glob: &str) -> Result<Self, Fault> {
-        let invalid = |why: &str| Fault::new(Reason::FindInvalidGlob, format!("glob {} {why}", quoted(glob)));
+    pub fn new(glob: &str) -> Result<Self, FileFault> {
+        let invalid =
+            |why: &str| FileFault::new(FileReason::FindInvalidGlob, format!("glob {} {why}", quoted(glob)));
         if glob.len() > LONGEST_GLOB {
             return Err(invalid("is longer than 1000 bytes"));
         }
         let parsed = GlobBuilder::new(glob).backslash_escape(true).build();
         let parsed = parsed.map_err(|error| invalid(&format!("is wrong: {}", error.kind())))?;
-        // A set, because compiling a single glob panics where its expression is too large.
+        // A set, because compiling a single glob panics if its expression is too large.
         let set = GlobSetBuilder::new().add(parsed).build().map_err(|_| invalid("is too large"))?;
         Ok(Self(set))
     }
@@ -183,7 +184,7 @@ impl NameGlob {
     }
 }
 
-/// A lazy automaton can look at one byte, which is enough for ASCII words only.
+/// A lazy automaton sees one byte at a time, which is only enough for ASCII words.
 fn ascii_boundaries(hir: &Hir) -> Hir {
     let all = |parts: &[Hir]| parts.iter().map(ascii_boundaries).collect::<Vec<_>>();
     match hir.kind() {
@@ -217,7 +218,7 @@ const fn ascii(look: Look) -> Look {
     }
 }
 
-/// The parser's words without the picture it draws.
+/// The parser's message without its drawing.
 fn syntax_message(error: &regex_syntax::Error) -> String {
     match error {
         regex_syntax::Error::Parse(error) => error.kind().to_string(),
@@ -230,8 +231,8 @@ fn too_large() -> String {
     "it is too large; use smaller counts in braces".into()
 }
 
-fn gave_up() -> Fault {
-    Fault::new(Reason::GrepInvalidPattern, "the expression cannot be matched against this text")
+fn gave_up() -> FileFault {
+    FileFault::new(FileReason::GrepInvalidPattern, "the expression cannot be matched against this text")
 }
 
 const LONGEST_PATTERN: usize = 4096;
@@ -241,5 +242,5 @@ const LONGEST_GLOB: usize = 1000;
 const LARGEST_AUTOMATON: usize = 1024 * 1024;
 const CACHE: usize = 2 * 1024 * 1024;
 
-/// A step into the unknown costs up to a fraction of a millisecond with the largest automaton.
+/// A new state costs up to a fraction of a millisecond with the largest automaton.
 const STEPS_BETWEEN_CHECKS: u32 = 256;

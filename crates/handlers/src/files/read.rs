@@ -1,13 +1,13 @@
-//! What is in this file or folder?
+//! Reads files, directories and metadata.
 
 use std::os::unix::fs::MetadataExt as _;
 
 use super::{
     Files,
-    error::{Fault, Reason, quoted},
+    error::{FileFault, FileReason, quoted},
     kernel,
-    lines::Output,
-    place::join,
+    lines::LineOutput,
+    roots::join,
 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,26 +19,29 @@ pub struct FileStat {
 }
 
 impl Files {
-    pub(super) fn text_of(&self, asked: &str) -> Result<String, Fault> {
+    pub(super) fn text_of(&self, asked: &str) -> Result<String, FileFault> {
         let found = self.must_look(asked)?;
         let text = kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)?;
-        match &self.veil {
-            Some(veil) => veil.over_text(text, || self.go_on()),
+        match &self.redactor {
+            Some(redactor) => redactor.over_text(text, || self.check_deadline()),
             None => Ok(text),
         }
     }
 
-    pub(super) fn entries_of(&self, asked: &str) -> Result<Vec<String>, Fault> {
+    pub(super) fn entries_of(&self, asked: &str) -> Result<Vec<String>, FileFault> {
         let Some(found) = self.look(asked)? else { return Ok(Vec::new()) };
         if !found.metadata.is_dir() {
-            return Err(Fault::new(Reason::NotADirectory, format!("{} is not a folder", quoted(asked))));
+            return Err(FileFault::new(
+                FileReason::NotADirectory,
+                format!("{} is not a folder", quoted(asked)),
+            ));
         }
-        let io = |error| Fault::io(asked, &error);
+        let io = |error| FileFault::io(asked, &error);
         let folder = kernel::folder(&found.handle, ".").map_err(io)?;
-        let mut output = Output::new(self.caps.entries, self.caps.output_bytes);
+        let mut output = LineOutput::new(self.caps.entries, self.caps.output_bytes);
         let names = kernel::names(&folder, self.caps.walked).map_err(io)?;
         for name in names.ok_or_else(|| output.too_large())? {
-            self.go_on()?;
+            self.check_deadline()?;
             if kernel::is_unfinished(&name) {
                 continue;
             }
@@ -51,20 +54,20 @@ impl Files {
         Ok(output.lines)
     }
 
-    /// What the policy does not grant is not listed either.
+    /// Paths that the policy does not grant are not listed.
     pub(super) fn shows(&self, path: &str, real: &str) -> bool {
         self.judge.grants(path, &self.roots) && (path == real || self.judge.grants(real, &self.roots))
     }
 
-    pub(super) fn is_there(&self, asked: &str) -> Result<bool, Fault> {
+    pub(super) fn is_there(&self, asked: &str) -> Result<bool, FileFault> {
         match self.look(asked) {
             Ok(found) => Ok(found.is_some()),
-            Err(fault) if fault.is_refusal() || fault.reason == Reason::Io => Ok(false),
+            Err(fault) if fault.is_refusal() || fault.reason == FileReason::Io => Ok(false),
             Err(fault) => Err(fault),
         }
     }
 
-    pub(super) fn stat_of(&self, asked: &str) -> Result<FileStat, Fault> {
+    pub(super) fn stat_of(&self, asked: &str) -> Result<FileStat, FileFault> {
         let metadata = self.must_look(asked)?.metadata;
         Ok(FileStat {
             size: metadata.len(),

@@ -1,4 +1,4 @@
-//! How does something in the workspace change its name, or go away?
+//! Moves and deletes entries of the workspace.
 
 use std::{ffi::OsStr, fs::File};
 
@@ -9,22 +9,26 @@ use rustix::{
 
 use super::{
     Files,
-    access::{Found, Parents, Target},
-    error::{Fault, Reason, quoted},
+    access::{MissingParents, OpenEntry, WriteTarget},
+    error::{FileFault, FileReason, quoted},
     kernel,
-    place::{below, join},
-    walk::{Flow, Seen, Walk},
+    roots::{below, join},
+    walk::{TreeWalk, WalkScope, WalkStep},
 };
 
 impl Files {
-    pub(super) fn move_entry(&self, from: &str, to: &str) -> Result<String, Fault> {
-        let _turn = self.turn()?;
+    pub(super) fn move_entry(&self, from: &str, to: &str) -> Result<String, FileFault> {
+        let _lock = self.lock_workspace()?;
         let place = self.writable(from)?;
         if place.is_root() {
-            return Err(Fault::new(Reason::MoveWorkspaceRoot, "the workspace itself cannot be moved"));
+            return Err(FileFault::new(
+                FileReason::MoveWorkspaceRoot,
+                "the workspace itself cannot be moved",
+            ));
         }
-        let missing = || Fault::new(Reason::MoveSourceMissing, format!("{} does not exist", quoted(from)));
-        let source = self.target(&place, Parents::MustExist, from)?.ok_or_else(missing)?;
+        let missing =
+            || FileFault::new(FileReason::MoveSourceMissing, format!("{} does not exist", quoted(from)));
+        let source = self.target(&place, MissingParents::MustExist, from)?.ok_or_else(missing)?;
         let moved = self.at(&source, from)?.ok_or_else(missing)?;
         let target = self.new_target(to)?;
         let replaced = self.at(&target, to)?;
@@ -36,24 +40,27 @@ impl Files {
         if moved.metadata.is_dir() {
             self.may_move_all(&moved, &target, from)?;
         }
-        self.go_on()?;
+        self.check_deadline()?;
         renameat(&source.folder, &source.name, &target.folder, &target.name)
-            .map_err(|error| Fault::io(to, &error.into()))?;
+            .map_err(|error| FileFault::io(to, &error.into()))?;
         target.keep_name(to)?;
         source.keep_name(from)?;
         Ok(self.roots.absolute(&target.path))
     }
 
-    pub(super) fn delete_file(&self, asked: &str) -> Result<bool, Fault> {
+    pub(super) fn delete_file(&self, asked: &str) -> Result<bool, FileFault> {
         let is_directory = || {
-            Fault::new(Reason::DeleteIsDirectory, format!("{} is a folder; use `deleteDir`", quoted(asked)))
+            FileFault::new(
+                FileReason::DeleteIsDirectory,
+                format!("{} is a folder; use `deleteDir`", quoted(asked)),
+            )
         };
-        let _turn = self.turn()?;
+        let _lock = self.lock_workspace()?;
         let place = self.writable(asked)?;
         if place.is_root() {
             return Err(is_directory());
         }
-        let Some(target) = self.target(&place, Parents::MustExist, asked)? else { return Ok(false) };
+        let Some(target) = self.target(&place, MissingParents::MustExist, asked)? else { return Ok(false) };
         let Some(found) = self.at(&target, asked)? else { return Ok(false) };
         if found.metadata.is_dir() {
             return Err(is_directory());
@@ -61,26 +68,26 @@ impl Files {
         match unlinkat(&target.folder, &target.name, AtFlags::empty()) {
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(Fault::io(asked, &error.into())),
+            Err(error) => Err(FileFault::io(asked, &error.into())),
         }
     }
 
-    pub(super) fn delete_tree(&self, asked: &str) -> Result<u64, Fault> {
-        let _turn = self.turn()?;
+    pub(super) fn delete_tree(&self, asked: &str) -> Result<u64, FileFault> {
+        let _lock = self.lock_workspace()?;
         let place = self.writable(asked)?;
         if place.is_root() {
             let message = "the workspace itself cannot be deleted; delete what is in it";
-            return Err(Fault::new(Reason::DeleteDirWorkspaceRoot, message));
+            return Err(FileFault::new(FileReason::DeleteDirWorkspaceRoot, message));
         }
-        let Some(target) = self.target(&place, Parents::MustExist, asked)? else { return Ok(0) };
+        let Some(target) = self.target(&place, MissingParents::MustExist, asked)? else { return Ok(0) };
         let Some(found) = self.at(&target, asked)? else { return Ok(0) };
         if !found.metadata.is_dir() {
             let message = format!("{} is not a folder; use `delete`", quoted(asked));
-            return Err(Fault::new(Reason::DeleteDirNotADirectory, message));
+            return Err(FileFault::new(FileReason::DeleteDirNotADirectory, message));
         }
-        // Looked through before anything goes: a tree that may not go whole stays whole.
+        // Checked completely before anything is deleted: a tree that may not be deleted as a whole stays.
         self.each_below(&found, asked, &mut |_, real, shown| self.judge.check(real, &self.roots, shown))?;
-        let io = |error| Fault::io(asked, &error);
+        let io = |error| FileFault::io(asked, &error);
         let folder = kernel::folder(&found.handle, ".").map_err(io)?;
         let mut removal = Removal { files: self, removed: 0 };
         removal.empty(&folder, &found.real, self.caps.depth)?;
@@ -88,8 +95,8 @@ impl Files {
         Ok(removal.removed)
     }
 
-    /// Everything in a folder goes along, so all of it must be granted where it is and where it will be.
-    fn may_move_all(&self, moved: &Found, target: &Target, asked: &str) -> Result<(), Fault> {
+    /// The contents of a directory move along, so all of it must be granted at the old and the new path.
+    fn may_move_all(&self, moved: &OpenEntry, target: &WriteTarget, asked: &str) -> Result<(), FileFault> {
         let new_folder = target.real();
         self.each_below(moved, asked, &mut |rest, real, shown| {
             self.judge.check(real, &self.roots, shown)?;
@@ -97,17 +104,17 @@ impl Files {
         })
     }
 
-    /// Calls `check` with the path below the folder, the real path and the path to show.
+    /// Calls `check` with the path below the directory, the real path and the path to show.
     fn each_below(
         &self,
-        folder: &Found,
+        folder: &OpenEntry,
         asked: &str,
-        check: &mut dyn FnMut(&str, &str, &str) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        Walk::new(self, Seen::Everything, ALL_LEVELS, asked).run(folder, &mut |entry| {
+        check: &mut dyn FnMut(&str, &str, &str) -> Result<(), FileFault>,
+    ) -> Result<(), FileFault> {
+        TreeWalk::new(self, WalkScope::Everything, ALL_LEVELS, asked).run(folder, &mut |entry| {
             let rest = below(&entry.real, &folder.real).unwrap_or_default();
             check(rest, &entry.real, &self.roots.shown(&entry.path))?;
-            Ok(Flow::GoOn)
+            Ok(WalkStep::Continue)
         })
     }
 }
@@ -118,17 +125,18 @@ struct Removal<'f> {
 }
 
 impl Removal<'_> {
-    /// Links are removed, not followed.
-    fn empty(&mut self, folder: &File, path: &str, levels_left: usize) -> Result<(), Fault> {
+    /// Symlinks are removed, not followed.
+    fn empty(&mut self, folder: &File, path: &str, levels_left: usize) -> Result<(), FileFault> {
         let files = self.files;
         let shown = files.roots.shown(path);
-        let names = kernel::names(folder, files.caps.walked).map_err(|error| Fault::io(&shown, &error))?;
+        let names =
+            kernel::names(folder, files.caps.walked).map_err(|error| FileFault::io(&shown, &error))?;
         let changing = || {
             let message = format!("{} grows while it is deleted; try again", quoted(&shown));
-            Fault::new(Reason::ResultTooLarge, message)
+            FileFault::new(FileReason::ResultTooLarge, message)
         };
         for name in names.ok_or_else(changing)? {
-            files.go_on()?;
+            files.check_deadline()?;
             let path = join(path, &kernel::lossy(&name));
             let shown = files.roots.shown(&path);
             files.judge.check(&path, &files.roots, &shown)?;
@@ -143,14 +151,14 @@ impl Removal<'_> {
         Ok(())
     }
 
-    fn remove(&mut self, folder: &File, name: &OsStr, how: AtFlags, shown: &str) -> Result<(), Fault> {
+    fn remove(&mut self, folder: &File, name: &OsStr, how: AtFlags, shown: &str) -> Result<(), FileFault> {
         match unlinkat(folder, name, how) {
             Ok(()) => {
                 self.removed += 1;
                 Ok(())
             }
             Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(Fault::io(shown, &error.into())),
+            Err(error) => Err(FileFault::io(shown, &error.into())),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Each test gets a workspace and, beside it, a folder that no tool may ever see.
+//! Each test has a workspace, and next to it a directory that no tool may see.
 
 mod attacks;
-mod judged;
+mod judged_paths;
 mod lines;
 mod policy;
 mod property;
 mod races;
 mod reads;
+mod redaction;
 mod replicas;
-mod veil;
 mod walks;
 mod writes;
 
@@ -27,12 +27,12 @@ const CANARY: &str = "CANARY outside of every root";
 
 struct Ground {
     dir: TempDir,
-    /// The gateway's.
+    /// The gateway's state.
     state: TempDir,
 }
 
 impl Ground {
-    /// `ws` is the workspace, `lib` a further read root, `out` is outside and holds the canary.
+    /// `ws` is the workspace, `lib` a further read root, `out` is outside and contains the canary.
     fn new() -> Self {
         let ground = Self { dir: TempDir::new().unwrap(), state: TempDir::new().unwrap() };
         for folder in ["ws", "lib", "out/deep"] {
@@ -77,7 +77,7 @@ impl Ground {
             allowed: vec![pattern("/")],
             blocked: Vec::new(),
             own: Vec::new(),
-            turns: self.state.path().join("turns"),
+            locks: self.state.path().join("turns"),
             caps: FileCaps::default(),
         }
     }
@@ -108,7 +108,7 @@ fn pattern(text: &str) -> PathPattern {
     PathPattern::parse(text).unwrap()
 }
 
-/// `CLASS helper reason`, and a message that is one line and names no folder outside.
+/// `CLASS helper reason`; the message is one line and names no directory outside.
 #[track_caller]
 fn refused<T: fmt::Debug>(result: Result<T, FileError>, expect: &str) {
     let error = result.unwrap_err();
@@ -118,7 +118,7 @@ fn refused<T: fmt::Debug>(result: Result<T, FileError>, expect: &str) {
     assert!(!error.message.ends_with('.') && !error.message.contains("os error"), "{error}");
 }
 
-/// What every function that takes a path says of it.
+/// The error of every function that takes a path.
 fn everything_said_about(files: &Files, path: &str) -> Vec<String> {
     let plain = CutOptions { fields: vec![1], ..CutOptions::default() };
     vec![

@@ -1,4 +1,4 @@
-//! What did the tool ask for, and what came of it? Every wish is judged here again, whatever the worker let through.
+//! Performs the effects of JavaScript calls. Every request is checked here again, whatever the worker allowed.
 
 use std::{
     future::Future,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, effective_methods};
-use toolgate_gate::{Looks, NO_PLACE};
+use toolgate_gate::{EffectEntry, EffectKind, Looks, NO_PLACE};
 use toolgate_sandbox::{
     Effects,
     wire::{
@@ -20,54 +20,43 @@ use toolgate_sandbox::{
     },
 };
 
-use crate::{
-    files::{FileError, FileGrants, Files, JudgedPath, Veil},
-    js_files,
-};
+use super::file_calls;
+use crate::files::{FileError, FileGrants, Files, JudgedPath, SecretRedactor};
 use toolgate_policy::Mask;
 use toolgate_secrets::SecretFinding;
 
-/// One effect, for the author's eyes and the journal.
-#[derive(Clone, Debug)]
-pub struct EffectRecord {
-    /// `fetch GET` or `safety.fs.readText`.
-    pub what: String,
-    /// The address without its query, or the path as it was asked for.
-    pub target: String,
-    /// Where a copy or a move leads; the target is what it takes.
-    pub to: Option<String>,
-    pub outcome: String,
-    pub bytes: u64,
-    pub elapsed: Duration,
-}
-
-impl EffectRecord {
-    #[must_use]
-    pub fn masked(self, mask: &Mask) -> Self {
-        // Masked first and cut then, or the beginning of a secret would stand at the cut.
-        let shorten = |text: &str| -> String { mask.text(text).chars().take(MAX_SHOWN).collect() };
-        Self {
-            what: shorten(&self.what),
-            target: shorten(&self.target),
-            to: self.to.as_deref().map(shorten),
-            outcome: shorten(&self.outcome),
-            ..self
-        }
+/// Masks an entry and shortens its texts. It masks first, because a cut secret would not be recognised.
+pub fn masked(entry: EffectEntry, mask: &Mask) -> EffectEntry {
+    let shorten = |text: &str| -> String { mask.text(text).chars().take(MAX_SHOWN).collect() };
+    EffectEntry {
+        what: shorten(&entry.what),
+        target: shorten(&entry.target),
+        to: entry.to.as_deref().map(shorten),
+        outcome: shorten(&entry.outcome),
+        ..entry
     }
 }
 
-/// What the effects of one call may reach.
+fn kind_of(what: &str) -> EffectKind {
+    match what.strip_prefix("safety.fs.") {
+        None => EffectKind::Fetch,
+        Some(function) if WRITING.contains(&function) => EffectKind::Write,
+        Some(_) => EffectKind::Read,
+    }
+}
+
+/// The grants for the effects of one call.
 pub struct EffectScope {
     pub egress: Option<Egress>,
     pub rules: Arc<EgressRules>,
-    /// Requests with these need a person's yes, which this call has not.
+    /// Methods that need approval, which this call does not have.
     pub methods_to_ask_for: Vec<String>,
     pub files: Option<Arc<FileGrants>>,
-    /// The paths of the arguments, which must still lead where they led.
+    /// The paths of the arguments, which must still lead to the same place.
     pub judged: Arc<[JudgedPath]>,
-    /// What is read of files lacks its secrets; `None` where it is exact.
-    pub veil: Option<Veil>,
-    /// Where file functions find their place, as those of this caller.
+    /// Redacts secrets in what is read; `None` if reads are exact.
+    pub redactor: Option<SecretRedactor>,
+    /// Permits for disk operations of this caller.
     pub looks: Looks,
     pub caller: String,
 }
@@ -77,30 +66,31 @@ pub struct CallEffects {
     scope: EffectScope,
     files: Option<Arc<Files>>,
     secrets: Vec<String>,
-    records: Vec<EffectRecord>,
-    begun: Option<Begun>,
+    records: Vec<EffectEntry>,
+    begun: Option<PendingEffect>,
     over: Arc<AtomicBool>,
-    /// Bytes of bodies that arrived for the request that is under way.
+    /// Bytes of response bodies received for the current request.
     received: Arc<AtomicU64>,
     deadline: Instant,
 }
 
-/// An effect that has no outcome yet. The deadline may cut it off at any point, and it must be in the records all the same.
-struct Begun {
+/// An effect without an outcome yet. The deadline may interrupt it at any point, and it must still be recorded.
+struct PendingEffect {
     what: String,
     target: String,
     to: Option<String>,
-    /// Of a request; empty for anything else.
+    /// The redirects of a request; empty for other effects.
     trail: HopTrail,
     started: Instant,
 }
 
-impl Begun {
-    /// One record for each place that a request was led to, whatever came of it. The outcome is of the last: the others led on.
-    fn ended(self, outcome: String, bytes: u64) -> Vec<EffectRecord> {
+impl PendingEffect {
+    /// One record per hop of a request. The outcome belongs to the last hop; the others were redirects.
+    fn ended(self, outcome: String, bytes: u64) -> Vec<EffectEntry> {
         let Self { what, mut target, to, trail, started } = self;
         let elapsed = started.elapsed();
-        let record = |target: String, outcome: String, bytes: u64| EffectRecord {
+        let record = |target: String, outcome: String, bytes: u64| EffectEntry {
+            kind: kind_of(&what),
             what: what.clone(),
             target,
             to: to.clone(),
@@ -135,13 +125,13 @@ impl CallEffects {
         }
     }
 
-    /// Once: what is taken is not told again.
-    pub fn take_records(&mut self) -> Vec<EffectRecord> {
+    /// Returns each record once.
+    pub fn take_records(&mut self) -> Vec<EffectEntry> {
         self.note_cut_off();
         std::mem::take(&mut self.records)
     }
 
-    /// What arrived was fetched, also where nothing of it is handed on.
+    /// Received bytes count even if they are not passed on.
     async fn counted_fetch(&mut self, call: FetchCall) -> EffectAnswer {
         self.received.store(0, Ordering::Relaxed);
         let mut answer = self.fetch(call).await;
@@ -151,16 +141,16 @@ impl CallEffects {
         answer
     }
 
-    /// Secrets that were taken out of what was read. Once, as records are.
+    /// Secrets that were redacted in what was read. Returns each once.
     pub fn take_found(&mut self) -> Vec<SecretFinding> {
-        self.scope.veil.as_ref().map(Veil::take_found).unwrap_or_default()
+        self.scope.redactor.as_ref().map(SecretRedactor::take_found).unwrap_or_default()
     }
 
     async fn fetch(&mut self, call: FetchCall) -> EffectAnswer {
         let trail = HopTrail::default();
-        // In any of the forms that are kept out of results.
+        // Covers all encodings that are masked in results.
         let mask = Mask::new(&self.secrets);
-        self.begin(Begun {
+        self.begin(PendingEffect {
             what: format!("fetch {}", call.method),
             // A secret may contain the `?` at which the URL is cut.
             target: without_query(&mask.text(&call.url)),
@@ -184,7 +174,7 @@ impl CallEffects {
                 "HELPER_RUNTIME",
                 "fetch",
                 "no-egress",
-                "this gateway was started without a way out",
+                "this gateway was started without egress",
             );
         };
         let fetching = egress.fetch_along(&self.scope.rules, request, &trail);
@@ -219,24 +209,24 @@ impl CallEffects {
         }
     }
 
-    /// One that this call may not send, as its method or in a header that servers take for one.
+    /// A method that this call may not send, given directly or in a method-override header.
     fn method_to_ask_for(&self, call: &FetchCall) -> Option<String> {
         let headers = call.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut meant = effective_methods(&call.method, headers).map(str::to_uppercase);
         meant.find(|method| self.scope.methods_to_ask_for.contains(method))
     }
 
-    /// Files block, so they are done on a thread that may. It keeps its place until it is done: a disk that does not answer outlasts
-    /// the call.
+    /// Runs a file function on the blocking pool. The thread keeps its permit until it is done, because a disk that
+    /// does not respond can outlast the call.
     async fn file(&mut self, call: FileCall) -> EffectAnswer {
         let what = format!("safety.fs.{}", printable(&call.function));
-        // The pattern comes first where lines are looked for.
+        // For `grep`, the pattern is the first argument.
         let place = usize::from(call.function == "grep");
         let target = call.arguments.get(place).cloned().unwrap_or_default();
         let leads = matches!(call.function.as_str(), "copy" | "move");
         let to = if leads { call.arguments.get(1).cloned() } else { None };
         let (trail, started) = (HopTrail::default(), Instant::now());
-        self.begin(Begun { what: what.clone(), target, to, trail, started });
+        self.begin(PendingEffect { what: what.clone(), target, to, trail, started });
         let Some(grants) = self.scope.files.clone() else {
             self.note("SECURITY files-not-granted", 0);
             return refused("SECURITY", &what, "files-not-granted", "this tool was granted no files");
@@ -244,7 +234,7 @@ impl CallEffects {
         let (opened, over, deadline) = (self.files.clone(), Arc::clone(&self.over), self.deadline);
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
-        let veil = self.scope.veil.clone();
+        let redactor = self.scope.redactor.clone();
         let Some(place) = self.scope.looks.enter(&self.scope.caller, deadline.into()).await else {
             self.note("HELPER_RUNTIME busy", 0);
             return refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
@@ -254,10 +244,10 @@ impl CallEffects {
                 files
             } else {
                 let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?.veiled(veil))
+                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?.redacted(redactor))
             };
-            let answer = js_files::perform(&files, &call);
-            // What the tool sent was counted when it came.
+            let answer = file_calls::perform(&files, &call);
+            // The arguments were counted when they arrived.
             let moved = files.take_moved().saturating_sub(sent as u64);
             Ok::<_, FileError>((files, answer, moved))
         });
@@ -286,17 +276,17 @@ impl CallEffects {
         }
     }
 
-    fn begin(&mut self, begun: Begun) {
+    fn begin(&mut self, begun: PendingEffect) {
         self.note_cut_off();
         self.begun = Some(begun);
     }
 
-    /// What was begun and came to no end was dropped at the deadline. How far it came at its last place, nobody knows.
+    /// An effect without an outcome was dropped at the deadline. How far its last hop got is unknown.
     fn note_cut_off(&mut self) {
         self.note(OUT_OF_TIME, 0);
     }
 
-    /// What came of the effect that was begun, if there is one.
+    /// Records the outcome of the pending effect, if any.
     fn note(&mut self, outcome: impl Into<String>, bytes: u64) {
         if let Some(begun) = self.begun.take() {
             self.records.extend(begun.ended(outcome.into(), bytes));
@@ -305,7 +295,7 @@ impl CallEffects {
 }
 
 impl Drop for CallEffects {
-    /// A walk over a large tree does not outlive its call.
+    /// A walk over a large tree must end with its call.
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -334,7 +324,7 @@ fn refusal(kind: &str, helper: &str, reason: &str, message: &str) -> EffectError
     }
 }
 
-/// Headers that carry a secret are credentials, by whatever name; egress drops them across origins.
+/// Headers that contain a secret are credentials, whatever their name; egress drops them across origins.
 fn request(call: FetchCall, mask: &Mask) -> Request {
     let carries_secret = |value: &str| mask.text(value) != value;
     let body_holds = match &call.body {
@@ -362,7 +352,7 @@ fn request(call: FetchCall, mask: &Mask) -> Request {
     }
 }
 
-/// Takes a masked message: after the cut, the beginning of a secret could not be recognised.
+/// Takes a masked message, because a cut secret would not be recognised.
 fn shortened(message: &str) -> String {
     match message.char_indices().nth(MAX_MESSAGE) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
@@ -387,6 +377,7 @@ fn printable(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
+const WRITING: &[&str] = &["writeText", "appendText", "editText", "copy", "move", "delete", "deleteDir"];
 const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
 

@@ -1,8 +1,8 @@
-//! Which helper versions are offered here? A document that asks for another one is not published.
+//! The helper versions that this runtime offers. A document that declares another one is not published.
 
 use toolgate_spec::model::ToolSpec;
 
-/// The helpers that the document declares and this runtime lacks.
+/// The declared helpers that this runtime lacks.
 pub fn missing_helpers(spec: &ToolSpec) -> Vec<String> {
     let runtime = spec.claimed_safety.as_ref().and_then(|safety| safety.runtime.as_ref());
     let declared = runtime.map_or(&[][..], |runtime| runtime.helpers.as_slice());
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_that_are_not_ours_are_not_offered() {
+    fn other_versions_are_not_offered() {
         for offered in ["safety.fs/v1", "tool-safety-helpers/v1#crypto", "safety.parser/v1"] {
             assert!(is_offered(offered), "{offered}");
         }

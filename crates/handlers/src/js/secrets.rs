@@ -1,5 +1,5 @@
-//! What do the names of a body stand for? Arguments as they came; static variables with their placeholders resolved,
-//! here and nowhere else.
+//! Binds the names that a body uses: arguments, and static variables with resolved placeholders. Placeholders are
+//! resolved only here.
 
 use serde_json::{Map, Value};
 use toolgate_spec::{
@@ -7,22 +7,23 @@ use toolgate_spec::{
     model::{StaticVariable, ToolSpec},
 };
 
+use toolgate_gate::{Reason, RunFailure};
 use toolgate_policy::Mask;
 
-use super::{Failure, FailureCode};
-use crate::own::OwnVariables;
+use super::report;
+use crate::own_variables::OwnVariables;
 
-/// Where placeholders get their values. Asked anew for every call.
+/// The source of placeholder values. It is queried for every call.
 pub trait SecretSource: Send + Sync {
     fn lookup(&self, name: &str) -> Option<String>;
 
-    /// Why no tool gets this one, whether it is set or not.
+    /// Why no tool gets this variable, whether it is set or not.
     fn refusal(&self, _name: &str) -> Option<String> {
         None
     }
 }
 
-/// The environment that the gateway was started in, without what is its own.
+/// The environment of the gateway's start, without the gateway's own variables.
 #[derive(Clone, Debug)]
 pub struct EnvironmentSecrets(pub OwnVariables);
 
@@ -36,26 +37,26 @@ impl SecretSource for EnvironmentSecrets {
     }
 }
 
-/// Before any call: does the tool ask for what it never gets?
+/// Rejects a tool that uses a variable it can never get.
 pub fn check_variables(spec: &ToolSpec, source: &dyn SecretSource) -> Result<(), String> {
     spec.required_environment().into_iter().find_map(|name| source.refusal(name)).map_or(Ok(()), Err)
 }
 
-/// What the tool will see, and what nobody else may.
-pub struct Bound {
+/// The variables of a call, and the mask for their secrets.
+pub struct BoundVariables {
     pub values: Map<String, Value>,
     pub mask: Mask,
-    /// The secrets themselves: a request header that carries one is a credential.
+    /// The secret values. A request header that contains one is a credential.
     pub sent: Vec<String>,
 }
 
-/// Nulls count as absent, and so do blank texts that are not required. Static variables win over arguments of the same name; arguments are never
-/// searched for placeholders, or a model could read the environment.
+/// Null counts as absent, and so do blank texts of optional parameters. Static variables take precedence over
+/// arguments. Placeholders in arguments are never resolved, otherwise a model could read the environment.
 pub fn bind(
     spec: &ToolSpec,
     arguments: &Map<String, Value>,
     source: &dyn SecretSource,
-) -> Result<Bound, Failure> {
+) -> Result<BoundVariables, RunFailure> {
     let mut values = Map::new();
     for param in &spec.params {
         match arguments.get(&param.name) {
@@ -69,25 +70,25 @@ pub fn bind(
     let mut sent = Vec::new();
     for variable in spec.effective_statics() {
         let value = resolve(variable, source, &mut sent)
-            .map_err(|message| Failure::new(FailureCode::MissingSecret, message))?;
+            .map_err(|message| report::failure(Reason::MissingSecret, message))?;
         if value.trim().is_empty() {
             values.remove(&variable.name);
         } else {
             values.insert(variable.name.clone(), Value::String(value));
         }
     }
-    Ok(Bound { values, mask: Mask::new(&sent), sent })
+    Ok(BoundVariables { values, mask: Mask::new(&sent), sent })
 }
 
-/// Everything secret that is set just now, for texts about the tool that no run made.
+/// A mask for all secrets that are set now, for texts that no run produced.
 pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
     let set: Vec<String> =
         spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
     Mask::new(&set.iter().flat_map(|value| worth_hiding(value)).collect::<Vec<_>>())
 }
 
-/// A value, and what is left of it once its surroundings are cut away: values from files end in a line break, and
-/// whoever sends one trims it. The lines of a longer text, such as a key, are secret one by one.
+/// The value and its trimmed form, because values from files end with a line break that is trimmed before sending.
+/// The lines of a longer text, such as a key, are secrets too.
 fn worth_hiding(value: &str) -> Vec<String> {
     let lines = value.lines().map(str::trim).filter(|line| line.chars().count() >= SHORTEST_LINE);
     let mut parts: Vec<String> = [value, value.trim()].into_iter().chain(lines).map(str::to_owned).collect();
@@ -96,10 +97,10 @@ fn worth_hiding(value: &str) -> Vec<String> {
     parts
 }
 
-/// Shorter lines, such as those of a list, would blank out half of every text.
+/// Shorter lines, such as those of a list, would mask large parts of ordinary text.
 const SHORTEST_LINE: usize = 8;
 
-/// The variable's text, its secrets added to `sent`; or which of them is not set.
+/// The variable's text, with its secrets added to `sent`; or an error if a secret is not set.
 pub fn resolve(
     variable: &StaticVariable,
     source: &dyn SecretSource,

@@ -1,4 +1,4 @@
-//! How does a body become a function? Wrapped so that lines stay where their author put them.
+//! Wraps the body of a tool in a function. The author's line numbers stay the same.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -8,13 +8,13 @@ use std::{
 use sha2::{Digest, Sha256};
 use toolgate_spec::model::ToolSpec;
 
-/// One function expression in parentheses, and how many columns its first line gained.
-pub struct Wrapped {
+/// A function expression in parentheses, and the number of columns added to its first line.
+pub struct WrappedCode {
     pub text: String,
     pub prefix: usize,
 }
 
-/// The names a body sees: parameters, then static variables, each once.
+/// The names that a body can use: parameters, then static variables, each once.
 pub fn names(spec: &ToolSpec) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let all =
@@ -27,14 +27,14 @@ pub fn names(spec: &ToolSpec) -> Vec<String> {
     names
 }
 
-/// The body stands in a block of its own, so that it may declare a name that is also a parameter's.
-pub fn wrap(code: &str, names: &[String]) -> Wrapped {
+/// The body is placed in its own block, so it may declare a variable with the name of a parameter.
+pub fn wrap(code: &str, names: &[String]) -> WrappedCode {
     let directive = if is_strict(code) { "\"use strict\";" } else { "" };
     let prefix = format!("(async function({}){{{directive}{{", names.join(","));
-    Wrapped { text: format!("{prefix}{code}\n}}}})"), prefix: prefix.chars().count() }
+    WrappedCode { text: format!("{prefix}{code}\n}}}})"), prefix: prefix.chars().count() }
 }
 
-/// Does the body begin with the directive? In a block it would be an idle string, so it is said again outside.
+/// Whether the body begins with the directive. Inside a block it has no effect, so it is repeated outside.
 fn is_strict(code: &str) -> bool {
     let mut rest = code.trim_start();
     loop {
@@ -48,7 +48,7 @@ fn is_strict(code: &str) -> bool {
     }
 }
 
-/// Identifies what a worker keeps a page image of.
+/// Identifies the page image of a worker.
 pub fn key(source: &str, names: &str, grants: u32) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [source.as_bytes(), names.as_bytes()] {
@@ -59,8 +59,8 @@ pub fn key(source: &str, names: &str, grants: u32) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Identifies the tool that a worker is kept for. Tools with equal code are different ones where they have other secrets or
-/// reach other hosts and files: what one of them leaves behind must not meet the other's.
+/// Identifies the tool that a worker is kept for. Tools with equal code but other secrets, hosts or files are
+/// different and never share a worker.
 pub fn identity(spec: &ToolSpec, key: &[u8; 32], policy_digest: &str) -> [u8; 32] {
     let mut parts =
         vec![spec.id.as_str().as_bytes(), spec.name.as_bytes(), key.as_slice(), policy_digest.as_bytes()];
@@ -75,7 +75,7 @@ pub fn identity(spec: &ToolSpec, key: &[u8; 32], policy_digest: &str) -> [u8; 32
     hash.finalize().into()
 }
 
-/// For `Math.random`, which promises nothing; what must not be guessed comes from `crypto`.
+/// A seed for `Math.random`. Unpredictable values come from `crypto`.
 pub fn seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     RandomState::new().hash_one(now)
@@ -86,14 +86,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_stays_the_first() {
+    fn first_line_stays_the_first() {
         let wrapped = wrap("return a", &["a".to_owned(), "b".to_owned()]);
         assert_eq!(wrapped.text, "(async function(a,b){{return a\n}})");
         assert_eq!(wrapped.text.find("return"), Some(wrapped.prefix));
     }
 
     #[test]
-    fn a_directive_counts_also_behind_comments() {
+    fn directive_after_comments_counts() {
         for strict in ["'use strict'; x", "// hello\n\"use strict\"", "/* a */ 'use strict'"] {
             assert!(wrap(strict, &[]).text.starts_with("(async function(){\"use strict\";{"), "{strict}");
         }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_depends_on_every_part() {
+    fn key_depends_on_every_part() {
         let keys = [key("a", "b", 0), key("ab", "", 0), key("a", "b", 1), key("", "ab", 0)];
         for (index, one) in keys.iter().enumerate() {
             assert!(!keys[index + 1..].contains(one));

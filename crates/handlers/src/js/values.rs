@@ -1,7 +1,7 @@
-//! How much does a result hold? Counted before it is built: a value takes far more memory than its text.
+//! Counts the values in JSON text before parsing, because a parsed value takes far more memory.
 
-/// Names and values in a text of JSON; an empty list or object counts twice. Where the text is no JSON, no fewer than
-/// a parser builds before it finds that out.
+/// The number of names and values in JSON text; an empty array or object counts twice. For invalid JSON, at least as
+/// many as a parser would build before it fails.
 pub fn count(json: &str) -> usize {
     let mut count = 1;
     let mut bytes = json.bytes();
@@ -15,7 +15,7 @@ pub fn count(json: &str) -> usize {
     count
 }
 
-/// Up to the end of a text, whose first quotation mark was just read.
+/// Skips to the end of a string whose opening quotation mark was just read.
 pub fn skip_text(bytes: &mut impl Iterator<Item = u8>) {
     while let Some(byte) = bytes.next() {
         match byte {
@@ -28,7 +28,7 @@ pub fn skip_text(bytes: &mut impl Iterator<Item = u8>) {
     }
 }
 
-/// Some 350 bytes each at worst, in objects that have one member.
+/// At most about 350 bytes each, in objects with one member.
 pub const MOST: usize = 200_000;
 
 #[cfg(test)]
@@ -48,14 +48,14 @@ mod tests {
         }
     }
 
-    /// Neither may a long text look like many values, nor values hide behind what looks like a text.
+    /// Long strings must not count as many values, and strings must not hide values.
     #[test]
-    fn texts_are_told_from_values() {
+    fn strings_are_distinguished_from_values() {
         assert_eq!(count(r#""[1,2,3]{:,""#), 1);
         assert_eq!(count(r#""\",\\\",[""#), 1);
         assert_eq!(count(r#"["\\",1,"\"",2]"#), 5);
         assert_eq!(count(r#"["\\\\",{"a":1}]"#), 5);
-        // No JSON: a parser stops at the text that has no end.
+        // Invalid JSON: a parser stops at the unterminated string.
         assert_eq!(count(r#"[1,"abc"#), 3);
     }
 }

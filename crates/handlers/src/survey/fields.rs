@@ -1,4 +1,4 @@
-//! Which arguments name something outside? Those the tool declares, and those whose schema says what they are.
+//! Arguments that name a path or host: declared by the tool, or recognised by their schema.
 
 use std::collections::HashMap;
 
@@ -10,91 +10,90 @@ use toolgate_spec::{
     model::{Classification, NetworkMode, ToolSpec},
 };
 
-use super::WithoutNetwork;
+use super::NetworkUpgrade;
 
 #[derive(Debug)]
-pub struct Field {
+pub struct TargetField {
     pattern: FieldPattern,
     kind: EffectKind,
-    spelling: Spelling,
+    spelling: HostSpelling,
 }
 
-/// How must a host be named?
+/// How a host may be written.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Spelling {
-    /// By a URL, or by its bare name.
+pub enum HostSpelling {
+    /// A URL or a bare name.
     Any,
-    /// By a URL with its scheme: without one, programs that take URLs may find a file by it.
+    /// A URL with a scheme. Without one, programs that take URLs may read a file.
     Url,
 }
 
-/// One value that names something.
+/// One value that names a path or host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Named<'v> {
+pub struct NamedTarget<'v> {
     pub kind: EffectKind,
     pub text: &'v str,
-    pub spelling: Spelling,
+    pub spelling: HostSpelling,
 }
 
-pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, without_network: WithoutNetwork) -> Vec<Field> {
+pub fn of(spec: &ToolSpec, policy: &EffectivePolicy, upgrade: NetworkUpgrade) -> Vec<TargetField> {
     let touches = &spec.governance.touches;
     let declared = [
         (&touches.read, EffectKind::Read),
         (&touches.write, EffectKind::Write),
         (&touches.connect, EffectKind::Fetch),
     ];
-    let mut fields: Vec<Field> = declared
+    let mut fields: Vec<TargetField> = declared
         .into_iter()
         .flat_map(|(patterns, kind)| patterns.iter().map(move |pattern| (pattern.clone(), kind)))
-        .map(|(pattern, kind)| Field { pattern, kind, spelling: Spelling::Any })
+        .map(|(pattern, kind)| TargetField { pattern, kind, spelling: HostSpelling::Any })
         .collect();
-    // A path of a tool that only reads is read. Of another one it may be written, and the stricter reading counts.
+    // A path of a read-only tool is read. For other tools it may be written, and the stricter rule applies.
     let path_kind = match spec.governance.classification {
         Some(Classification::Read) => EffectKind::Read,
         _ if policy.files.write.value => EffectKind::Write,
         _ => EffectKind::Read,
     };
     if let Some(input) = &spec.governance.input {
-        let reaches_out =
-            policy.network.mode.value != NetworkMode::Blocked || without_network == WithoutNetwork::Ask;
+        let reaches_out = policy.network.mode.value != NetworkMode::Blocked || upgrade == NetworkUpgrade::Ask;
         from_schema(input, input, &mut Vec::new(), &mut |path, format| {
             let (kind, spelling) = match format {
-                "path" => (path_kind, Spelling::Any),
-                // Without a network a URL is a text like any other.
-                "uri" | "url" if reaches_out => (EffectKind::Fetch, Spelling::Url),
-                "hostname" if reaches_out => (EffectKind::Fetch, Spelling::Any),
+                "path" => (path_kind, HostSpelling::Any),
+                // Without network access, a URL is ordinary text.
+                "uri" | "url" if reaches_out => (EffectKind::Fetch, HostSpelling::Url),
+                "hostname" if reaches_out => (EffectKind::Fetch, HostSpelling::Any),
                 _ => return,
             };
             if let Ok(pattern) = FieldPattern::parse(&format!(".{}", path.join("."))) {
-                fields.push(Field { pattern, kind, spelling });
+                fields.push(TargetField { pattern, kind, spelling });
             }
         });
     }
     fields
 }
 
-pub fn name_any_path(fields: &[Field]) -> bool {
-    fields.iter().any(Field::names_path)
+pub fn name_any_path(fields: &[TargetField]) -> bool {
+    fields.iter().any(TargetField::names_path)
 }
 
-pub fn name_path(fields: &[Field], name: &str) -> bool {
+pub fn name_path(fields: &[TargetField], name: &str) -> bool {
     name_path_at(fields, &[name])
 }
 
 /// The same for a field at any depth.
-pub fn name_path_at(fields: &[Field], path: &[&str]) -> bool {
+pub fn name_path_at(fields: &[TargetField], path: &[&str]) -> bool {
     fields.iter().filter(|field| field.names_path()).any(|field| field.pattern.matches(path))
 }
 
-impl Field {
+impl TargetField {
     fn names_path(&self) -> bool {
         matches!(self.kind, EffectKind::Read | EffectKind::Write)
     }
 }
 
-/// Every text of the arguments that a field names, in the order of the arguments.
-pub fn named<'v>(fields: &[Field], arguments: &'v Map<String, Value>) -> Vec<Named<'v>> {
-    let mut found = Found::default();
+/// All texts of the arguments that a field names, in order.
+pub fn named<'v>(fields: &[TargetField], arguments: &'v Map<String, Value>) -> Vec<NamedTarget<'v>> {
+    let mut found = TargetList::default();
     if !fields.is_empty() {
         for (name, value) in arguments {
             collect(fields, value, &mut vec![name.as_str()], &mut found);
@@ -103,29 +102,34 @@ pub fn named<'v>(fields: &[Field], arguments: &'v Map<String, Value>) -> Vec<Nam
     found.named
 }
 
-/// What is named twice is judged once. A caller chooses how much is named, so each is looked up and not searched for.
+/// Duplicates are checked once. Lookups use a map, because the caller chooses the number of names.
 #[derive(Default)]
-struct Found<'v> {
-    named: Vec<Named<'v>>,
+struct TargetList<'v> {
+    named: Vec<NamedTarget<'v>>,
     places: HashMap<(EffectKind, &'v str), usize>,
 }
 
-impl<'v> Found<'v> {
-    fn add(&mut self, one: Named<'v>) {
+impl<'v> TargetList<'v> {
+    fn add(&mut self, one: NamedTarget<'v>) {
         let place = *self.places.entry((one.kind, one.text)).or_insert(self.named.len());
         match self.named.get_mut(place) {
-            // By the stricter of the two.
+            // The stricter spelling applies.
             Some(known) => known.spelling = known.spelling.max(one.spelling),
             None => self.named.push(one),
         }
     }
 }
 
-fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, found: &mut Found<'v>) {
+fn collect<'v>(
+    fields: &[TargetField],
+    value: &'v Value,
+    path: &mut Vec<&'v str>,
+    found: &mut TargetList<'v>,
+) {
     match value {
         Value::String(text) => {
             for field in fields.iter().filter(|field| field.pattern.matches(path)) {
-                found.add(Named { kind: field.kind, text, spelling: field.spelling });
+                found.add(NamedTarget { kind: field.kind, text, spelling: field.spelling });
             }
         }
         Value::Array(items) => items.iter().for_each(|item| collect(fields, item, path, found)),
@@ -140,7 +144,7 @@ fn collect<'v>(fields: &[Field], value: &'v Value, path: &mut Vec<&'v str>, foun
     }
 }
 
-/// Visits every `format` in a schema with the path of the field that it is about.
+/// Visits every `format` in a schema with the path of its field.
 fn from_schema(
     root: &Value,
     schema: &Value,
@@ -167,7 +171,7 @@ fn from_schema(
         }
     }
     let target = members.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
-    // A reference never leads back to itself in a document that was accepted.
+    // Accepted documents contain no circular references.
     if let Some(inner) = target.and_then(|target| root.pointer(target)) {
         from_schema(root, inner, path, visit);
     }

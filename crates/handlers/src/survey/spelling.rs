@@ -1,4 +1,5 @@
-//! Does the rule for a path hold for what the path leads to? A rule about names says nothing of a file that goes by another one.
+//! Checks schema patterns of a path argument against the real path. Otherwise a symlink with a matching name could
+//! lead to a file whose name does not match.
 
 use std::path::Path;
 
@@ -9,18 +10,18 @@ use toolgate_spec::FieldPattern;
 
 use super::{
     GrantedPath,
-    fields::{self, Field},
+    fields::{self, TargetField},
 };
 
-/// What the schema of the arguments says about the texts of one field.
+/// The schema pattern for the texts of one field.
 #[derive(Debug)]
-pub struct Rule {
+pub struct TextRule {
     field: FieldPattern,
-    /// `None` where it means nothing here: then only the real name itself passes.
+    /// `None` if the pattern cannot be compiled: then only the real path itself is accepted.
     regex: Option<Regex>,
 }
 
-pub fn rules(input: Option<&Value>) -> Vec<Rule> {
+pub fn rules(input: Option<&Value>) -> Vec<TextRule> {
     let mut rules = Vec::new();
     if let Some(input) = input {
         gather(input, input, &mut Vec::new(), &mut rules);
@@ -28,10 +29,10 @@ pub fn rules(input: Option<&Value>) -> Vec<Rule> {
     rules
 }
 
-/// Refuses a path whose own name the rule for it does not let through, in any spelling that leads there without a link.
+/// Rejects a path whose real path does not match its pattern, in any spelling without symlinks.
 pub fn check(
-    rules: &[Rule],
-    fields: &[Field],
+    rules: &[TextRule],
+    fields: &[TargetField],
     arguments: &Map<String, Value>,
     paths: &[GrantedPath],
     base: &Path,
@@ -39,20 +40,20 @@ pub fn check(
     if rules.is_empty() || paths.is_empty() {
         return Ok(());
     }
-    // Where it cannot be looked up, nothing in it was opened either.
+    // If it cannot be resolved, nothing in it was opened.
     let base = base.canonicalize().unwrap_or_else(|_| base.to_owned());
-    let look = Look { rules, fields, paths, base: &base };
+    let look = SpellingCheck { rules, fields, paths, base: &base };
     arguments.iter().try_for_each(|(name, value)| look.at(value, &mut vec![name.as_str()]))
 }
 
-struct Look<'l> {
-    rules: &'l [Rule],
-    fields: &'l [Field],
+struct SpellingCheck<'l> {
+    rules: &'l [TextRule],
+    fields: &'l [TargetField],
     paths: &'l [GrantedPath],
     base: &'l Path,
 }
 
-impl Look<'_> {
+impl SpellingCheck<'_> {
     fn at<'v>(&self, value: &'v Value, path: &mut Vec<&'v str>) -> Result<(), Refusal> {
         match value {
             Value::String(text) if fields::name_path_at(self.fields, path) => self.text(text, path),
@@ -75,25 +76,25 @@ impl Look<'_> {
         }
         for GrantedPath { real, .. } in led_to {
             let spellings = self.spellings(text, real);
-            let fits = |rule: &Rule| {
+            let fits = |rule: &TextRule| {
                 rule.regex.as_ref().is_some_and(|one| spellings.iter().any(|s| one.is_match(s)))
             };
             if !self.is_plain(text, real) && !rules.clone().all(fits) {
                 return Err(Refusal {
                     reason: Reason::ArgumentRefused,
                     message: format!(
-                        "`{}` leads to something whose own name the rule for `{}` does not let through",
+                        "`{}` leads to a file whose name the pattern of `{}` does not allow",
                         text.escape_debug(),
                         path.join(".")
                     ),
-                    remedy: "name what it leads to, if this tool may be given that".to_owned(),
+                    remedy: "name the file it leads to, if this tool accepts it".to_owned(),
                 });
             }
         }
         Ok(())
     }
 
-    /// Is it the real name, from the folder that relative paths are taken from? It was judged when the arguments were.
+    /// Whether it is the real path, relative to the base directory. It was checked with the other arguments.
     fn is_plain(&self, asked: &str, real: &str) -> bool {
         self.base.join(asked).components().eq(Path::new(real).components())
     }
@@ -110,13 +111,13 @@ impl Look<'_> {
     }
 }
 
-/// Those that hold whatever the value is: what stands in one of several alternatives is not looked at.
-fn gather(root: &Value, schema: &Value, path: &mut Vec<String>, rules: &mut Vec<Rule>) {
+/// Collects patterns that always apply. Alternatives are skipped.
+fn gather(root: &Value, schema: &Value, path: &mut Vec<String>, rules: &mut Vec<TextRule>) {
     let Some(members) = schema.as_object().filter(|_| path.len() <= fields::DEEPEST) else { return };
     if let Some(pattern) = members.get("pattern").and_then(Value::as_str)
         && let Ok(field) = FieldPattern::parse(&format!(".{}", path.join(".")))
     {
-        rules.push(Rule { field, regex: Regex::new(pattern).ok() });
+        rules.push(TextRule { field, regex: Regex::new(pattern).ok() });
     }
     for (name, property) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
         path.push(name.clone());
@@ -130,7 +131,7 @@ fn gather(root: &Value, schema: &Value, path: &mut Vec<String>, rules: &mut Vec<
         gather(root, part, path, rules);
     }
     let target = members.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
-    // A reference never leads back to itself in a document that was accepted.
+    // Accepted documents contain no circular references.
     if let Some(inner) = target.and_then(|target| root.pointer(target)) {
         gather(root, inner, path, rules);
     }

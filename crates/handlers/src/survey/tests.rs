@@ -49,9 +49,9 @@ impl World {
         let state = workspace.join(".toolgate");
         let home = self.folder.path().join("home");
         let places = Places { guarded: vec![state.clone()], state, workspace, home };
-        let without_network =
-            if policy.network.proxy_on_approval.value { WithoutNetwork::Ask } else { WithoutNetwork::Refuse };
-        Surveyor::new(&spec, &policy, &places, without_network)
+        let upgrade =
+            if policy.network.proxy_on_approval.value { NetworkUpgrade::Ask } else { NetworkUpgrade::Refuse };
+        Surveyor::new(&spec, &policy, &places, upgrade)
     }
 
     #[track_caller]
@@ -106,7 +106,7 @@ capability:
 ";
 
 #[test]
-fn a_path_is_told_by_its_real_name_and_held() {
+fn path_is_reported_by_its_real_name_and_held_open() {
     let world = World::new();
     let expect = |path| vec![(EffectKind::Read, world.at(path))];
     assert_eq!(world.touches(READ, &json!({ "file": "src/main.rs" })), expect("src/main.rs"));
@@ -122,9 +122,9 @@ fn making(allowed: &str) -> String {
     READ.replace("classification: read", "classification: write").replace("[$WORKSPACE]", allowed)
 }
 
-/// A command that is to make a file can write to all of the folder; whoever is asked has to know.
+/// A command that creates a file can write to the whole directory, which an approver must know.
 #[test]
-fn the_folder_that_a_command_may_write_to_is_told() {
+fn writable_directory_of_a_command_is_reported() {
     let (world, tool) = (World::new(), making("[$WORKSPACE]"));
     let touched = |found: CallSurvey<CallGrants>| -> Vec<String> {
         found.touches.into_iter().map(|touch| format!("{} {}", touch.kind.name(), touch.target)).collect()
@@ -137,14 +137,14 @@ fn the_folder_that_a_command_may_write_to_is_told() {
     let found = of_a_command("src/main.rs");
     assert!(found.widened.is_empty());
     assert_eq!(touched(found), [format!("write {}", world.at("src/main.rs"))]);
-    // JavaScript makes the file and nothing else.
+    // JavaScript creates only the file.
     let found = world.survey(&tool, &json!({ "file": "src/new.txt" })).unwrap();
     assert_eq!((found.widened.len(), touched(found)), (0, vec![format!("write {new}")]));
 }
 
-/// The path passes; what does not is the folder that would be held for it.
+/// The path is allowed, but the directory that would be opened for it is not.
 #[test]
-fn why_a_new_file_cannot_be_made_is_told_of_its_folder() {
+fn denial_of_a_new_file_names_its_directory() {
     let world = World::new();
     for (allowed, path, words) in [
         ("[$WORKSPACE/out]", "out/new.txt", "`out/new.txt` cannot be made: its folder is missing"),
@@ -161,7 +161,7 @@ fn why_a_new_file_cannot_be_made_is_told_of_its_folder() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_judged_and_not_its_name() {
+fn target_of_a_symlink_is_checked_and_not_its_name() {
     let world = World::new();
     for path in ["leads_out", "../outside/passwd", "/etc/passwd", "src/../../outside/passwd"] {
         world.refuses(READ, &json!({ "file": path }), Reason::PathOutsideRoots);
@@ -201,7 +201,7 @@ capability:
 ";
 
 #[test]
-fn the_rule_for_a_path_holds_for_what_it_leads_to() {
+fn pattern_of_a_path_applies_to_its_target() {
     let world = World::new();
     fs::create_dir_all(world.at("docs")).unwrap();
     fs::write(world.at(".npmrc"), "x").unwrap();
@@ -213,7 +213,7 @@ fn the_rule_for_a_path_holds_for_what_it_leads_to() {
         world.refuses(RULED, &json!({ "file": path }), Reason::ArgumentRefused);
         let more = json!({ "file": "src/main.rs", "more": [path] });
         world.refuses(RULED, &more, Reason::ArgumentRefused);
-        // Without a rule for names there is none to hold.
+        // Without a pattern there is nothing to check.
         assert_eq!(world.touches(&READ.replace("**/*.key", "x"), &json!({ "file": path })).len(), 1);
     }
     for path in ["src/main.rs", "docs/main.md", "sources/main.rs", "src/new.rs", "sources/new.rs"] {
@@ -221,9 +221,9 @@ fn the_rule_for_a_path_holds_for_what_it_leads_to() {
     }
 }
 
-/// What git runs is named in there, by whoever may write to it.
+/// Files in there name programs that git runs.
 #[test]
-fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
+fn shipped_tools_do_not_write_to_the_git_directory() {
     let world = World::new();
     for folder in ["agent", "files"] {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog/tools").join(folder);
@@ -242,16 +242,16 @@ fn no_shipped_tool_that_writes_files_writes_to_the_folder_of_git() {
             for path in
                 [".git/config", ".git/hooks/pre-commit", "part/.git/config", ".git", ".git/modules/a/config"]
             {
-                let refused = files.locate(path, Wanted::Write).unwrap_err();
+                let refused = files.locate(path, FileAccess::Write).unwrap_err();
                 assert_eq!(refused.reason, "path-blocked", "{} {path}", spec.name);
             }
-            assert!(files.locate(".gitignore", Wanted::Write).is_ok(), "{}", spec.name);
+            assert!(files.locate(".gitignore", FileAccess::Write).is_ok(), "{}", spec.name);
         }
     }
 }
 
 #[test]
-fn another_hard_link_to_something_blocked_is_blocked() {
+fn hard_link_to_a_blocked_file_is_blocked() {
     let world = World::new();
     for (number, path) in ["src/private.key", ".toolgate/state"].into_iter().enumerate() {
         let name = format!("pub{number}.txt");
@@ -263,7 +263,7 @@ fn another_hard_link_to_something_blocked_is_blocked() {
 }
 
 #[test]
-fn a_path_to_be_written_may_not_exist_yet() {
+fn path_to_write_may_not_exist_yet() {
     let world = World::new();
     let write = READ
         .replace("classification: read", "classification: write")
@@ -280,7 +280,7 @@ fn a_path_to_be_written_may_not_exist_yet() {
 }
 
 #[test]
-fn a_tool_without_a_network_may_ask_for_one() {
+fn tool_without_network_may_ask_for_it() {
     let world = World::new();
     let upgradeable = FETCH
         .replace("access: limited", "access: none\n    accessUpgradeable: proxy")
@@ -313,15 +313,15 @@ fn a_tool_without_a_network_may_ask_for_one() {
     ] {
         world.refuses(&upgradeable, &json!({ "url": url }), Reason::HostNotAllowed);
     }
-    // Without the word for it a URL is a text like any other.
+    // Without the setting, a URL is ordinary text.
     let plain = upgradeable.replace("\n    accessUpgradeable: proxy", "");
     let found = world.survey(&plain, &json!({ "url": "https://api.example.com/x" })).unwrap();
     assert!(found.questions.is_empty() && found.touches.is_empty());
 }
 
-/// Programs that fetch take some texts for files; they must not pass for hosts.
+/// Programs that fetch read some texts as files; these must not pass as hosts.
 #[test]
-fn a_file_is_no_host() {
+fn file_is_not_accepted_as_a_host() {
     let world = World::new();
     let files = [
         "file:/etc/passwd",
@@ -368,7 +368,7 @@ fn a_file_is_no_host() {
 }
 
 #[test]
-fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
+fn unknown_host_is_asked_about_and_blocked_host_is_denied() {
     let world = World::new();
     let known = world.survey(FETCH, &json!({ "url": "https://docs.example.com/a" })).unwrap();
     assert_eq!(known.touches, [Touch { kind: EffectKind::Fetch, target: "docs.example.com:443".into() }]);
@@ -394,9 +394,9 @@ fn an_unknown_host_is_a_question_and_a_blocked_one_a_no() {
     }
 }
 
-/// A yes to it would open all of this machine's loopback.
+/// An approval would open all loopback ports of this machine.
 #[test]
-fn nobody_is_asked_about_this_machine_by_name() {
+fn loopback_names_are_never_asked_about() {
     let world = World::new();
     for host in
         ["localhost", "LOCALHOST", "localhost.", "x.localhost", "a.b.LocalHost.", "loc%61lhost", "ｌocalhost"]
@@ -411,7 +411,7 @@ fn nobody_is_asked_about_this_machine_by_name() {
 }
 
 #[test]
-fn a_method_that_changes_something_is_a_question() {
+fn method_that_changes_something_is_asked_about() {
     let world = World::new();
     let url = "https://docs.example.com/";
     let asks = |method: &str| {
@@ -424,7 +424,7 @@ fn a_method_that_changes_something_is_a_question() {
 }
 
 #[test]
-fn a_field_is_named_by_declaration_where_there_is_no_schema() {
+fn declared_field_needs_no_schema() {
     let world = World::new();
     let declared = "
 name: show
@@ -441,9 +441,9 @@ capability: {extends: read}
     assert!(world.touches(&without, &json!({ "file": "/etc/passwd" })).is_empty());
 }
 
-/// The search for the other names of a hard link may go through all of a large tree.
+/// The search for other names of a hard link may walk a large tree.
 #[test]
-fn a_look_ends_with_whoever_waits_for_it() {
+fn check_stops_when_the_caller_stops_waiting() {
     let world = World::new();
     fs::hard_link(world.at("src/main.rs"), world.at("src/twin.rs")).unwrap();
     let surveyor = world.surveyor(READ);
@@ -457,15 +457,15 @@ fn a_look_ends_with_whoever_waits_for_it() {
     assert!(refusal.message.contains("the call is over"), "{}", refusal.message);
 }
 
-/// Everybody else pays for no thread.
+/// Other tools need no blocking thread.
 #[test]
-fn only_paths_of_tools_that_are_granted_files_wait_for_a_disk() {
+fn only_path_arguments_with_file_grants_wait_for_a_disk() {
     let world = World::new();
     assert!(world.surveyor(READ).waits_for_disk());
     assert!(!world.surveyor(FETCH).waits_for_disk());
 }
 
-/// None of them is there, or is where it may be: whatever opens the first of them says something else.
+/// None of them exists or is allowed, so opening the first one would cause another error.
 #[test]
 fn paths_are_counted_before_they_are_opened() {
     let world = World::new();
@@ -482,24 +482,24 @@ fn paths_are_counted_before_they_are_opened() {
     }
     let refusal = world.of_a_command(READ, &naming(100)).unwrap_err();
     assert_eq!(refusal.reason, Reason::PathOutsideRoots, "{}", refusal.message);
-    // What is named again is no other path.
+    // A repeated path counts once.
     let same = json!({ "file": "src/main.rs", "more": vec!["src/main.rs"; 500] });
     assert_eq!(world.of_a_command(READ, &same).unwrap().touches.len(), 1);
 }
 
 #[test]
-fn ever_so_many_names_are_compared_once_each() {
+fn many_names_are_compared_in_linear_time() {
     let world = World::new();
     let more: Vec<String> = (0..100_000).map(|number| format!("src/{number}")).collect();
     let begun = std::time::Instant::now();
     world.refuses(READ, &json!({ "file": "src/main.rs", "more": more }), Reason::ArgumentRefused);
-    // A guard against comparing each with each, which takes minutes; not a measurement.
+    // Guards against a quadratic comparison, which takes minutes; it is not a benchmark.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
-/// A person may think for minutes, and many calls may wait for one.
+/// A person may think for minutes, and many calls may wait for approval.
 #[test]
-fn nothing_stays_open_for_javascript() {
+fn no_file_stays_open_for_javascript() {
     let world = World::new();
     let found = world.survey(READ, &json!({ "file": "leads_in" })).unwrap();
     let granted = &found.granted;

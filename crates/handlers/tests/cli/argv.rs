@@ -1,4 +1,4 @@
-//! What stands in the command line, and what never gets there?
+//! Tests which command lines are built, and which values are rejected.
 
 use serde_json::{Value, json};
 use toolgate_gate::Reason;
@@ -65,7 +65,7 @@ fn refuses(command: &str, args: &str, arguments: &Value, part: &str) {
 }
 
 #[test]
-fn values_fill_whole_elements_and_marked_parts() {
+fn values_fill_elements_and_placeholders() {
     check("echo", "'{text}'", &json!({ "text": "a b; $(c)" }), &["echo", "a b; $(c)"]);
     check("echo", "'a={text}!'", &json!({ "text": "x" }), &["echo", "a=x!"]);
     check("echo", "'{text}{text}'", &json!({ "text": "x" }), &["echo", "xx"]);
@@ -73,7 +73,7 @@ fn values_fill_whole_elements_and_marked_parts() {
 }
 
 #[test]
-fn groups_are_there_when_they_are_asked_for() {
+fn conditional_groups_are_included_when_given() {
     let args = "{when: is_on, args: ['--on']}\n{when: count, args: ['--count={count}']}\n{each: list, args: ['--item', '{item}']}";
     check("echo", args, &json!({}), &["echo"]);
     check("echo", args, &json!({ "is_on": false, "count": null, "list": [] }), &["echo"]);
@@ -83,12 +83,12 @@ fn groups_are_there_when_they_are_asked_for() {
         &json!({ "is_on": true, "count": 0, "list": ["a", "b"] }),
         &["echo", "--on", "--count=0", "--item", "a", "--item", "b"],
     );
-    // An empty text is as good as none.
+    // An empty text counts as absent.
     check("echo", "{when: text, args: ['--text={text}']}", &json!({ "text": "" }), &["echo"]);
 }
 
 #[test]
-fn numbers_are_written_as_programs_read_them() {
+fn numbers_are_written_without_exponent() {
     let args = "'--n={count}'";
     for (count, text) in [
         (json!(5), "5"),
@@ -102,14 +102,14 @@ fn numbers_are_written_as_programs_read_them() {
         (json!(i64::MIN), "-9223372036854775808"),
     ] {
         check("echo", args, &json!({ "count": count }), &["echo", &format!("--n={text}")]);
-        // Glued to a letter, a letter in it would be an option: `-v1e16` is `-e 16`.
+        // After a letter, an `e` in a number would be an option: `-v1e16` is `-e 16`.
         check("echo", "'-v{count}'", &json!({ "count": count }), &["echo", &format!("-v{text}")]);
     }
 }
 
 #[test]
-fn a_number_that_was_rounded_is_refused() {
-    // Read from a text, as a call is: the first is another number by then.
+fn rounded_number_is_rejected() {
+    // Parsed from text like a call, where the first number was already rounded.
     for count in ["36893488147419103233", "18446744073709551616", "-9223372036854775809", "1e300", "-1e300"] {
         let arguments: Value = serde_json::from_str(&format!("{{\"count\": {count}}}")).unwrap();
         refuses("echo", "'--n={count}'", &arguments, "more than 64 bits");
@@ -118,7 +118,7 @@ fn a_number_that_was_rounded_is_refused() {
 }
 
 #[test]
-fn what_would_be_an_option_is_refused() {
+fn value_that_would_be_an_option_is_rejected() {
     for value in ["-x", "--help", "-", "--", "-1"] {
         refuses("echo", "'{text}'", &json!({ "text": value }), "begins with `-`");
         refuses("echo", "'{text}{count}'", &json!({ "text": value, "count": 1 }), "begins with `-`");
@@ -136,7 +136,7 @@ fn what_would_be_an_option_is_refused() {
         );
     }
     refuses("echo", "'{count}'", &json!({ "count": -5 }), "begins with `-`");
-    // Behind a word of the author's it begins nothing.
+    // After text of the author it starts no option.
     check("grep", "'--max-count={count}'\nx", &json!({ "count": -1 }), &["grep", "--max-count=-1", "x"]);
     check("echo", "'--a={text}'", &json!({ "text": "--help" }), &["echo", "--a=--help"]);
     check("echo", "{each: list, args: ['--a={item}']}", &json!({ "list": ["-x"] }), &["echo", "--a=-x"]);
@@ -144,7 +144,7 @@ fn what_would_be_an_option_is_refused() {
 }
 
 #[test]
-fn control_characters_are_refused_everywhere_in_a_line() {
+fn control_characters_are_rejected() {
     for bad in ["\0", "\n", "\r", "\t", "\x1b[31m", "\x7f", "\u{85}", "\u{9b}"] {
         for text in [bad.to_owned(), format!("a{bad}"), format!("{bad}a")] {
             refuses("echo", "'--a={text}'", &json!({ "text": text }), "control character");
@@ -153,28 +153,28 @@ fn control_characters_are_refused_everywhere_in_a_line() {
 }
 
 #[test]
-fn a_required_value_is_not_empty() {
+fn required_value_must_not_be_empty() {
     refuses("echo", "'{text}'", &json!({ "text": "" }), "empty");
     refuses("echo", "'{text}'", &json!({ "text": null }), "empty");
 }
 
 #[test]
-fn a_path_is_the_one_that_was_found() {
+fn path_argument_becomes_its_real_path() {
     let world = World::new();
     std::os::unix::fs::symlink("src/main.rs", world.at("link")).unwrap();
     for path in ["src/main.rs", "link", "docs/../src/./main.rs", &world.at("src/main.rs")] {
         let line = world.line(&manifest("cat", "'{path}'"), &json!({ "path": path })).unwrap();
         assert_eq!(line, ["cat", "--", &world.at("src/main.rs")], "{path}");
     }
-    // Another argument of the same text is no path.
+    // Another argument with the same text is not a path.
     let both = manifest("echo", "'{text}'\n'--file={path}'");
     let line = world.line(&both, &json!({ "text": "link", "path": "link" })).unwrap();
     assert_eq!(line, ["echo", "link", &format!("--file={}", world.at("src/main.rs"))]);
-    // A file may be called like an option; where it is, it is none.
+    // A file may have the name of an option; its absolute path does not.
     world.write("workspace/-rf", "x");
     let line = world.line(&manifest("cat", "'{path}'"), &json!({ "path": "-rf" })).unwrap();
     assert_eq!(line, ["cat", "--", &world.at("-rf")]);
-    // And a link may lead to a name that no line may hold.
+    // A symlink may lead to a name that no command line may contain.
     world.write("workspace/a\nb", "x");
     std::os::unix::fs::symlink("a\nb", world.at("break")).unwrap();
     let refusal = world.line(&manifest("cat", "'{path}'"), &json!({ "path": "break" })).unwrap_err();
@@ -182,7 +182,7 @@ fn a_path_is_the_one_that_was_found() {
 }
 
 #[test]
-fn options_end_before_the_first_value_where_the_command_knows_how() {
+fn double_dash_is_inserted_for_known_programs() {
     let text = json!({ "text": "x" });
     check("ls", "'-la'\n'{text}'", &text, &["ls", "-la", "--", "x"]);
     check("cat", "'a'\n'{text}'\n'b'", &text, &["cat", "a", "--", "x", "b"]);
@@ -211,19 +211,19 @@ fn options_end_before_the_first_value_where_the_command_knows_how() {
         &json!({ "count": 3, "list": ["a", "b"] }),
         &["ls", "--width=3", "--", "a", "b"],
     );
-    // Once is enough.
+    // An existing `--` is enough.
     check("ls", "'--'\n'{text}'", &text, &["ls", "--", "x"]);
-    // Not where an option follows, nor where one may be meant, nor where `--` means something else or is not known.
+    // Not if an option follows or may follow, nor if `--` has another meaning or is unknown.
     check("ls", "'{text}'\n'-la'", &text, &["ls", "x", "-la"]);
     check("ls", "{value: '{text}', allowOption: true}", &json!({ "text": "-la" }), &["ls", "-la"]);
     check("git", "'log'\n'{text}'", &text, &["git", "log", "x"]);
     check("echo", "'{text}'", &text, &["echo", "x"]);
-    // Nothing of a caller's, nothing to end.
+    // Without a caller's value there is nothing to separate.
     check("ls", "'-la'", &json!({}), &["ls", "-la"]);
 }
 
 #[test]
-fn what_means_more_to_a_command_than_itself_is_refused() {
+fn value_with_a_special_meaning_is_rejected() {
     for value in ["(", "!", ")", ","] {
         refuses("find", "'{text}'\n'-name'\n'x'", &json!({ "text": value }), "expression");
     }
@@ -259,14 +259,14 @@ fn what_means_more_to_a_command_than_itself_is_refused() {
         refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "a shell at the other end");
     }
     refuses("dd", "'{text}'", &json!({ "text": "of=x" }), "a setting");
-    // The file that its link leads to is called by the machine.
+    // The machine decides the name of the file that the symlink leads to.
     refuses("strings", "'-a'\n'{text}'", &json!({ "text": "@options" }), "further arguments");
     refuses("strings", "'--radix={text}'", &json!({ "text": "@options" }), "further arguments");
     check("strings", "'{text}'", &json!({ "text": "a@b" }), &["strings", "a@b"]);
 }
 
 #[test]
-fn too_much_is_refused() {
+fn too_many_or_too_long_elements_are_rejected() {
     let long = "x".repeat(70_000);
     refuses("echo", "'{text}'", &json!({ "text": long }), "bytes");
     let many: Vec<Value> = (0..1_001).map(|_| json!("x")).collect();
@@ -274,7 +274,7 @@ fn too_much_is_refused() {
 }
 
 #[test]
-fn what_is_put_before_operands_is_no_value_of_an_option() {
+fn double_dash_is_not_inserted_before_an_option_value() {
     let both = json!({ "text": "x", "count": 1 });
     check("diff", "'-L'\n'{text}'\n'a'\n'{count}'", &both, &["diff", "-L", "x", "a", "--", "1"]);
     check("du", "'-X'\n'{text}'\n'{count}'", &both, &["du", "-X", "x", "--", "1"]);

@@ -1,4 +1,4 @@
-//! The shipped manifests of commands, and repositories for those that look at one.
+//! The shipped command manifests, and git repositories for tests.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -16,14 +16,14 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../catalog/commands")
 }
 
-/// Do the arguments fit the tool's own schema? What does not is refused before anything is looked at.
+/// Whether the arguments fit the tool's schema. Others are rejected before any check of the survey.
 pub fn fits(manifest: &str, arguments: &Value) -> bool {
     let (spec, _) = resolve(manifest);
     let schema = toolgate_spec::project::input_schema(&spec).unwrap();
     CompiledSchema::new(&schema).unwrap().violations(arguments, 1).is_empty()
 }
 
-/// Runs git on a repository of the test's own, as its author would.
+/// Runs git on a repository of the test, as its author would.
 pub fn git(folder: &str, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "init.defaultBranch=main"])

@@ -1,4 +1,4 @@
-//! What if the runtime of containers hangs?
+//! Tests a container runtime that hangs.
 
 use std::{
     fs,
@@ -9,7 +9,8 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_handlers::{ContainerLauncher, Ending, Launch as _, Order};
+use toolgate_handlers::{CommandOrder, ContainerLauncher, Launch as _};
+use toolgate_sandbox::Ending;
 use toolgate_sandbox::{ContainerUser, ImageName, Runtime, RuntimeKind, RuntimeProgram};
 use toolgate_spec::model::SandboxKind;
 
@@ -18,7 +19,7 @@ use crate::{
     world::{World, runtime},
 };
 
-/// Podman as far as it is asked here, but for one question that it never answers. What it is asked is written down.
+/// A fake Podman that never answers one command, and logs what it is asked.
 fn hanging_in(question: &str, folder: &Path) -> ContainerLauncher {
     let script = folder.join(question);
     let log = log(question, folder);
@@ -35,7 +36,7 @@ esac
         ),
     )
     .unwrap();
-    // The script is read and not run: a file that was just written cannot always be run at once.
+    // The script is passed to a shell, because a file that was just written cannot always be executed.
     let options = vec![script.display().to_string()];
     let program = RuntimeProgram { kind: RuntimeKind::Podman, path: "/bin/sh".into(), options };
     ContainerLauncher {
@@ -52,7 +53,7 @@ fn log(question: &str, folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_runtime_that_hangs_does_not_hold_a_call_beyond_its_deadline() {
+fn hanging_runtime_does_not_exceed_the_deadline() {
     let world = World::new();
     let folder = tempfile::tempdir().unwrap();
     let questions = ["create", "init", "inspect"];
@@ -68,7 +69,7 @@ fn a_runtime_that_hangs_does_not_hold_a_call_beyond_its_deadline() {
     }
 }
 
-fn order(world: &World) -> Order {
+fn order(world: &World) -> CommandOrder {
     let mut order = world.order(&manifest("echo", "'{text}'"), &json!({ "text": "x" }));
     order.sandbox = SandboxKind::Container;
     order.deadline = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Commands made in code by whoever embeds the gateway: the same checks on every element.
+//! Tests commands defined in code: the same checks apply to every element.
 
 use std::{os::unix::fs::symlink, sync::Arc};
 
@@ -8,7 +8,7 @@ use toolgate_handlers::{Arg, CliCommand};
 
 use crate::world::{World, call, resolve, said};
 
-/// The document says what the arguments are and what is allowed; its own handler is not used.
+/// The document defines the arguments and grants; its own handler is not used.
 const DOCUMENT: &str = "
 name: log
 description: Shows commits. Returns text.
@@ -43,7 +43,7 @@ fn log() -> CliCommand {
 }
 
 #[test]
-fn elements_say_what_they_are() {
+fn elements_are_built_from_arguments() {
     let made = line(log(), &json!({ "count": 3, "path": "docs/../src/main.rs" })).unwrap();
     assert_eq!(made, ["git", "log", "--max-count=3", "--", "WS/src/main.rs"]);
 }
@@ -63,7 +63,7 @@ fn values_stay_values() {
 }
 
 #[test]
-fn a_value_does_not_choose_the_option_that_it_is_glued_to() {
+fn value_cannot_choose_its_option() {
     let glued = |command, option, value: &str| {
         let value = json!(value);
         line(CliCommand::new(command).args(move |_| vec![Arg::option_value(option, &value)]), &json!({}))
@@ -92,7 +92,7 @@ fn a_value_does_not_choose_the_option_that_it_is_glued_to() {
     ] {
         assert_eq!(glued(command, option, value).unwrap(), [command, &format!("{option}{value}")]);
     }
-    // Only an author knows, and not where the command is known to take nothing.
+    // Only the author knows, and not if the option is known to take no value.
     let vouched = |command, option| {
         let value = json!("x");
         let command = CliCommand::new(command);
@@ -110,7 +110,7 @@ fn is_not_loaded(command: CliCommand, part: &str) {
 }
 
 #[test]
-fn a_shell_in_code_is_a_shell() {
+fn shell_in_code_is_checked_like_a_shell() {
     is_not_loaded(CliCommand::new("bash"), "runs what the agent writes");
     is_not_loaded(CliCommand::new("env"), "runs what the agent writes");
     let world = World::new();
@@ -139,7 +139,7 @@ fn variables_and_standard_input_are_templates() {
 }
 
 #[test]
-fn a_gateway_takes_the_line_from_code_where_the_document_names_the_command() {
+fn command_line_comes_from_code_if_the_document_names_the_command() {
     let world = World::new();
     let (_, recorder) = world.recorded(DOCUMENT, said(""));
     let mut handlers = world.handlers(Arc::clone(&recorder) as _);
@@ -154,7 +154,7 @@ fn a_gateway_takes_the_line_from_code_where_the_document_names_the_command() {
 }
 
 #[test]
-fn paths_are_judged_before() {
+fn paths_are_checked_before_the_run() {
     let refusal = line(log(), &json!({ "count": 1, "path": "/etc/passwd" })).unwrap_err();
     assert_eq!(refusal.reason, Reason::PathOutsideRoots);
 }

@@ -1,10 +1,11 @@
-//! Which variables does a command get, and which never?
+//! Tests which variables a command gets.
 
 use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
 
 use serde_json::{Value, json};
 use toolgate_gate::{Handlers as _, Reason};
-use toolgate_handlers::{Ending, OwnVariables};
+use toolgate_handlers::OwnVariables;
+use toolgate_sandbox::Ending;
 
 use crate::world::{Unjailed, World, call, ended, resolve, said};
 
@@ -56,7 +57,7 @@ fn names(variables: &BTreeMap<String, String>) -> Vec<&str> {
 }
 
 #[test]
-fn clean_is_a_few_fixed_ones() {
+fn clean_environment_has_a_few_fixed_variables() {
     let clean = variables(&manifest("env: clean", "WHO: '{who}'"), &json!({ "who": "me" }));
     assert_eq!(names(&clean), ["HOME", "LANG", "PATH", "TERM", "TMPDIR", "WHO"]);
     assert_eq!(clean["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
@@ -64,7 +65,7 @@ fn clean_is_a_few_fixed_ones() {
 }
 
 #[test]
-fn explicit_is_what_is_listed_and_nothing_secret() {
+fn explicit_environment_has_listed_variables_without_secrets() {
     let explicit =
         variables(&manifest("env: explicit, allowedEnvVars: [LANG, MONKEY, ABSENT]", "A: b"), &json!({}));
     assert_eq!(names(&explicit), ["A", "LANG", "MONKEY"]);
@@ -78,14 +79,14 @@ fn explicit_is_what_is_listed_and_nothing_secret() {
 }
 
 #[test]
-fn inherit_leaves_out_what_is_secret_or_decides_what_runs() {
+fn inherited_environment_excludes_secrets_and_loader_variables() {
     let inherited = variables(&manifest("env: inherit", ""), &json!({}));
     assert_eq!(names(&inherited), ["EDITOR_NAME", "LANG", "MONKEY", "PATH"]);
 }
 
-/// `secret_env: MONKEY`: the name says nothing, and whoever has the value signs for any caller.
+/// `secret_env: MONKEY`: the name does not look like a secret, but with the value a tool could sign for any caller.
 #[test]
-fn what_is_the_gateways_own_reaches_no_command() {
+fn own_variables_reach_no_command() {
     let mut world = world();
     world.own = OwnVariables::named(["MONKEY".to_owned()]);
     let inherited = world.order(&manifest("env: inherit", ""), &json!({}));
@@ -100,9 +101,9 @@ fn what_is_the_gateways_own_reaches_no_command() {
     assert_eq!(world.order(&manifest("env: inherit", ""), &json!({})).env, []);
 }
 
-/// `STRIPE_LIVE=sk_live_…`: the name says nothing.
+/// `STRIPE_LIVE=sk_live_…`: the name does not look like a secret.
 #[test]
-fn a_variable_is_secret_by_its_value_too() {
+fn variable_is_secret_by_its_value() {
     let key = format!("sk_{}_{}", "live", "Zq4T9xKe2LmV7cRw1YbN8sHd");
     let mut world = world();
     world.environment.push(("STRIPE_LIVE".to_owned(), OsString::from(&key)));
@@ -119,14 +120,14 @@ fn a_variable_is_secret_by_its_value_too() {
 }
 
 #[test]
-fn a_variable_of_an_absent_value_is_left_out() {
+fn variable_of_an_absent_value_is_left_out() {
     let without = variables(&manifest("env: clean", "WHO: '{who}', PLACE: '{place}'"), &json!({}));
     assert_eq!(without.get("WHO"), None);
     assert_eq!(without["PLACE"], "here");
 }
 
 #[test]
-fn secrets_reach_the_command_and_nobody_else() {
+fn secrets_reach_only_the_command() {
     let tool = manifest("env: clean", "KEY: '{key}'");
     assert_eq!(variables(&tool, &json!({}))["KEY"], "Bearer s3cr3t-key");
     let world = world();
@@ -162,7 +163,7 @@ fn guess_of_a_secret_in_output_gets_the_same_answer_as_any_other_text() {
     }
 }
 
-/// The gateway ended the command while it wrote, or took no more of it.
+/// The gateway killed the command while it wrote, or truncated its output.
 #[test]
 fn secret_that_is_cut_off_in_output_is_not_shown_in_part() {
     let tool = manifest("env: clean", "KEY: '{key}'");
@@ -179,7 +180,7 @@ fn secret_that_is_cut_off_in_output_is_not_shown_in_part() {
 }
 
 #[test]
-fn a_missing_secret_is_told_and_nothing_runs() {
+fn missing_secret_prevents_the_run() {
     let mut world = world();
     world.secrets.clear();
     let (tool, recorder) = world.recorded(&manifest("env: clean", "KEY: '{key}'"), said(""));
@@ -190,7 +191,7 @@ fn a_missing_secret_is_told_and_nothing_runs() {
 }
 
 #[test]
-fn lines_are_fine_in_stdin_and_variables_and_other_controls_are_not() {
+fn stdin_and_variables_allow_lines_but_no_control_characters() {
     let tool = manifest("env: clean", "WHO: '{who}'");
     let order = world().order(&tool, &json!({ "who": "a\n\tb\r\n" }));
     assert_eq!(order.stdin, b"a\n\tb\r\n");
@@ -201,7 +202,7 @@ fn lines_are_fine_in_stdin_and_variables_and_other_controls_are_not() {
 }
 
 #[test]
-fn a_value_begins_no_option_in_a_variable() {
+fn value_starts_no_option_in_a_variable() {
     let attack = json!({ "who": "--checkpoint=1 --checkpoint-action=exec=id" });
     for env in ["WHO: '{who}'", "WHO: 'a={who}'", "WHO: '-v {who}'"] {
         let tool = manifest("env: clean", env).replace("required: false", "required: true");
@@ -209,7 +210,7 @@ fn a_value_begins_no_option_in_a_variable() {
         assert_eq!(refusal.reason, Reason::ArgumentRefused, "{env}");
         assert!(refusal.message.contains("begins with `-`"), "{refusal:?}");
     }
-    // Nor a word in it.
+    // Nor does a word inside a value.
     for (env, who) in [
         ("WHO: 'base {who}'", " -b"),
         ("WHO: 'base {who}'", "a --danger"),
@@ -223,7 +224,8 @@ fn a_value_begins_no_option_in_a_variable() {
     }
     let tool = manifest("env: clean", "WHO: '{who}'").replace("required: false", "required: true");
     assert_eq!(variables(&tool, &json!({ "who": "well-known a=-b" }))["WHO"], "well-known a=-b");
-    // Behind a word of the author's it begins nothing, standard input is no variable, and a number is no option.
+    // After text of the author a value starts nothing, standard input is not a variable, and a number is not an
+    // option.
     let tool = manifest("env: clean", "WHO: 'x{who}'").replace("required: false", "required: true");
     assert_eq!(variables(&tool, &json!({ "who": "-y" }))["WHO"], "x-y");
     assert_eq!(world().order(&manifest("env: clean", ""), &json!({ "who": "-y" })).stdin, b"-y");

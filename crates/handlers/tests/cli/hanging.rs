@@ -1,4 +1,4 @@
-//! A disk that does not answer costs the calls that wait for it, and nobody else: their threads are so many and no more.
+//! A disk that does not respond only delays calls that wait for it. The number of waiting threads is bounded.
 
 use std::{
     future::Future,
@@ -10,7 +10,8 @@ use std::{
 use serde_json::{Map, json};
 use tokio::time::Instant;
 use toolgate_gate::{LookLimits, Looking, Looks, Reason, RunReport, Runnable, StopFlag};
-use toolgate_handlers::{Ended, Ending, Launch, Order};
+use toolgate_handlers::{CommandOrder, CommandOutcome, Launch};
+use toolgate_sandbox::Ending;
 
 use crate::world::{World, ended, request_with, runtime, said};
 
@@ -28,7 +29,7 @@ capability: {{execution: {{sandbox: process, allowedPaths: [{allowed}], blockedP
     )
 }
 
-/// One place for all, for which nobody waits long.
+/// One permit in total, with a short timeout.
 fn looks() -> Looks {
     Looks::new(LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_millis(50) })
 }
@@ -44,7 +45,7 @@ fn run(tool: &Arc<dyn Runnable>, looks: &Looks) -> RunReport {
 }
 
 #[test]
-fn a_command_that_has_to_look_and_has_no_place_is_refused_and_another_goes_on() {
+fn command_without_a_disk_permit_is_rejected_and_others_run() {
     let (world, looks) = (World::new(), looks());
     let place = runtime().block_on(enter(&looks));
     for (cli, allowed) in [(", cwd: $WORKSPACE", "$WORKSPACE"), ("", "$WORKSPACE")] {
@@ -61,15 +62,15 @@ fn a_command_that_has_to_look_and_has_no_place_is_refused_and_another_goes_on() 
     assert_eq!(run(&tool, &looks).outcome.unwrap(), Some(json!("done")));
 }
 
-/// While its command runs, others come to hang.
+/// While its command runs, other calls start to hang.
 struct Meanwhile {
     looks: Looks,
     taken: Arc<Mutex<Option<Looking>>>,
-    ended: Ended,
+    ended: CommandOutcome,
 }
 
 impl Launch for Meanwhile {
-    fn launch(&self, _order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, _order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let (looks, taken, ended) = (self.looks.clone(), Arc::clone(&self.taken), self.ended.clone());
         Box::pin(async move {
             *taken.lock().unwrap() = Some(enter(&looks).await);
@@ -78,8 +79,8 @@ impl Launch for Meanwhile {
     }
 }
 
-/// Runs a command that ends like this, and has no place to be looked at after.
-fn run_and_hang(world: &World, manifest: &str, ended: Ended) -> RunReport {
+/// Runs a command with this outcome, and without a permit for the check after it.
+fn run_and_hang(world: &World, manifest: &str, ended: CommandOutcome) -> RunReport {
     let looks = looks();
     let launcher = Meanwhile { looks: looks.clone(), taken: Arc::default(), ended };
     let tool = world.handlers(Arc::new(launcher)).runnable(world.load(manifest).unwrap());
@@ -87,7 +88,7 @@ fn run_and_hang(world: &World, manifest: &str, ended: Ended) -> RunReport {
 }
 
 #[test]
-fn a_look_after_the_command_that_has_no_place_is_told_and_keeps_nobody() {
+fn missing_permit_for_the_final_check_is_reported() {
     let world = World::new();
     let writes = manifest("", "$WORKSPACE", "write");
     let failure = run_and_hang(&world, &writes, said("done")).outcome.unwrap_err();
@@ -96,7 +97,7 @@ fn a_look_after_the_command_that_has_no_place_is_told_and_keeps_nobody() {
     let reads = manifest("", "", "read");
     let complaint = |words: &str| ended(Ending::Exited(2), "", words);
     let lost = run_and_hang(&world, &reads, complaint("ls: /opt: No such file or directory\n"));
-    assert_eq!(lost.outcome.unwrap_err().message, "what came of the command was lost");
+    assert_eq!(lost.outcome.unwrap_err().message, "the outcome of the command was lost");
     let told = run_and_hang(&world, &reads, complaint("something else\n"));
     assert!(told.outcome.unwrap_err().message.contains("exit code 2: something else"));
 }

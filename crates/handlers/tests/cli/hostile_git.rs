@@ -1,5 +1,5 @@
-//! A repository is what somebody else wrote, its configuration included. Nothing in it makes the shipped tools run a
-//! program, leave the folder or ask a remote.
+//! A repository and its configuration come from other people. They must not make the shipped tools run a program,
+//! leave the directory or contact a remote.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     world::{Unjailed, World, call},
 };
 
-/// A repository whose configuration names a program wherever git would start one. The program leaves a mark.
+/// A repository whose configuration names a program wherever git would start one. The program creates a marker file.
 struct Hostile {
     world: World,
     mark: String,
@@ -21,7 +21,7 @@ impl Hostile {
         let world = World::new();
         repository(&world);
         let mark = world.root().join("mark");
-        // It also passes on what it reads, as a filter does, so that git goes on.
+        // It also passes its input through like a filter, so git continues.
         let script = format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat 2>/dev/null\nexit 0\n", mark.display());
         let program = world.program("evil", &script, 0o755);
         let evil = program.display().to_string();
@@ -83,7 +83,7 @@ impl Hostile {
 }
 
 #[test]
-fn the_trap_works() {
+fn trap_works_without_the_guards() {
     for args in [&["diff"][..], &["-c", "core.fsmonitor=false", "diff", "--no-ext-diff"], &["status"]] {
         let hostile = Hostile::new();
         let _ =
@@ -109,7 +109,7 @@ fn no_program_of_the_repository_runs() {
 }
 
 #[test]
-fn a_signed_commit_is_not_verified() {
+fn signed_commit_is_not_verified() {
     let hostile = Hostile::new();
     let at = hostile.world.at("");
     let commit = fs::read_to_string(hostile.world.root().join("workspace/.git/refs/heads/main")).unwrap();
@@ -128,7 +128,7 @@ fn a_signed_commit_is_not_verified() {
 }
 
 #[test]
-fn a_missing_object_is_not_asked_for() {
+fn missing_object_is_not_fetched() {
     let hostile = Hostile::new();
     let at = hostile.world.at("");
     let blob = git(&at, &["-c", "core.fsmonitor=false", "rev-parse", "main:docs/readme.md"]);
@@ -141,7 +141,7 @@ fn a_missing_object_is_not_asked_for() {
 }
 
 #[test]
-fn the_work_tree_is_the_workspace_whatever_the_repository_says() {
+fn work_tree_is_the_workspace_whatever_the_repository_says() {
     let hostile = Hostile::new();
     let outside = hostile.world.root().join("outside").display().to_string();
     let at = hostile.world.at("");
@@ -152,7 +152,7 @@ fn the_work_tree_is_the_workspace_whatever_the_repository_says() {
 }
 
 #[test]
-fn a_repository_inside_does_not_speak_for_itself() {
+fn nested_repository_configuration_is_not_used() {
     let hostile = Hostile::new();
     let (at, inner) = (hostile.world.at(""), hostile.world.at("inner"));
     fs::create_dir(&inner).unwrap();
@@ -169,11 +169,15 @@ fn a_repository_inside_does_not_speak_for_itself() {
 }
 
 #[test]
-fn attributes_that_no_option_turns_off_are_kept_out_of_sight() {
+fn attributes_file_without_an_option_is_hidden() {
     let hostile = Hostile::new();
     hostile.world.write("workspace/.git/info/attributes", "* filter=evil\n");
     let order = hostile.world.order(&manifest("git_diff"), &json!({}));
-    assert!(order.hidden.contains(&hostile.world.at(".git/info/attributes").into()), "{:?}", order.hidden);
+    assert!(
+        order.view.hidden.contains(&hostile.world.at(".git/info/attributes").into()),
+        "{:?}",
+        order.view.hidden
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which program is it, and may it be run at all?
+//! Tests which programs are found, and which may run.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ fn refuses(world: &World, program: &Path, part: &str) {
 }
 
 #[test]
-fn a_bare_name_is_looked_for_where_operators_install() {
+fn bare_name_is_searched_in_system_directories() {
     let why = World::new().load(&manifest("no-such-program-here", "'{text}'")).unwrap_err();
     assert_eq!(
         why,
@@ -45,7 +45,7 @@ fn a_bare_name_is_looked_for_where_operators_install() {
 }
 
 #[test]
-fn what_others_can_change_is_no_program() {
+fn program_that_others_can_change_is_rejected() {
     let world = World::new();
     refuses(&world, &program(&world, "writable", 0o777), "can be changed by others");
     refuses(&world, &program(&world, "by_group", 0o775), "can be changed by others");
@@ -56,7 +56,7 @@ fn what_others_can_change_is_no_program() {
     let inside = world.root().join("workspace/tool");
     fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)).unwrap();
     refuses(&world, &inside, "where tools can write");
-    // Nor by a link from there, or to there.
+    // Nor by a symlink from or to there.
     let link = world.root().join("bin/link");
     symlink(&inside, &link).unwrap();
     refuses(&world, &link, "where tools can write");
@@ -68,7 +68,7 @@ fn what_others_can_change_is_no_program() {
 }
 
 #[test]
-fn the_gateway_may_name_the_commands_that_there_are() {
+fn gateway_can_restrict_the_commands() {
     let mut world = World::new();
     let tool = manifest("ls", "'{text}'");
     for allowed in [vec!["git", "ls"], vec!["/bin/ls"], vec!["/usr/bin/ls"]] {
@@ -80,13 +80,13 @@ fn the_gateway_may_name_the_commands_that_there_are() {
         let why = world.load(&tool).unwrap_err();
         assert!(why.contains("`ls`") && why.contains("commands.allowed"), "{why}");
     }
-    // A name in the list is the one program found by it, and no other of that name.
+    // A name in the list means the one program found by it.
     world.allowed = AllowedCommands::Only(vec!["ls".to_owned()]);
     refuses(&world, &program(&world, "ls", 0o755), "commands.allowed");
 }
 
 #[test]
-fn a_program_that_was_replaced_is_not_run() {
+fn replaced_program_is_not_run() {
     let world = World::new();
     let path = program(&world, "tool", 0o755);
     let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
@@ -94,7 +94,7 @@ fn a_program_that_was_replaced_is_not_run() {
     let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("done"));
     let tool = world.handlers(recorder.clone()).runnable(tool);
     assert!(call(&tool, &json!({ "text": "x" })).unwrap().outcome.is_ok());
-    assert_eq!(recorder.last().binds[0].path, path);
+    assert_eq!(recorder.last().view.binds[0].at, path);
     for replace in [
         |path: &Path| fs::write(path, "#!/bin/false, longer").unwrap(),
         |path: &Path| {
@@ -112,7 +112,7 @@ fn a_program_that_was_replaced_is_not_run() {
 }
 
 #[test]
-fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
+fn line_that_gives_options_to_the_caller_is_rejected() {
     let why = World::new().load(&manifest("tar", "'{text}'\n'-x'")).unwrap_err();
     assert!(why.contains("first argument for options"), "{why}");
     let why = World::new().load(&manifest("ls", "'-l{text}'")).unwrap_err();
@@ -121,9 +121,9 @@ fn a_line_that_hands_the_options_to_the_caller_is_not_loaded() {
 }
 
 #[test]
-fn a_value_does_not_go_on_with_a_group_of_letters() {
+fn value_does_not_continue_an_option_group() {
     let world = World::new();
-    // Nothing is known of the program: `K/path` after `-s` would be the option `-K`.
+    // The program is unknown: `K/path` after `-s` would be the option `-K`.
     for args in [
         "'-s{text}'",
         "'-s{text}.txt'",
@@ -157,7 +157,7 @@ fn a_value_does_not_go_on_with_a_group_of_letters() {
 }
 
 #[test]
-fn a_working_folder_is_in_sight_or_the_tool_is_not_loaded() {
+fn working_directory_must_be_visible() {
     let blind = "
 name: blind
 description: Is tried. Returns text.
@@ -168,7 +168,7 @@ handler: {cli: {command: ls, cwd: $WORKSPACE}}
     assert!(why.contains("allowedPaths") && why.contains("$WORKSPACE"), "{why}");
 }
 
-/// The shipped shell under what the operator says, and changed as `document` wants it past every check of its text.
+/// The shipped shell with these operator overrides, and a document changed by `document` after its checks.
 fn shell(operator: &str, document: impl FnOnce(&mut ToolSpec)) -> Result<CliTool, String> {
     shell_in(&World::new(), operator, document)
 }
@@ -186,7 +186,7 @@ fn shell_in(world: &World, operator: &str, document: impl FnOnce(&mut ToolSpec))
 }
 
 #[test]
-fn only_the_operator_takes_the_question_or_the_container_from_a_shell() {
+fn only_the_operator_can_drop_approval_or_container_of_a_shell() {
     shell("{}", |_| ()).unwrap();
     let why = shell("{}", |spec| spec.governance.capability.approval.level = Some(ApprovalLevel::Auto));
     assert!(why.unwrap_err().contains("nobody would be asked"));
@@ -200,13 +200,13 @@ fn only_the_operator_takes_the_question_or_the_container_from_a_shell() {
 }
 
 #[test]
-fn a_network_in_a_container_without_a_way_out_is_refused_with_its_remedy() {
+fn network_in_a_container_without_egress_is_rejected_with_its_remedy() {
     let network = "network: {access: limited, allowedHosts: [api.example.com]}";
     let networked = format!("{{{network}, execution: {{sandbox: container}}}}");
     let mut world = World::new();
     load_as(&world, "echo", &networked).unwrap();
     shell(&format!("{{{network}}}"), |_| ()).unwrap();
-    world.way_out_of_containers = Err("there is none; do something about it");
+    world.container_egress = Err("there is none; do something about it");
     let why = load_as(&world, "echo", &networked).unwrap_err();
     for part in ["container", "do something about it", "`network.access` to `none`"] {
         assert!(why.contains(part), "{why}");
@@ -215,9 +215,9 @@ fn a_network_in_a_container_without_a_way_out_is_refused_with_its_remedy() {
     load_as(&world, "echo", &format!("{{{network}}}")).unwrap();
 }
 
-/// What the shipped settings say with `accessUpgradeable: proxy`.
+/// The shipped defaults with `accessUpgradeable: proxy`.
 #[test]
-fn a_shell_may_be_let_to_the_one_host_that_it_names() {
+fn shell_may_be_approved_for_the_host_it_names() {
     let survey = |world: &World, operator: &str, arguments: &serde_json::Value| {
         shell_in(world, operator, |_| ())
             .unwrap()
@@ -233,13 +233,13 @@ fn a_shell_may_be_let_to_the_one_host_that_it_names() {
         assert!(survey(&world, operator, &json!({ "command": "true" })).unwrap().questions.is_empty());
         assert_eq!(survey(&world, operator, &private).err().unwrap().reason, Reason::HostNotAllowed);
     }
-    // Nobody is asked for what nobody can open.
-    world.way_out_of_containers = Err("there is none");
+    // No approval is requested for a host that cannot be reached anyway.
+    world.container_egress = Err("there is none");
     assert_eq!(survey(&world, "{}", &named).err().unwrap().reason, Reason::HostNotAllowed);
     assert_eq!(survey(&world, "{execution: {sandbox: process}}", &named).unwrap().questions.len(), 1);
 }
 
-/// A tool with this command, past every check of its text, under what the operator says.
+/// A tool with this command, without checks of its text, with these operator overrides.
 fn load_as(world: &World, command: &str, operator: &str) -> Result<CliTool, String> {
     let (spec, _) = resolve(&manifest("echo", "'{text}'"));
     let text = format!("tools: {{{}: {{capability: {operator}}}}}", spec.name);
@@ -254,7 +254,7 @@ fn load_in_image(world: &World, command: &str) -> Result<CliTool, String> {
 }
 
 #[test]
-fn the_program_of_a_container_is_the_images_own() {
+fn program_of_a_container_comes_from_its_image() {
     let world = World::new();
     for command in ["onlyinimage", "/opt/onlyinimage"] {
         assert!(load_as(&world, command, "{}").unwrap_err().contains("not installed"));
@@ -265,27 +265,27 @@ fn the_program_of_a_container_is_the_images_own() {
         assert_eq!(order.argv, [command, "x"]);
         assert_eq!(order.sandbox, SandboxKind::Container);
     }
-    // The host's program of that name is neither judged nor put into the container.
+    // The host's program of that name is neither checked nor added to the container.
     let path = program(&world, "tool", 0o777);
     let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("done"));
     let tool = load_in_image(&world, &path.display().to_string()).unwrap();
     let tool = world.handlers(recorder.clone()).runnable(tool);
     fs::write(&path, "#!/bin/false, longer").unwrap();
     assert!(call(&tool, &json!({ "text": "x" })).unwrap().outcome.is_ok());
-    assert!(recorder.last().binds.iter().all(|bind| bind.path != path));
+    assert!(recorder.last().view.binds.iter().all(|bind| bind.at != path));
 }
 
 #[test]
-fn the_name_of_a_program_in_an_image_is_judged() {
+fn name_of_a_program_in_an_image_is_checked() {
     let mut world = World::new();
     for command in ["bin/tool", "./tool", "../tool", "..", "", "/", "/opt/../tool", "//tool", "/opt/", "-x"] {
         let why = load_in_image(&world, command).unwrap_err();
         assert!(why.contains("no program of an image"), "{command}: {why}");
     }
-    // The workspace is seen in there, and Docker runs what is in it.
+    // The workspace is visible in the container, and Docker runs programs in it.
     let inside = world.at("tool");
     assert!(load_in_image(&world, &inside).unwrap_err().contains("where tools can write"));
-    // A shell is one by its name, wherever it is found.
+    // A shell is recognised by its name in every directory.
     for command in ["sh", "/opt/bash", "/usr/bin/env"] {
         let why = load_in_image(&world, command).unwrap_err();
         assert!(why.contains("nobody would be asked"), "{command}: {why}");
@@ -300,7 +300,7 @@ fn the_name_of_a_program_in_an_image_is_judged() {
 }
 
 #[test]
-fn a_program_is_also_what_its_links_lead_to() {
+fn program_is_checked_under_its_symlink_target() {
     let world = World::new();
     for (name, part) in
         [("bash", "starts other programs"), ("python3.12", "interpreter"), ("ld-linux-x86-64.so.2", "starts")]
@@ -310,7 +310,7 @@ fn a_program_is_also_what_its_links_lead_to() {
         refuses(&world, &link, part);
         fs::remove_file(&link).unwrap();
     }
-    // A file with many programs in it is the one that it is called by.
+    // A multi-call binary is identified by the name that it is called by.
     let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
     let many = program(&world, "busybox", 0o755);
     let load = |name: &str| {
@@ -323,7 +323,7 @@ fn a_program_is_also_what_its_links_lead_to() {
 }
 
 #[test]
-fn what_is_known_of_a_program_is_known_of_its_links() {
+fn conventions_apply_to_symlinks_of_a_program() {
     let world = World::new();
     let (spec, policy) = resolve(&manifest("echo", "'{text}'"));
     let load = |link: &str, file: &str| {

@@ -1,4 +1,4 @@
-//! A blocked path that is not there cannot be hidden. What becomes of a command that makes it?
+//! Tests blocked paths that do not exist and are created by a command.
 
 use std::{
     fs,
@@ -14,15 +14,15 @@ use std::{
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde_json::json;
 use toolgate_gate::{Reason, RunReport, StopFlag};
-use toolgate_handlers::{Ended, Launch, Order};
+use toolgate_handlers::{CommandOrder, CommandOutcome, Launch};
 
 use crate::world::{World, call, nest_too_deep, request, runtime, said};
 
-/// Does this in the folder that the command may write to, in place of a command.
+/// Runs this in the writable directory instead of a command.
 struct Making(fn(&Path));
 
 impl Launch for Making {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         (self.0)(&order.cwd);
         Box::pin(async { said("done") })
     }
@@ -45,7 +45,7 @@ fn run(world: &World, blocked: &str, making: fn(&Path)) -> RunReport {
     call(&world.handlers(Arc::new(Making(making))).runnable(tool), &json!({})).unwrap()
 }
 
-/// `made` is what would be there if nobody looked.
+/// `made` is the path that would exist without the quarantine.
 #[track_caller]
 fn check(blocked: &str, making: fn(&Path), made: &[&str]) {
     let world = World::new();
@@ -54,7 +54,7 @@ fn check(blocked: &str, making: fn(&Path), made: &[&str]) {
     assert_eq!(failure.reason, Reason::BlockedPathMade, "{}", failure.message);
     for path in made.iter().map(|path| world.at(&format!("docs/{path}"))) {
         assert!(fs::symlink_metadata(&path).is_err(), "{path} is still there");
-        let line = format!("making `{path}`, which is blocked (set aside as `{path}.refused-");
+        let line = format!("creating `{path}`, which is blocked (renamed to `{path}.refused-");
         assert!(failure.message.contains(&line), "{line}: {}", failure.message);
         assert!(report.refused.iter().any(|told| told.starts_with(&line)), "{:?}", report.refused);
     }
@@ -77,7 +77,7 @@ fn hook(folder: &Path) {
 }
 
 #[test]
-fn a_blocked_file_is_set_aside_however_it_was_made() {
+fn created_blocked_file_is_quarantined() {
     check(ENV, |docs| fs::write(docs.join(".env"), "x").unwrap(), &[".env"]);
     check(ENV, |docs| fs::rename(docs.join("readme.md"), docs.join(".env.local")).unwrap(), &[".env.local"]);
     check(ENV, |docs| fs::hard_link(docs.join("readme.md"), docs.join(".env")).unwrap(), &[".env"]);
@@ -89,7 +89,7 @@ fn a_blocked_file_is_set_aside_however_it_was_made() {
         fs::write(docs.join("deep/key"), "x").unwrap();
     };
     check(NAMED, named, &["deep/key"]);
-    // A name that something set aside could have is as blocked as the one it was made from.
+    // A quarantine name is blocked like the name it comes from.
     check(
         ENV,
         |docs| fs::write(docs.join(".env.refused-00000000"), "x").unwrap(),
@@ -98,7 +98,7 @@ fn a_blocked_file_is_set_aside_however_it_was_made() {
 }
 
 #[test]
-fn a_link_does_not_stand_for_a_folder_above_what_is_blocked() {
+fn symlink_does_not_replace_a_directory_above_a_blocked_path() {
     let git = |docs: &Path| {
         hook(&docs.join("innocent"));
         symlink("innocent", docs.join(".git")).unwrap();
@@ -113,8 +113,8 @@ fn a_link_does_not_stand_for_a_folder_above_what_is_blocked() {
 }
 
 #[test]
-fn modes_of_folders_do_not_hide_it() {
-    // To be passed and not to be read. Root reads it all the same, and finds the folder in it.
+fn directory_modes_do_not_hide_a_blocked_path() {
+    // Searchable but not readable. Root can read it anyway, and finds the directory in it.
     let unreadable = |docs: &Path| {
         hook(&docs.join(".git"));
         fs::set_permissions(docs.join(".git"), fs::Permissions::from_mode(0o311)).unwrap();
@@ -124,7 +124,7 @@ fn modes_of_folders_do_not_hide_it() {
     assert_eq!(failure.reason, Reason::BlockedPathMade, "{}", failure.message);
     assert!(fs::symlink_metadata(world.at("docs/.git/hooks")).is_err(), "{}", failure.message);
     for entry in fs::read_dir(world.at("docs")).unwrap() {
-        // Or the folder could not be cleared away.
+        // Otherwise the directory could not be deleted.
         fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o755)).unwrap();
     }
     let unwritable = |docs: &Path| {
@@ -142,7 +142,7 @@ fn mode(path: impl AsRef<Path>) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// As somebody for whom modes count, also where root runs the tests. Threads that are started meanwhile are the same.
+/// As a user for whom modes apply, also if root runs the tests. Threads started meanwhile are affected too.
 fn as_an_ordinary_user(act: fn()) {
     let limited = thread::spawn(move || {
         let none = CapabilitySet::empty();
@@ -154,9 +154,9 @@ fn as_an_ordinary_user(act: fn()) {
 }
 
 #[test]
-fn a_folder_that_was_there_is_looked_into_and_never_moved() {
+fn existing_directory_is_searched_and_never_moved() {
     as_an_ordinary_user(|| {
-        // Moved, what is blocked in it by name would be so no more.
+        // After a move, its blocked names would no longer be blocked.
         let world = World::new();
         world.write("workspace/docs/.cursor/.env", "TOKEN=1");
         for blocked in [ENV, "$WORKSPACE/docs/.cursor/.env"] {
@@ -164,7 +164,11 @@ fn a_folder_that_was_there_is_looked_into_and_never_moved() {
             assert_eq!(report.outcome.unwrap(), Some(json!("done")));
             assert_eq!(fs::read_to_string(world.at("docs/.cursor/.env")).unwrap(), "TOKEN=1");
             let order = world.order(&manifest(blocked), &json!({}));
-            assert!(order.hidden.contains(&world.at("docs/.cursor/.env").into()), "{:?}", order.hidden);
+            assert!(
+                order.view.hidden.contains(&world.at("docs/.cursor/.env").into()),
+                "{:?}",
+                order.view.hidden
+            );
         }
         let ways: [fn(&Path); 3] = [
             |docs| set_mode(docs.join(".git"), 0o000),
@@ -185,11 +189,11 @@ fn a_folder_that_was_there_is_looked_into_and_never_moved() {
     });
 }
 
-/// Makes a hook, and closes a folder around it.
+/// Creates a hook, and closes a directory around it.
 struct Closing(fn(&Path));
 
 impl Launch for Closing {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         hook(&order.cwd.join(".git"));
         (self.0)(&order.cwd);
         Box::pin(async { said("done") })
@@ -197,7 +201,7 @@ impl Launch for Closing {
 }
 
 #[test]
-fn a_new_folder_that_is_closed_hides_nothing() {
+fn new_closed_directory_hides_nothing() {
     as_an_ordinary_user(|| {
         let closed = |docs: &Path| {
             fs::create_dir(docs.join("deep")).unwrap();
@@ -215,7 +219,7 @@ fn a_new_folder_that_is_closed_hides_nothing() {
 }
 
 #[test]
-fn what_is_closed_to_the_gateway_is_hidden_as_a_whole_and_stays_closed() {
+fn directory_closed_to_the_gateway_is_hidden_and_stays_closed() {
     as_an_ordinary_user(|| {
         let world = World::new();
         world.write("workspace/docs/private/deep/.env", "x");
@@ -223,7 +227,11 @@ fn what_is_closed_to_the_gateway_is_hidden_as_a_whole_and_stays_closed() {
         set_mode(&private, 0o000);
         for blocked in [ENV, "$WORKSPACE/docs/private/deep/.env"] {
             let order = world.order(&manifest(blocked), &json!({}));
-            assert!(order.hidden.contains(&private.clone().into()), "{blocked}: {:?}", order.hidden);
+            assert!(
+                order.view.hidden.contains(&private.clone().into()),
+                "{blocked}: {:?}",
+                order.view.hidden
+            );
             let report = run(&world, blocked, |_| ());
             assert_eq!(report.outcome.unwrap(), Some(json!("done")));
             assert_eq!(mode(&private), 0);
@@ -233,7 +241,7 @@ fn what_is_closed_to_the_gateway_is_hidden_as_a_whole_and_stays_closed() {
 }
 
 #[test]
-fn setting_aside_leaves_the_mode_of_the_folder_as_it_was() {
+fn quarantine_restores_the_directory_mode() {
     as_an_ordinary_user(|| {
         let world = World::new();
         world.write("workspace/docs/.git/config", "x");
@@ -249,7 +257,7 @@ fn setting_aside_leaves_the_mode_of_the_folder_as_it_was() {
 }
 
 #[test]
-fn a_name_too_long_to_be_kept_stays_blocked() {
+fn name_too_long_to_keep_stays_blocked() {
     let world = World::new();
     run(&world, ENV, |docs| fs::write(docs.join(format!(".env{}", "n".repeat(250))), "TOKEN=1").unwrap());
     let entries = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -257,12 +265,12 @@ fn a_name_too_long_to_be_kept_stays_blocked() {
     assert_eq!(aside.len(), 1);
     for blocked in [ENV, HOOKS, "$WORKSPACE/docs/.env"] {
         let order = world.order(&manifest(blocked), &json!({}));
-        assert!(order.hidden.contains(&aside[0]), "{blocked}: {:?}", order.hidden);
+        assert!(order.view.hidden.contains(&aside[0]), "{blocked}: {:?}", order.view.hidden);
     }
 }
 
 #[test]
-fn nothing_is_followed_out_of_the_folder_and_nothing_is_lost() {
+fn quarantine_follows_no_symlink_and_loses_nothing() {
     let world = World::new();
     world.write("workspace/src/key", "not to be moved");
     let deep = |docs: &Path| symlink("../src", docs.join("deep")).unwrap();
@@ -274,15 +282,15 @@ fn nothing_is_followed_out_of_the_folder_and_nothing_is_lost() {
     let entries = fs::read_dir(world.at("docs")).unwrap().map(|entry| entry.unwrap().path());
     let aside: Vec<_> = entries.filter(|path| path.to_str().unwrap().contains(".refused-")).collect();
     assert_eq!(aside.iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>(), ["kept"]);
-    // It may be somebody's secret: what was blocked stays hidden, by pattern and by name.
+    // It may contain a secret: a quarantined file stays hidden, by pattern and by name.
     for blocked in [ENV, "$WORKSPACE/docs/.env"] {
         let order = world.order(&manifest(blocked), &json!({}));
-        assert!(order.hidden.contains(&aside[0]), "{blocked}: {:?}", order.hidden);
+        assert!(order.view.hidden.contains(&aside[0]), "{blocked}: {:?}", order.view.hidden);
     }
 }
 
 #[test]
-fn however_many_there_are_the_record_stays_short() {
+fn record_of_many_created_paths_stays_short() {
     let world = World::new();
     let report = run(&world, ENV, |docs| {
         for number in 0..150 {
@@ -296,7 +304,7 @@ fn however_many_there_are_the_record_stays_short() {
 }
 
 #[test]
-fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
+fn existing_and_unblocked_paths_are_left_alone() {
     check_left_alone(ENV, |docs| fs::write(docs.join("env"), "x").unwrap());
     check_left_alone("$WORKSPACE/docs/readme.md", |docs| fs::write(docs.join("readme.md"), "x").unwrap());
     check_left_alone(HOOKS, |docs| symlink("readme.md", docs.join("link")).unwrap());
@@ -309,7 +317,7 @@ fn what_was_there_before_and_what_is_not_blocked_are_left_alone() {
 }
 
 #[test]
-fn where_nobody_can_tell_the_call_fails() {
+fn call_fails_if_the_tree_cannot_be_checked() {
     let world = World::new();
     let report = run(&world, ENV, |docs| {
         fs::write(docs.join(".env"), "x").unwrap();
@@ -318,14 +326,14 @@ fn where_nobody_can_tell_the_call_fails() {
     let failure = report.outcome.unwrap_err();
     assert_eq!(failure.reason, Reason::BlockedPathMade);
     assert!(failure.message.contains("cannot be told"), "{}", failure.message);
-    // What was found is set aside all the same, and so is what nobody can look through.
+    // Known paths are quarantined anyway, and so are directories that cannot be searched.
     for path in [".env".to_owned(), "d".repeat(200)] {
         assert!(!Path::new(&world.at(&format!("docs/{path}"))).exists(), "{path}: {}", failure.message);
     }
 }
 
 #[test]
-fn more_than_anybody_can_look_at_does_not_keep_what_is_known() {
+fn known_paths_are_quarantined_also_if_the_search_is_incomplete() {
     let world = World::new();
     let report = run(&world, &format!("{HOOKS}, {NAMED}"), |docs| {
         for folder in ["deep", "flood"] {
@@ -344,18 +352,18 @@ fn more_than_anybody_can_look_at_does_not_keep_what_is_known() {
     }
 }
 
-/// Makes something, and never ends by itself.
+/// Creates something, and never ends by itself.
 struct Endless;
 
 impl Launch for Endless {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         fs::write(order.cwd.join(".env"), "x").unwrap();
         Box::pin(std::future::pending())
     }
 }
 
 #[test]
-fn cancelling_the_call_does_not_keep_it() {
+fn cancelled_call_is_cleaned_up() {
     let world = World::new();
     let tool = world.handlers(Arc::new(Endless)).runnable(world.load(&manifest(ENV)).unwrap());
     let arguments = serde_json::Map::new();

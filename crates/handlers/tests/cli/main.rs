@@ -1,4 +1,4 @@
-//! Command tools from the manifest to what is released, with a launcher that records in place of the jail.
+//! Tests command tools from the manifest to the result, with a recording launcher instead of the jail.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,

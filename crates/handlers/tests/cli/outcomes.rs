@@ -1,12 +1,13 @@
-//! What does a caller hear of a command's end?
+//! Tests what a caller sees of a command's outcome.
 
 use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_gate::{EffectEntry, EffectKind, LeftEffects, Reason, RunRequest, StopFlag};
-use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, NotReached, Order, Reached, Refused};
+use toolgate_handlers::{CliTool, CommandOrder, CommandOutcome, Denial, HostDenial, Launch, NetworkEffects};
 use toolgate_policy::{PolicySet, UserOverrides};
+use toolgate_sandbox::{Attempt, Ending};
 use toolgate_spec::Format;
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 #[track_caller]
-fn check(command: &str, ended: Ended, expect: Result<&str, (Reason, &str)>) {
+fn check(command: &str, ended: CommandOutcome, expect: Result<&str, (Reason, &str)>) {
     let world = World::new();
     let (tool, _) = world.recorded(&manifest(command, "'{text}'"), ended);
     let report = call(&tool, &json!({ "text": "hello" })).unwrap();
@@ -31,13 +32,13 @@ fn check(command: &str, ended: Ended, expect: Result<&str, (Reason, &str)>) {
 }
 
 #[test]
-fn text_is_text() {
+fn text_output_is_returned() {
     check("echo", said("\x1b[31mred\x1b[0m\n"), Ok("red\n"));
     check("echo", said(""), Ok(""));
 }
 
 #[test]
-fn every_bad_end_has_its_reason() {
+fn every_failure_has_its_reason() {
     let with = |ending| ended(ending, "some output", "line one\n\n  line \x1b[1mtwo\x1b[0m\n");
     check("echo", with(Ending::Exited(3)), Err((Reason::CommandFailed, "exit code 3: line one / line two")));
     check("echo", with(Ending::Signalled(9)), Err((Reason::CommandFailed, "signal 9 (killed): line one")));
@@ -45,11 +46,11 @@ fn every_bad_end_has_its_reason() {
     check("echo", with(Ending::TimedOut), Err((Reason::Timeout, "10000 ms")));
     check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "536870912 bytes")));
     check("echo", with(Ending::OutputTooLarge), Err((Reason::ResultTooLarge, "ask for less")));
-    check("echo", with(Ending::NoJail("no walls".into())), Err((Reason::JailUnavailable, "no walls")));
+    check("echo", with(Ending::JailFailed("no walls".into())), Err((Reason::JailUnavailable, "no walls")));
 }
 
 #[test]
-fn a_long_complaint_is_cut() {
+fn long_error_output_is_cut() {
     let world = World::new();
     let (tool, _) =
         world.recorded(&manifest("echo", "'{text}'"), ended(Ending::Exited(1), "", &"y".repeat(60_000)));
@@ -58,15 +59,15 @@ fn a_long_complaint_is_cut() {
     assert!(report.console[0].1.chars().count() <= 501);
 }
 
-fn not_listed(target: &str) -> Refused {
-    Refused::Host { target: target.to_owned(), why: NotReached::NotListed }
+fn not_listed(target: &str) -> Denial {
+    Denial::Host { target: target.to_owned(), why: HostDenial::NotListed }
 }
 
-/// A command that reached a host, was refused another, and never ends.
+/// A command that reached a host, was denied another, and never ends.
 struct NeverEnds(Arc<Notify>);
 
 impl Launch for NeverEnds {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let reached = EffectEntry {
             kind: EffectKind::Fetch,
             what: "connect CONNECT".to_owned(),
@@ -77,16 +78,16 @@ impl Launch for NeverEnds {
             elapsed: Duration::ZERO,
         };
         let refused = not_listed("other.example.com:443");
-        let effects = Reached { told: vec![reached], dropped: 2, dropped_bytes: 30 };
-        order.so_far.told_by(move || (effects.clone(), vec![refused.clone()].into()));
+        let effects = NetworkEffects { listed: vec![reached], dropped: 2, dropped_bytes: 30 };
+        order.progress.set_source(move || (effects.clone(), vec![refused.clone()].into()));
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
 }
 
-/// Whoever goes away in time must not have forgotten what the command did.
+/// The effects must be recorded although the caller disconnects.
 #[test]
-fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
+fn effects_of_a_dropped_call_are_left_for_the_journal() {
     let (world, begun) = (World::new(), Arc::new(Notify::new()));
     let tool = world.load(&manifest("echo", "'{text}'")).unwrap();
     let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
@@ -106,9 +107,9 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     }
 }
 
-/// Neither joined nor cut is a key of several lines known for one.
+/// A key of several lines is not recognised after joining or cutting.
 #[test]
-fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
+fn secret_in_error_output_is_redacted_before_lines_are_joined() {
     let key = [
         "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS",
         "VkRmAd7RCs13sQWs+RsjVKs0mE+SxlbEJ33N6xGQSflIeDQww2aYVjCNHH9J9lC3",
@@ -133,7 +134,7 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
         let (message, heard) = (failure.message, failure.heard.unwrap());
         assert!(message.contains("[REDACTED:"), "{message}");
         for piece in pieces {
-            // For whoever asked to be told of it, and for nobody else.
+            // Only for alert patterns.
             assert!(heard.contains(piece) && !shown.contains(piece), "{shown}");
             assert!(!message.contains(piece), "{message}");
             assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
@@ -141,9 +142,9 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
     }
 }
 
-/// Who is told that a text was found in a secret asks for the next letter.
+/// A caller who learns that a text matched in a secret could guess the next letter.
 #[test]
-fn what_is_found_in_a_secret_is_found_nowhere() {
+fn match_in_a_secret_is_not_reported() {
     let key = ["sk_live_", "Zq8Rt5Vw2Xy7Bn4Mk9Lp3Hd6"].concat();
     let secret = format!("src/pay.rs:3:let key = \"{key}\";\n");
     let open = "src/main.rs:9:let live = 1;\n";
@@ -152,13 +153,13 @@ fn what_is_found_in_a_secret_is_found_nowhere() {
         ("rg", "'{text}'"),
         ("git", "'grep'\n'-e'\n'{text}'"),
     ];
-    let answer_of = |manifest: &str, arguments: &Value, ended: Ended| {
+    let answer_of = |manifest: &str, arguments: &Value, ended: CommandOutcome| {
         let world = World::new();
         let (tool, _) = world.stand_in_for(manifest, ended);
         let report = call(&tool, arguments).unwrap();
         format!("{:?} {:?} {:?}", report.outcome, report.console, report.refused)
     };
-    let answer = |(command, args): (&str, &str), ended: Ended| {
+    let answer = |(command, args): (&str, &str), ended: CommandOutcome| {
         answer_of(&manifest(command, args), &json!({ "text": "live" }), ended)
     };
     for search in searches {
@@ -171,11 +172,11 @@ fn what_is_found_in_a_secret_is_found_nowhere() {
             "{search:?}"
         );
     }
-    // Of what stands around a line, nothing is shown that the line would have brought along.
+    // Context lines of a removed match are not shown either.
     let around = ("grep", "'-n'\n'-C2'\n'--'\n'{text}'\n'src'");
     let groups = format!("src/pay.rs-2-before\n{secret}src/pay.rs-4-after\n--\n{open}");
     assert_eq!(answer(around, said(&groups)), answer(around, said(open)));
-    // Nobody looks for anything here.
+    // Not a search.
     let shown = answer(("echo", "'{text}'"), said(&secret));
     assert!(shown.contains("src/pay.rs"), "{shown}");
     let fixed = "
@@ -191,9 +192,9 @@ capability: {extends: read}
     assert!(shown.contains("src/pay.rs"), "{shown}");
 }
 
-/// Whoever wants to be told of a text is told however the command ends: what it wrote before it failed is shown to nobody.
+/// Alert patterns apply however the command ends, also to output that is not shown.
 #[test]
-fn what_a_failed_command_wrote_is_searched_for_alarming_texts() {
+fn output_of_a_failed_command_is_searched_for_alerts() {
     let as_text = manifest("echo", "'{text}'");
     let as_json = as_text.replace("    command:", "    output: json\n    command:");
     for (tool, ending) in [
@@ -212,7 +213,7 @@ fn what_a_failed_command_wrote_is_searched_for_alarming_texts() {
 }
 
 #[test]
-fn finding_nothing_is_an_answer() {
+fn no_match_is_a_valid_answer() {
     check("grep", ended(Ending::Exited(1), "", ""), Ok(""));
     check("grep", ended(Ending::Exited(1), "", "oops"), Err((Reason::CommandFailed, "oops")));
     check("grep", ended(Ending::Exited(2), "", ""), Err((Reason::CommandFailed, "exit code 2")));
@@ -220,12 +221,12 @@ fn finding_nothing_is_an_answer() {
 }
 
 #[test]
-fn what_the_jail_refused_is_told_with_its_remedy() {
+fn denials_are_reported_with_their_remedy() {
     let mut with = ended(Ending::Exited(1), "", "cannot open");
     with.refused = vec![
-        Refused::Path { path: PathBuf::from("/etc/x\n"), access: Access::Read },
+        Denial::Path { path: PathBuf::from("/etc/x\n"), access: Attempt::Read },
         not_listed("example.com:443"),
-        Refused::Other("system call `ptrace`".into()),
+        Denial::Other("system call `ptrace`".into()),
     ]
     .into();
     check(
@@ -236,14 +237,14 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
             "`echo` ended with exit code 1: cannot open; the jail refused: reaching `example.com:443`, reading `/etc/x\\n`, system call `ptrace`; add the host to `network.allowedHosts`",
         )),
     );
-    // What it complains of comes first, and what nobody could grant is left to the journal.
-    let path = |path: &str| Refused::Path { path: PathBuf::from(path), access: Access::Read };
+    // Denials that the command mentions come first; those that cannot be granted are only in the journal.
+    let path = |path: &str| Denial::Path { path: PathBuf::from(path), access: Attempt::Read };
     let mut noisy = ended(Ending::Exited(1), "", "cannot open /data/x");
     noisy.refused =
         vec![path("/sys/kernel/mm"), path("/proc/1/maps"), path("/etc/gai.conf"), path("/data/x")].into();
     let message = "cannot open /data/x; the jail refused: reading `/data/x`, reading `/etc/gai.conf`; add";
     check("echo", noisy, Err((Reason::CommandFailed, message)));
-    // A command that did its work all the same is told about in the journal only.
+    // The denials of a successful command are only in the journal.
     with.ending = Ending::Exited(0);
     let world = World::new();
     let (tool, _) = world.recorded(&manifest("echo", "'{text}'"), with);
@@ -253,35 +254,36 @@ fn what_the_jail_refused_is_told_with_its_remedy() {
     assert_eq!(report.walls, ["recorder"]);
 }
 
-/// A remedy that does not help sends its reader the wrong way.
+/// A wrong remedy would mislead the author.
 #[test]
-fn the_remedy_is_for_what_was_really_refused() {
+fn remedy_matches_the_denial() {
     let world = World::new();
     let blocked = world.root().join("outside/passwd");
     let execution = format!("{{extends: read, execution: {{blockedPaths: ['{}']}}}}", blocked.display());
     let tool = manifest("echo", "'{text}'").replace("{extends: read}", &execution);
     assert!(tool.contains("blockedPaths"), "{tool}");
-    let path = |path: PathBuf| Refused::Path { path, access: Access::Read };
-    let host = |why| Refused::Host { target: "example.com:25".to_owned(), why };
+    let path = |path: PathBuf| Denial::Path { path, access: Attempt::Read };
+    let host = |why| Denial::Host { target: "example.com:25".to_owned(), why };
     for (refused, remedy) in [
-        (host(NotReached::NotListed), Some("add the host to `network.allowedHosts`")),
-        (host(NotReached::Blocked), Some("a pattern in `network.blockedHosts` covers the host")),
-        (host(NotReached::BlockedPort), Some("`network.blockedPorts` has it")),
-        (host(NotReached::Metadata), Some("`network.blockMetadata: false`")),
-        (host(NotReached::Private), Some("`network.blockPrivateIPs: false`")),
-        (host(NotReached::Gateway), Some("no tool may call the gateway")),
-        (host(NotReached::NotByProxy), Some("only the proxy leads out")),
-        (host(NotReached::Otherwise), None),
-        (Refused::Socket("system call `socket` (AF_INET)".to_owned()), Some("`network.access: limited`")),
+        (host(HostDenial::NotListed), Some("add the host to `network.allowedHosts`")),
+        (host(HostDenial::Blocked), Some("a pattern in `network.blockedHosts` covers the host")),
+        (host(HostDenial::BlockedPort), Some("`network.blockedPorts` has it")),
+        (host(HostDenial::Metadata), Some("`network.blockMetadata: false`")),
+        (host(HostDenial::Private), Some("`network.blockPrivateIPs: false`")),
+        (host(HostDenial::Gateway), Some("no tool may call the gateway")),
+        (host(HostDenial::ProxyBypassed), Some("only the proxy can reach hosts")),
+        (host(HostDenial::Other), None),
+        (Denial::Socket("system call `socket` (AF_INET)".to_owned()), Some("`network.access: limited`")),
         (path(PathBuf::from("/etc/shadow")), Some("some of it is blocked for this tool")),
         (path(blocked.clone()), Some("some of it is blocked for this tool")),
         (path(PathBuf::from("/opt/data")), Some("add the path to `execution.allowedPaths`")),
         (
-            Refused::Path { path: world.root().join("workspace/x.sh"), access: Access::Execute },
-            Some("nothing in granted folders can be run"),
+            Denial::Path { path: world.root().join("workspace/x.sh"), access: Attempt::Execute },
+            Some("programs in granted directories cannot be run"),
         ),
     ] {
-        let failed = Ended { refused: vec![refused.clone()].into(), ..ended(Ending::Exited(1), "", "no") };
+        let failed =
+            CommandOutcome { refused: vec![refused.clone()].into(), ..ended(Ending::Exited(1), "", "no") };
         let (tool, _) = world.recorded(&tool, failed);
         let message = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err().message;
         let told = format!("; the jail refused: {}", refused.describe());
@@ -295,9 +297,9 @@ fn the_remedy_is_for_what_was_really_refused() {
     }
 }
 
-/// A client that tries a refused host until its deadline is the most common of them.
+/// The most common case is a client that retries a denied host until its deadline.
 #[test]
-fn what_the_jail_refused_is_told_however_it_ends() {
+fn denials_are_reported_for_every_kind_of_failure() {
     let host = "; the jail refused: reaching `example.com:443`";
     for (ending, reason) in [
         (Ending::Exited(1), Reason::CommandFailed),
@@ -313,10 +315,10 @@ fn what_the_jail_refused_is_told_however_it_ends() {
     }
 }
 
-/// Nobody is told of `stat`. What a manifest names is looked for on the host; what a caller names is not, for then every
-/// failing command would tell which files there are.
+/// `stat` calls are not observed. Paths in a manifest are looked up on the host; those of a caller are not, because
+/// that would reveal which files exist.
 #[test]
-fn a_path_that_a_command_only_asked_about_is_told_where_its_author_wrote_it() {
+fn missing_path_is_reported_if_its_author_wrote_it() {
     let world = World::new();
     let outside = world.root().join("outside").display().to_string();
     let tool = |args: &str| {
@@ -342,7 +344,7 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
     let told =
         |args: &str, text: &str, missing: &str, code: u8| told_in("process", args, text, missing, code);
     let refused = format!("reading `{outside}`");
-    // `none` asks for no wall, and gets the jail all the same. A container has paths of its own.
+    // `none` also gets the jail. A container has its own paths.
     assert_eq!(told_in("none", &outside, "x", &outside, 2).0, [refused.as_str()]);
     assert_eq!(told_in("container", &outside, "x", &outside, 2).0, [""; 0]);
     for missing in [outside.clone(), format!("{outside}/passwd")] {
@@ -358,26 +360,27 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
     assert!(!message.contains("refused") && !message.contains("allowedPaths"), "{message}");
 }
 
-/// A shell, as the shipped tool has it: in a container, whatever the document says.
+/// A shell like the shipped one: in a container, whatever the document says.
 #[track_caller]
 fn check_in_a_container(ending: Ending, expect: Result<(), &str>) {
     let world = World::new();
     let mut with = ended(ending, "", "cannot write");
     with.refused = vec![
-        Refused::Other("more than 7 processes (one was not started)".into()),
-        Refused::Lack("no network, nothing to write to but `/w`".into()),
+        Denial::Other("more than 7 processes (one was not started)".into()),
+        Denial::Bounds("no network, nothing writable but `/w`".into()),
     ]
     .into();
     let (tool, _) = world.recorded(&crate::catalog::manifest("bash"), with);
     let report = call(&tool, &json!({ "command": "x" })).unwrap();
-    let lack = "what nobody saw; the container has no network, nothing to write to but `/w`".to_owned();
+    let lack =
+        "denials in a container cannot be observed; it has no network, nothing writable but `/w`".to_owned();
     assert_eq!(report.refused.contains(&lack), expect.is_err(), "{:?}", report.refused);
     match (report.outcome, expect) {
         (Ok(_), Ok(())) => {}
         (Err(failure), Err(part)) => {
             assert!(failure.message.contains(part), "{}", failure.message);
             let lack =
-                "; what a container refuses is not seen: it has no network, nothing to write to but `/w`";
+                "; denials in a container cannot be observed: it has no network, nothing writable but `/w`";
             assert!(failure.message.contains(lack), "{}", failure.message);
             assert!(failure.message.contains("refused: more than 7 processes"), "{}", failure.message);
         }
@@ -386,16 +389,16 @@ fn check_in_a_container(ending: Ending, expect: Result<(), &str>) {
 }
 
 #[test]
-fn a_failure_in_a_container_says_what_the_container_lacks() {
+fn failure_in_a_container_describes_its_limits() {
     check_in_a_container(Ending::Exited(1), Err("exit code 1: cannot write; the jail refused"));
-    check_in_a_container(Ending::Exited(126), Err("exit code 126 (a program that cannot be run"));
-    check_in_a_container(Ending::Exited(127), Err("exit code 127 (a program that is not there"));
-    check_in_a_container(Ending::Exited(137), Err("exit code 137 (ended by signal 9)"));
+    check_in_a_container(Ending::Exited(126), Err("exit code 126 (the program cannot be run"));
+    check_in_a_container(Ending::Exited(127), Err("exit code 127 (the program does not exist"));
+    check_in_a_container(Ending::Exited(137), Err("exit code 137 (terminated by signal 9)"));
     check_in_a_container(Ending::Exited(0), Ok(()));
 }
 
 #[test]
-fn bad_json_is_unreadable() {
+fn invalid_json_is_unreadable_output() {
     let tool = manifest("echo", "'{text}'").replace("    command:", "    output: json\n    command:");
     let world = World::new();
     let (tool, _) = world.recorded(&tool, said("not json"));
@@ -404,9 +407,9 @@ fn bad_json_is_unreadable() {
 }
 
 #[test]
-fn time_and_size_come_from_manifest_and_policy() {
+fn time_and_size_limits_come_from_manifest_and_policy() {
     let order = World::new().order(&manifest("echo", "'{text}'"), &json!({ "text": "x" }));
-    // What looking at the tree took is gone from it, and nothing else.
+    // Only the time for checking the tree is deducted.
     assert!((1_000..=10_000).contains(&order.deadline.as_millis()), "{:?}", order.deadline);
     assert_eq!(order.limits.cpu_seconds, 11);
     assert_eq!(order.limits.stdout_bytes, 4_000_000);
@@ -418,9 +421,9 @@ fn time_and_size_come_from_manifest_and_policy() {
     assert_eq!(order.limits.cpu_seconds, 2);
 }
 
-/// A command was killed after 30 s where every page said 60 or 120.
+/// A command was killed after 30 s although every page said 60 or 120.
 #[test]
-fn the_timeout_that_is_shown_is_the_one_that_is_enforced() {
+fn displayed_timeout_is_enforced() {
     let with = |capability: &str| {
         let manifest = manifest("echo", "'{text}'");
         assert!(manifest.contains("capability: {extends: read}"), "{manifest}");
@@ -463,9 +466,9 @@ fn the_timeout_that_is_shown_is_the_one_that_is_enforced() {
     }
 }
 
-/// The tree may be as large as somebody made it.
+/// A tree can have any size.
 #[test]
-fn what_is_not_looked_at_in_time_is_a_timeout_and_nothing_is_begun() {
+fn slow_path_check_is_a_timeout_and_nothing_runs() {
     let world = World::new();
     let tool = world.load(&manifest("echo", "'{text}'")).unwrap();
     let (_, recorder) = world.recorded(&manifest("echo", "'{text}'"), said("hello"));

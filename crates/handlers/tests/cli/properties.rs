@@ -1,8 +1,8 @@
-//! No argument, whatever it contains, changes anything but its own element.
+//! No argument changes anything but its own element.
 //!
-//! The families of injection and traversal, and option injection for the commands that are famous for it. For every
-//! generated value a call is either refused, or its line has the elements of a harmless call with the value in its place.
-//! What the real programs make of such lines is tried in `jailed/reach.rs`.
+//! Covers the families of injection and traversal, and option injection for commands known for it. Every generated
+//! value is either rejected, or the command line equals that of a harmless call with the value in its place.
+//! `jailed/reach.rs` runs such lines with the real programs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     world::{Recorder, Unjailed, World, call},
 };
 
-/// One parameter of one tool, and what stays the same about the others.
+/// One parameter of one tool, and the fixed rest.
 struct Case {
     tool: Arc<dyn Runnable>,
     recorder: Arc<Recorder>,
@@ -38,7 +38,7 @@ impl Case {
         Self { tool, recorder, param, harmless, expected, workspace: world.at(""), _world: world }
     }
 
-    /// The element that the value came to stand in, where it was not refused.
+    /// The element with the value, if it was not rejected.
     fn check(&self, value: &str) -> Result<Option<String>, TestCaseError> {
         let mut arguments = self.harmless.clone();
         arguments.insert(self.param.to_owned(), Value::from(value));
@@ -56,7 +56,7 @@ impl Case {
             let path = element.strip_prefix(option);
             prop_assert!(path.is_some_and(|path| self.is_inside(path)), "{:?}", element);
         } else {
-            // The value as it was given, in what the author wrote around it.
+            // The value as given, inside the author's text.
             let (start, end) = before.split_once(self.harmless[self.param].as_str().unwrap()).unwrap();
             prop_assert_eq!(element.as_str(), format!("{start}{value}{end}"));
             prop_assert!(start.starts_with('-') || !element.starts_with('-'), "{:?} is an option", element);
@@ -64,7 +64,7 @@ impl Case {
         Ok(Some(element.clone()))
     }
 
-    /// Absolute, in the workspace, without a way out of it.
+    /// Absolute, in the workspace, not leading out of it.
     fn is_inside(&self, path: &str) -> bool {
         format!("{path}/").starts_with(&self.workspace) && !path.split('/').any(|part| part == "..")
     }
@@ -84,8 +84,8 @@ capability: {{extends: read}}
     )
 }
 
-/// The eight families: separators, pipes, conjunctions, backticks, substitutions, line breaks, redirections, traversal; and
-/// options, in the spellings that commands know.
+/// The eight families: separators, pipes, conjunctions, backticks, substitutions, line breaks, redirections,
+/// traversal; and options in the spellings that commands accept.
 fn nasty() -> impl Strategy<Value = String> {
     let families = prop::sample::select(FAMILIES);
     let options = prop::sample::select(OPTIONS);
@@ -96,17 +96,17 @@ fn nasty() -> impl Strategy<Value = String> {
         (families, options).prop_map(|(nasty, option)| format!("{nasty} {option}")),
         any::<String>(),
     ]
-    // Nothing is nothing: an argument that is empty is one that was not given.
+    // An empty argument counts as absent.
     .prop_filter("empty", |value| !value.is_empty())
 }
 
-/// Besides what holds for all: what an element must not be, because this program would see more in it than a value.
+/// Elements that this program would not read as plain values.
 macro_rules! unharmed {
     ($($name:ident: $manifest:expr, $param:literal, $harmless:expr $(, $means_more:expr)?;)*) => {$(
         #[test]
         fn $name() {
             let case = Case::new(&$manifest, $param, $harmless);
-            // Neither is everything refused, nor nothing.
+            // Some values must be rejected, and some must not.
             assert!(case.check("other").unwrap().is_some());
             assert_eq!(case.check("a\nb").unwrap(), None);
             let meanings: &[fn(&str) -> bool] = &[$($means_more)?];
@@ -161,7 +161,7 @@ fn begins_an_expression(element: &str) -> bool {
     element.starts_with(['(', ')', '!', ',', '-'])
 }
 
-/// One that does not lead to a web server. `file:/etc/passwd` has one as well.
+/// A URL that does not lead to a web server. `file:/etc/passwd` is one.
 fn has_other_scheme(element: &str) -> bool {
     let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     element.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/') && !is_web(scheme))
@@ -172,7 +172,7 @@ fn is_plain(element: &str) -> bool {
 }
 
 #[test]
-fn harmless_values_are_not_refused() {
+fn harmless_values_are_accepted() {
     let case = Case::new(&shipped("search_code"), "text", json!({ "text": "harmless", "folder": "." }));
     proptest!(ProptestConfig::with_cases(64), |(value in "[ -~]{1,40}")| {
         let element = case.check(&value)?;
@@ -181,7 +181,7 @@ fn harmless_values_are_not_refused() {
 }
 
 #[test]
-fn a_program_gets_exactly_what_was_said() {
+fn program_receives_exactly_the_given_value() {
     let world = World::new();
     let tool = world.handlers(Arc::new(Unjailed)).runnable(world.load(&shipped("echo_message")).unwrap());
     call(&tool, &json!({ "message": "not everything is refused" })).unwrap();

@@ -1,21 +1,22 @@
-//! What is told of what was refused: how much, in which order, and to whom?
+//! Tests how denials are reported: how many, in which order, and to whom.
 
 use std::path::PathBuf;
 
 use serde_json::json;
 use toolgate_gate::{Purpose, RunReport, RunRequest, StopFlag};
-use toolgate_handlers::{Access, Ended, Ending, NotReached, Refusals, Refused};
+use toolgate_handlers::{CommandOutcome, Denial, Denials, HostDenial};
+use toolgate_sandbox::{Attempt, Ending};
 
 use crate::world::{World, ended, request, runtime};
 
 const TEXT: &str = "args: ['{text}']";
 
-fn failed(refused: impl Into<Refusals>) -> Ended {
-    Ended { refused: refused.into(), ..ended(Ending::Exited(1), "", "cannot open") }
+fn failed(refused: impl Into<Denials>) -> CommandOutcome {
+    CommandOutcome { refused: refused.into(), ..ended(Ending::Exited(1), "", "cannot open") }
 }
 
-fn path(path: &str) -> Refused {
-    Refused::Path { path: PathBuf::from(path), access: Access::Read }
+fn path(path: &str) -> Denial {
+    Denial::Path { path: PathBuf::from(path), access: Attempt::Read }
 }
 
 fn tool(cli: &str) -> String {
@@ -32,7 +33,7 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]}}}}
     )
 }
 
-fn told(world: &World, manifest: &str, text: &str, ended: Ended, purpose: Purpose) -> RunReport {
+fn told(world: &World, manifest: &str, text: &str, ended: CommandOutcome, purpose: Purpose) -> RunReport {
     let (tool, _) = world.recorded(manifest, ended);
     let arguments = json!({ "text": text });
     let arguments = arguments.as_object().unwrap();
@@ -44,9 +45,9 @@ fn message(report: RunReport) -> String {
     report.outcome.unwrap_err().message
 }
 
-/// It is there, or nobody would have refused it: whoever may name any path would learn which there are.
+/// Only existing paths are denied, so a caller who may name any path would learn which exist.
 #[test]
-fn a_path_outside_that_the_caller_named_is_told_to_everybody_else() {
+fn denied_path_named_by_the_caller_is_hidden_from_the_caller() {
     let world = World::new();
     for cli in ["args: ['{text}']", "args: ['--at={text}']", "env: {WHERE: '{text}'}", "stdin: 'see {text}'"]
     {
@@ -65,7 +66,7 @@ fn a_path_outside_that_the_caller_named_is_told_to_everybody_else() {
             let line = format!("the jail refused: reading `{refused}`; add the path");
             assert!(author.contains(&line), "{author}");
         }
-        // What the program needs of itself, and what lies in a folder that is granted.
+        // Paths that the program needs itself, and paths in a granted directory.
         for (text, refused) in [("hello", "/etc/tool.conf"), ("closed", &world.at("docs/closed"))] {
             let caller = message(told(&world, &tool, text, failed(vec![path(refused)]), Purpose::Call));
             assert!(caller.contains(&format!("the jail refused: reading `{refused}`")), "{caller}");
@@ -77,7 +78,7 @@ fn a_path_outside_that_the_caller_named_is_told_to_everybody_else() {
 }
 
 #[test]
-fn of_a_path_that_the_author_wrote_the_callers_part_is_not_told() {
+fn callers_part_of_the_authors_path_is_not_reported() {
     let (world, tool) = (World::new(), tool("args: ['/opt/data/{text}']"));
     let of =
         |refused: &str| message(told(&world, &tool, "report", failed(vec![path(refused)]), Purpose::Call));
@@ -87,11 +88,11 @@ fn of_a_path_that_the_author_wrote_the_callers_part_is_not_told() {
     assert!(!of("/srv/report").contains("refused"));
 }
 
-/// Their number would tell, too.
+/// Their number would reveal it, too.
 #[test]
-fn paths_beyond_the_list_are_counted_for_the_journal_only() {
-    let flood = |dropped, dropped_paths| Refusals {
-        told: (0..7).map(|number| Refused::Other(format!("call {number}"))).collect(),
+fn dropped_paths_are_only_counted_in_the_journal() {
+    let flood = |dropped, dropped_paths| Denials {
+        listed: (0..7).map(|number| Denial::Other(format!("call {number}"))).collect(),
         dropped,
         dropped_paths,
     };
@@ -112,9 +113,9 @@ fn paths_beyond_the_list_are_counted_for_the_journal_only() {
 
 /// The journal shows a hundred.
 #[test]
-fn no_flood_of_one_kind_hides_another() {
-    let host = |number| Refused::Host { target: format!("{number}.test:443"), why: NotReached::NotListed };
-    let mut refused: Vec<Refused> = (0..90).map(|number| Refused::Other(format!("call {number}"))).collect();
+fn many_denials_of_one_kind_do_not_hide_others() {
+    let host = |number| Denial::Host { target: format!("{number}.test:443"), why: HostDenial::NotListed };
+    let mut refused: Vec<Denial> = (0..90).map(|number| Denial::Other(format!("call {number}"))).collect();
     refused.extend((0..90).map(|number| path(&format!("/opt/{number}"))));
     refused.extend((0..90).map(host));
     let report = told(&World::new(), &tool(TEXT), "hello", failed(refused), Purpose::Call);
@@ -128,21 +129,21 @@ fn no_flood_of_one_kind_hides_another() {
 }
 
 #[test]
-fn a_long_name_is_cut_and_no_secret_with_it() {
+fn long_name_is_cut_without_showing_a_secret() {
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     for before in [1, 230, 260, 280, 400] {
         let long = format!("/opt/{}/{token}/{}", "y".repeat(before), "z".repeat(400));
         let refused = vec![
             path(&long),
-            Refused::Host { target: format!("{token}.test:443"), why: NotReached::NotListed },
-            Refused::Other(format!("sending a secret to `{long}`")),
+            Denial::Host { target: format!("{token}.test:443"), why: HostDenial::NotListed },
+            Denial::Other(format!("sending a secret to `{long}`")),
         ];
         let report = told(&World::new(), &tool(TEXT), "hello", failed(refused), Purpose::Call);
         for line in &report.refused {
             assert!(line.chars().count() < 400, "{line}");
         }
         let all = format!("{:?}{}", report.refused.clone(), message(report));
-        // Not the half of it either.
+        // Nor a part of it.
         assert!(!all.contains(token.get(..12).unwrap()), "{all}");
         assert!(all.contains('…'), "{all}");
     }

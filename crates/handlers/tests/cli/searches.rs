@@ -1,11 +1,12 @@
-//! What does a search tell of secrets, however it is worded and whatever its answer looks like?
+//! Tests that searches reveal no secrets, in any form of query or output.
 
 use serde_json::{Value, json};
-use toolgate_handlers::{Ended, Ending};
+use toolgate_handlers::CommandOutcome;
+use toolgate_sandbox::Ending;
 
 use crate::world::{World, call, ended, said};
 
-/// A tool of a command with `handler` for the rest of it, and those of a text and two paths for arguments that are named there.
+/// A command tool with this handler, and the parameters that it names: a text and two paths.
 fn tool(command: &str, handler: &str) -> String {
     let is_used = |name: &&str| handler.contains(&format!("{{{name}}}"));
     let names: Vec<&str> = ["text", "path", "words"].into_iter().filter(is_used).collect();
@@ -29,7 +30,7 @@ capability: {{extends: read}}
 }
 
 #[track_caller]
-fn answer(manifest: &str, arguments: &Value, ended: Ended) -> String {
+fn answer(manifest: &str, arguments: &Value, ended: CommandOutcome) -> String {
     let world = World::new();
     let (tool, _) = world.stand_in_for(manifest, ended);
     let report = call(&tool, arguments).unwrap();
@@ -42,7 +43,7 @@ fn secret_line() -> String {
 
 const OPEN: &str = "src/main.rs:9:let live = 1;\n";
 
-/// Whatever is found in the secret is not shown, and neither is that it was found.
+/// A match in the secret is not shown, and neither is the fact that it matched.
 #[track_caller]
 fn check_veiled(manifest: &str, arguments: &Value) {
     let nothing = answer(manifest, arguments, ended(Ending::Exited(1), "", ""));
@@ -53,7 +54,7 @@ fn check_veiled(manifest: &str, arguments: &Value) {
 }
 
 #[test]
-fn words_that_come_by_another_way_than_the_command_line_are_a_callers_too() {
+fn search_text_from_stdin_variables_or_files_counts_as_the_callers() {
     let both = json!({ "path": "src", "words": "docs/readme.md" });
     for (command, handler) in [
         ("grep", "args: [--fixed-strings, --file=-, '--', '{path}'], stdin: '{text}'"),
@@ -70,13 +71,13 @@ fn words_that_come_by_another_way_than_the_command_line_are_a_callers_too() {
     ] {
         check_veiled(&tool(command, handler), &both);
     }
-    // Where to look is no word.
+    // The place to search is not a search text.
     let fixed = tool("grep", "args: ['-r', live, '--', '{path}', '{words}']");
     assert!(answer(&fixed, &both, said(&secret_line())).contains("src/pay.rs"));
 }
 
 #[test]
-fn searches_by_other_names_are_searches() {
+fn search_programs_are_recognised_under_other_names() {
     for command in [
         "bzgrep",
         "xzgrep",
@@ -98,9 +99,9 @@ fn searches_by_other_names_are_searches() {
     }
 }
 
-/// It says so where it finds nothing, and its exit code does.
+/// It prints a message without matches, and its exit code is 1.
 #[test]
-fn the_journal_of_the_system_is_searched_like_a_file() {
+fn system_journal_is_searched_like_a_file() {
     let arguments = json!({ "text": "live" });
     for option in ["'--grep={text}'", "--grep, '{text}'", "'-g', '{text}'", "'-qg', '{text}'"] {
         let search = tool("journalctl", &format!("args: [{option}]"));
@@ -113,9 +114,9 @@ fn the_journal_of_the_system_is_searched_like_a_file() {
     assert!(answer(&unit, &arguments, ended(Ending::Exited(1), "", "")).contains("CommandFailed"));
 }
 
-/// Of those that find nothing some end as if nothing were wrong.
+/// Some programs exit with 0 without matches.
 #[test]
-fn an_exit_code_is_an_answer_by_the_program_and_not_by_who_asks() {
+fn exit_code_meaning_depends_on_the_program() {
     let none = json!({});
     let nothing = || ended(Ending::Exited(1), "", "");
     let fixed = answer(&tool("git", "args: [grep, '-e', live]"), &none, nothing());
@@ -126,18 +127,18 @@ fn an_exit_code_is_an_answer_by_the_program_and_not_by_who_asks() {
     assert!(logs.contains("CommandFailed"), "{logs}");
 }
 
-/// A parser could count the lines that were found in secrets.
+/// A parser could count the matches in secrets.
 #[test]
-fn parser_in_code_is_refused_for_a_search() {
+fn parser_in_code_is_rejected_for_a_search() {
     let why = World::new().parsing_error(&tool("rg", "args: ['{text}']")).unwrap();
     assert!(why.contains("it searches for a caller's text"), "{why}");
     assert_eq!(World::new().parsing_error(&tool("rg", "args: [live]")), None);
     assert_eq!(World::new().parsing_error(&tool("echo", "args: ['{text}']")), None);
 }
 
-/// A heading, an end or a sum is left when the lines are not, and says that there were some.
+/// A heading, separator or total remains when the lines are removed, and reveals that there were matches.
 #[test]
-fn an_answer_that_tells_of_lines_besides_showing_them_is_not_given() {
+fn output_that_reveals_removed_matches_is_rejected() {
     let why = |manifest: &str| World::new().loading_error(manifest);
     for (command, handler) in [
         ("rg", "args: [--json, '{text}'], output: jsonl"),
@@ -155,14 +156,14 @@ fn an_answer_that_tells_of_lines_besides_showing_them_is_not_given() {
     }
     let told = why(&tool("ugrep", "args: ['{text}'], output: json")).unwrap();
     assert!(told.contains("write `output: text` or `output: jsonl`"), "{told}");
-    // What is looked for may look like one of them.
+    // The search text may look like an option.
     for (command, option) in [("git", "grep, '-e'"), ("rg", "'-e'")] {
         let search = tool(command, &format!("args: [{option}, {{value: '{{text}}', allowOption: true}}]"));
         for text in ["-p", "--heading"] {
             answer(&search, &json!({ "text": text }), said(""));
         }
     }
-    // Nobody guesses, or nothing is kept back.
+    // The caller chooses no search text, or nothing is redacted.
     assert_eq!(why(&tool("rg", "args: [--json, live], output: jsonl")), None);
     assert_eq!(why(&tool("echo", "args: [--json, '{text}'], output: json")), None);
     let open = tool("rg", "args: [--heading, '{text}']")

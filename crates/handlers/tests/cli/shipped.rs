@@ -1,4 +1,4 @@
-//! The shipped commands: sound documents, and the first group run with the real programs.
+//! Tests the shipped commands: valid documents, and the first group with the real programs.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -42,7 +42,7 @@ fn check(world: &World, name: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn every_document_is_sound_and_its_test_fits_it() {
+fn every_shipped_document_is_valid_and_its_test_values_fit() {
     for name in READING {
         let text = manifest(name);
         let (spec, policy) = resolve(&text);
@@ -53,10 +53,10 @@ fn every_document_is_sound_and_its_test_fits_it() {
     }
 }
 
-/// A rule for an argument that is not what its author thinks is found here, and not by whoever gets around it. What it must let
-/// through and what not stands beside it in the document, and is tried whenever that is loaded.
+/// Finds wrong patterns of arguments before an attacker does. The texts that a pattern must accept and reject are
+/// next to it in the document, and are checked whenever it is loaded.
 #[test]
-fn every_pattern_of_an_argument_hits_and_misses_what_it_should() {
+fn argument_patterns_accept_and_reject_their_examples() {
     let mut seen = BTreeSet::new();
     for name in READING {
         let (spec, _) = resolve(&manifest(name));
@@ -91,11 +91,11 @@ fn check_rule(name: &str, pattern: &str, schema: &Value) {
     }
 }
 
-/// What no argument that has a pattern may be: nothing, several lines, a shell's words.
+/// No pattern accepts an empty text, several lines, or shell syntax.
 const ALWAYS_MISSED: [&str; 6] = ["", "a\nb", "a\0b", "$(id)", "`id`", "a;id\n"];
 
 #[test]
-fn echo_says_what_it_is_told() {
+fn echo_prints_its_argument() {
     let world = World::new();
     for message in ["good morning", "a; rm -rf / && $(id) `id` | cat > x", "\\n \\t %s", "'\"'"] {
         assert_eq!(check(&world, "echo_message", &json!({ "message": message })), format!("{message}\n"));
@@ -103,7 +103,7 @@ fn echo_says_what_it_is_told() {
 }
 
 #[test]
-fn a_script_may_have_lines_and_no_other_controls() {
+fn script_may_have_lines_but_no_control_characters() {
     let world = World::new();
     let order = world.order(&manifest("bash"), &json!({ "command": "cd src\n\tls -l\n" }));
     assert_eq!(order.argv, ["bash", "-c", "cd src\n\tls -l\n"]);
@@ -130,14 +130,14 @@ fn files_are_listed_read_and_searched() {
     assert_eq!(check(&world, "search_code", &json!({ "text": "-e nothing", "folder": "src" })), "");
 }
 
-/// A search chooses lines: those by which a key is known need not be among them.
+/// A search selects lines, and may leave out those that identify a key.
 #[test]
-fn a_key_is_not_handed_out_by_a_search() {
+fn key_is_not_leaked_by_a_search() {
     let world = World::new();
     let letter = |line: u8, at: u8| {
         let letter = char::from(b'A' + at.wrapping_mul(7).wrapping_add(line * 11) % 26);
         match at % 9 {
-            // One of six characters of base64 is a digit.
+            // One in six base64 characters is a digit.
             4 => char::from(b'0' + (at + line) % 10),
             0 | 3 | 6 => letter,
             _ => letter.to_ascii_lowercase(),
@@ -152,7 +152,7 @@ fn a_key_is_not_handed_out_by_a_search() {
     for folder in ["deploy", "tls", "plain"] {
         world.write(&format!("workspace/{folder}/readme.md"), "a quite open B and E\n");
     }
-    // The last of them is known by its first line only, which is among those with an `E`.
+    // The last one is only identified by its first line, which contains an `E`.
     for (folder, text) in [("deploy", "a"), ("deploy", "q"), ("tls", "B"), ("tls", "E"), ("plain", "E")] {
         let found = check(&world, "search_code", &json!({ "text": text, "folder": folder }));
         assert!(body.iter().any(|line| line.contains(text)), "a search would find it");
@@ -165,7 +165,7 @@ fn a_key_is_not_handed_out_by_a_search() {
 }
 
 #[test]
-fn what_leads_out_is_refused() {
+fn paths_that_lead_out_are_rejected() {
     let world = World::new();
     std::os::unix::fs::symlink(world.root().join("outside/passwd"), world.at("leads_out.md")).unwrap();
     for path in ["../outside/passwd", "/etc/passwd", "src/.env", "docs/../../outside/passwd"] {
@@ -180,7 +180,7 @@ fn what_leads_out_is_refused() {
 }
 
 #[test]
-fn a_listing_or_a_search_shows_nothing_that_reading_blocks() {
+fn listings_and_searches_show_no_blocked_files() {
     let world = World::new();
     for path in ["workspace/.git/config", "workspace/src/secrets/key.md"] {
         world.write(path, "TOKEN=1\n");
@@ -192,16 +192,16 @@ fn a_listing_or_a_search_shows_nothing_that_reading_blocks() {
             assert_eq!(refusal.reason, Reason::PathBlocked, "{name} {folder}");
         }
         input["folder"] = json!(".");
-        let hidden = world.order(&manifest(name), &input).hidden;
+        let hidden = world.order(&manifest(name), &input).view.hidden;
         for path in [".git", "src/.env", "src/secrets"] {
             assert!(hidden.contains(&world.at(path).into()), "{name} {path}: {hidden:?}");
         }
     }
 }
 
-/// Who may name a file writes what a listing says, if a line break in a name is one in the listing.
+/// A line break in a file name could forge a line of a listing.
 #[test]
-fn a_name_is_one_line_of_a_listing() {
+fn name_is_one_line_of_a_listing() {
     let world = World::new();
     world.write("workspace/odd/a\n-rw-r--r-- 1 root 9 2026-01-01 00:00 forged", "x");
     world.write("workspace/odd/grün", "x");
@@ -212,9 +212,9 @@ fn a_name_is_one_line_of_a_listing() {
     assert!(entries[1].ends_with("grün"), "{listed}");
 }
 
-/// What was committed lies in `.git`, where no path is blocked.
+/// Committed content is in `.git`, where no path is blocked.
 #[test]
-fn a_diff_shows_nothing_that_reading_blocks() {
+fn diff_shows_no_blocked_files() {
     let world = World::new();
     repository(&world);
     let at = world.at("");

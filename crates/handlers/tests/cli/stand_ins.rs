@@ -1,4 +1,4 @@
-//! The shipped commands for programs that are not installed here, run against stand-ins that write down what they get.
+//! Tests the shipped commands for programs that are not installed here, with stand-ins that record their input.
 
 use std::{fs, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     world::{Unjailed, World, call, resolve, with_command},
 };
 
-/// What the stand-in was given, and what the tool made of its answer.
+/// The input of the stand-in, and the result of the tool.
 #[track_caller]
 fn run(name: &str, arguments: &Value, answer: &str) -> (Vec<String>, Vec<String>, Value) {
     let mut world = World::new();
@@ -23,7 +23,7 @@ fn run(name: &str, arguments: &Value, answer: &str) -> (Vec<String>, Vec<String>
     let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$0.argv\"\nenv > \"$0.env\"\ncat \"$0.answer\"\n";
     let (spec, policy) = resolve(&text);
     let Body::Handler(Handler::Cli(cli)) = &spec.body else { panic!("a command") };
-    // By its own name, which tells what is known of its ways.
+    // Under its own name, which selects the conventions.
     let command = cli.command.clone();
     let program = world.program(&command, script, 0o755);
     world.write(&format!("bin/{command}.answer"), answer);
@@ -159,18 +159,18 @@ fn logs_by_query() {
     assert_eq!(value, json!({ "result": [{ "line": "out of memory", "timestamp": "t" }, { "line": "b" }] }));
 }
 
-/// What stands in a log is anybody's.
+/// Anyone can write to a log.
 #[test]
-fn one_line_of_a_log_does_not_hide_others() {
+fn log_line_does_not_hide_others() {
     let query = json!({ "namespace": "default", "contains": "e", "hours": 1, "limit": 10 });
     let answer = "{\"line\": \"one\u{9d}\"}\n{\"line\": \"here\"}\n{\"line\": \"\u{9c}three\"}\n";
     let (_, _, value) = run("query_logs", &query, answer);
     assert_eq!(value, json!({ "result": [{ "line": "one" }, { "line": "here" }, { "line": "three" }] }));
 }
 
-/// Letter by letter, whoever asks would learn the rest.
+/// Otherwise the caller would learn the rest letter by letter.
 #[test]
-fn what_is_found_in_a_secret_of_a_log_is_found_nowhere() {
+fn match_in_a_secret_of_a_log_is_not_reported() {
     let answered = |contains: &str, answer: &str| {
         let query = json!({ "namespace": "default", "contains": contains, "hours": 1, "limit": 10 });
         run("query_logs", &query, answer).2
@@ -183,7 +183,7 @@ fn what_is_found_in_a_secret_of_a_log_is_found_nowhere() {
         line(&format!("charged with {key}")),
         line(&format!("password = \"{key}\"")),
         line("asked with LOKI_TOKEN-value"),
-        // As another encoder writes it.
+        // In the spelling of another encoder.
         line(&key).replace("sk_live", "\\u0073k\\u005flive"),
         format!("{}\n", json!({ "line": "x", "labels": { "password": "Zq8Rt5Vw2Xy7" } })),
     ] {
@@ -196,7 +196,7 @@ fn what_is_found_in_a_secret_of_a_log_is_found_nowhere() {
             "{secret}"
         );
     }
-    // A key of several lines, each in a record of its own.
+    // A key of several lines, each in a separate record.
     let pem: String =
         [format!("-----BEGIN {} KEY-----", "PRIVATE")]
             .into_iter()
@@ -210,7 +210,7 @@ fn what_is_found_in_a_secret_of_a_log_is_found_nowhere() {
 }
 
 #[test]
-fn what_would_leave_its_place_does_not_fit() {
+fn value_that_would_leave_its_place_is_rejected() {
     for (name, input) in [
         ("k8s_get_pods", json!({ "namespace": "kube-system" })),
         ("k8s_get_pods", json!({ "namespace": "default", "app": "web,secret=x" })),

@@ -1,4 +1,4 @@
-//! Which files does a command see?
+//! Tests which files a command sees.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,8 @@ use std::{
 
 use serde_json::{Value, json};
 use toolgate_gate::{Reason, StopFlag};
-use toolgate_handlers::{Access, CliTool, Order, Refused};
+use toolgate_handlers::{CliTool, CommandOrder, Denial};
+use toolgate_sandbox::{Access, Attempt, Source};
 
 use crate::world::{World, call, nest_too_deep, resolve, said};
 
@@ -32,29 +33,34 @@ capability: {{execution: {{sandbox: process, allowedPaths: [$WORKSPACE]{executio
 const PATH: &str = "path: {type: string, format: path}";
 const PATH_ARG: &str = "{when: path, args: ['{path}']}";
 
-fn binds(world: &World, order: &Order) -> BTreeMap<String, Access> {
+fn binds(world: &World, order: &CommandOrder) -> BTreeMap<String, Access> {
     let root = world.root();
     let shown = |path: &Path| path.strip_prefix(&root).unwrap_or(path).display().to_string();
-    order.binds.iter().map(|bind| (shown(&bind.path), bind.access)).collect()
+    order.view.binds.iter().map(|bind| (shown(&bind.at), bind.access)).collect()
+}
+
+fn held_metadata(source: &Source) -> fs::Metadata {
+    let Source::Opened(held) = source else { panic!("not held: {source:?}") };
+    fs::File::from(held.try_clone().unwrap()).metadata().unwrap()
 }
 
 #[track_caller]
-fn check(manifest: &str, arguments: &Value, expect: &[(&str, Access)]) -> (World, Order) {
+fn check(manifest: &str, arguments: &Value, expect: &[(&str, Access)]) -> (World, CommandOrder) {
     let world = World::new();
     let order = world.order(manifest, arguments);
     let expect: BTreeMap<String, Access> =
         expect.iter().map(|(path, access)| ((*path).to_owned(), *access)).collect();
     assert_eq!(binds(&world, &order), expect);
-    // What is bound is what was judged, not what has its name by now.
-    for bind in &order.binds {
-        let (held, there) = (bind.held.metadata().unwrap(), fs::metadata(&bind.path).unwrap());
+    // The bind is the file that was checked, not what has its name now.
+    for bind in &order.view.binds {
+        let (held, there) = (held_metadata(&bind.source), fs::metadata(&bind.at).unwrap());
         assert_eq!((held.dev(), held.ino()), (there.dev(), there.ino()));
     }
     (world, order)
 }
 
 #[test]
-fn with_path_arguments_only_those_are_seen() {
+fn path_arguments_are_the_only_visible_paths() {
     let tool = manifest(PATH, PATH_ARG, "", "", "read");
     let (_, order) =
         check(&tool, &json!({ "path": "src/main.rs" }), &[("workspace/src/main.rs", Access::Read)]);
@@ -65,7 +71,7 @@ fn with_path_arguments_only_those_are_seen() {
 }
 
 #[test]
-fn a_working_folder_is_seen_too() {
+fn working_directory_is_visible() {
     let tool = manifest(PATH, PATH_ARG, ", cwd: $WORKSPACE/src", "", "read");
     let (world, order) = check(
         &tool,
@@ -76,15 +82,15 @@ fn a_working_folder_is_seen_too() {
 }
 
 #[test]
-fn with_neither_everything_allowed_is_seen() {
+fn without_path_arguments_and_cwd_everything_allowed_is_visible() {
     check(&manifest("", "", "", "", "read"), &json!({}), &[("workspace", Access::Read)]);
 }
 
 #[test]
-fn writing_is_for_those_who_say_so_and_for_the_workspace() {
+fn only_the_workspace_is_writable_and_only_if_declared() {
     let tool = manifest(PATH, PATH_ARG, "", "", "write");
     check(&tool, &json!({ "path": "src/main.rs" }), &[("workspace/src/main.rs", Access::Write)]);
-    // What is yet to be made needs the folder that it is made in.
+    // A file to be created needs its directory.
     check(&tool, &json!({ "path": "src/new.rs" }), &[("workspace/src", Access::Write)]);
     check(&manifest("", "", "", "", "write"), &json!({}), &[("workspace", Access::Write)]);
     let world = World::new();
@@ -96,7 +102,7 @@ fn writing_is_for_those_who_say_so_and_for_the_workspace() {
 }
 
 #[test]
-fn what_is_blocked_is_hidden_by_name_and_by_pattern() {
+fn blocked_paths_are_hidden_by_name_and_by_pattern() {
     let tool =
         manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*', $WORKSPACE/docs/private]", "read");
     let world = World::new();
@@ -104,7 +110,7 @@ fn what_is_blocked_is_hidden_by_name_and_by_pattern() {
     world.write("workspace/a/.environment/deep/file", "x");
     world.write("workspace/a/env", "x");
     let order = world.order(&tool, &json!({}));
-    let hidden: Vec<String> = order.hidden.iter().map(|path| path.display().to_string()).collect();
+    let hidden: Vec<String> = order.view.hidden.iter().map(|path| path.display().to_string()).collect();
     for path in ["src/.env", "a/b/.env.local", "a/.environment", "docs/private", ".toolgate"] {
         assert!(hidden.contains(&world.at(path)), "{path}: {hidden:?}");
     }
@@ -112,19 +118,19 @@ fn what_is_blocked_is_hidden_by_name_and_by_pattern() {
 }
 
 #[test]
-fn a_block_counts_where_its_links_lead() {
+fn block_follows_symlinks() {
     let world = World::new();
     std::os::unix::fs::symlink(world.at("src"), world.root().join("alias")).unwrap();
     let alias = world.root().join("alias").display().to_string();
     let tool = manifest("", "", "", &format!(", blockedPaths: ['{alias}/.e*', '{alias}/main.rs']"), "read");
     let order = world.order(&tool, &json!({}));
     for path in ["src/.env", "src/main.rs"] {
-        assert!(order.hidden.contains(&world.at(path).into()), "{:?}", order.hidden);
+        assert!(order.view.hidden.contains(&world.at(path).into()), "{:?}", order.view.hidden);
     }
 }
 
 #[test]
-fn a_blocked_file_elsewhere_with_another_name_is_hidden_in_every_view() {
+fn hard_link_to_a_blocked_file_elsewhere_is_hidden() {
     let world = World::new();
     world.write("outside/key", "x");
     world.write("outside/single", "x");
@@ -137,30 +143,30 @@ fn a_blocked_file_elsewhere_with_another_name_is_hidden_in_every_view() {
         (manifest(PATH, PATH_ARG, "", &blocked, "read"), json!({ "path": "src/main.rs" })),
     ] {
         let order = world.order(&tool, &arguments);
-        assert!(order.hidden.contains(&key), "{:?}", order.hidden);
-        assert!(!order.hidden.contains(&single), "{:?}", order.hidden);
+        assert!(order.view.hidden.contains(&key), "{:?}", order.view.hidden);
+        assert!(!order.view.hidden.contains(&single), "{:?}", order.view.hidden);
     }
     let refusal =
         world.line(&manifest(PATH, PATH_ARG, "", &blocked, "read"), &json!({ "path": "src/innocent" }));
     assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
 }
 
-/// The folders of the system are blocked for tools that write, and are in every view all the same: one file with two names
-/// in the workspace must not take the programs away.
+/// System directories are blocked for tools that write, but are part of every view. A hard-linked file in the
+/// workspace must not hide all programs.
 #[test]
-fn folders_of_the_system_stay_in_view() {
+fn system_directories_stay_visible() {
     let world = World::new();
     fs::hard_link(world.at("src/main.rs"), world.at("src/also.rs")).unwrap();
     let blocked = ", blockedPaths: [/usr, /bin, /sbin, /lib, /etc]";
     let order = world.order(&manifest("", "", "", blocked, "read"), &json!({}));
     let is_systems =
         |path: &PathBuf| ["/usr", "/bin", "/sbin", "/lib", "/etc"].iter().any(|one| path == Path::new(one));
-    assert!(!order.hidden.iter().any(is_systems), "{:?}", order.hidden);
+    assert!(!order.view.hidden.iter().any(is_systems), "{:?}", order.view.hidden);
 }
 
-/// They are in every view, and so would be a key in them that nobody granted.
+/// They are in every view, and so would be a key in them.
 #[test]
-fn what_is_blocked_in_a_folder_of_the_system_is_hidden_and_the_folder_stays() {
+fn blocked_path_in_a_system_directory_is_hidden() {
     let world = World::new();
     let programs = fs::canonicalize("/bin").unwrap();
     let blocked = format!(
@@ -177,7 +183,7 @@ capability: {{execution: {{sandbox: process, {blocked}}}}}
 "
     );
     for tool in [manifest("", "", "", &format!(", {blocked}"), "read"), without_files] {
-        let hidden = world.order(&tool, &json!({})).hidden;
+        let hidden = world.order(&tool, &json!({})).view.hidden;
         for path in [
             "/usr/local/etc/db.key",
             "/usr/bin/cat",
@@ -195,30 +201,30 @@ capability: {{execution: {{sandbox: process, {blocked}}}}}
     }
 }
 
-/// A workspace in a folder of the system is in sight as a whole, whatever part of it a call is shown.
+/// A workspace inside a system directory is completely visible, whatever part of it a call shows.
 #[test]
-fn a_pattern_that_begins_in_a_folder_of_the_system_counts_outside_what_is_shown() {
+fn pattern_in_a_system_directory_applies_outside_the_view() {
     let world = World::new();
     let tool = manifest(PATH, PATH_ARG, "", ", blockedPaths: ['/usr/bin/**/ca*']", "read");
-    let hidden = world.order(&tool, &json!({ "path": "docs" })).hidden;
+    let hidden = world.order(&tool, &json!({ "path": "docs" })).view.hidden;
     assert!(hidden.contains(&"/usr/bin/cat".into()), "{hidden:?}");
 }
 
-/// They may hold more names than can be looked at before every call.
+/// It may contain more files than can be checked before every call.
 #[test]
-fn a_blocked_folder_of_the_system_may_be_large() {
+fn blocked_system_directory_may_be_large() {
     let world = World::new();
     let tool = manifest("", "", "", ", blockedPaths: [/usr/share, $WORKSPACE/docs]", "read");
     let order = world.order(&tool, &json!({}));
     for (path, is_large) in [(PathBuf::from("/usr/share"), true), (world.at("docs").into(), false)] {
-        assert!(order.hidden.contains(&path), "{:?}", order.hidden);
-        assert_eq!(order.hidden_large.contains(&path), is_large, "{:?}", order.hidden_large);
+        assert!(order.view.hidden.contains(&path), "{:?}", order.view.hidden);
+        assert_eq!(order.view.hidden_large.contains(&path), is_large, "{:?}", order.view.hidden_large);
     }
 }
 
-/// An author who has listed the path needs another word, and the remedy says which.
+/// The path is already listed, so the remedy names another setting.
 #[test]
-fn what_is_allowed_outside_the_base_folder_is_read_only() {
+fn allowed_path_outside_the_base_directory_is_read_only() {
     let world = World::new();
     let outside = world.root().join("outside").display().to_string();
     let tool = manifest("", "", "", "", "write").replace("[$WORKSPACE]", &format!("[$WORKSPACE, {outside}]"));
@@ -229,13 +235,13 @@ fn what_is_allowed_outside_the_base_folder_is_read_only() {
     assert_eq!(seen(&tool), both(Access::Write, Access::Read));
     let elsewhere = format!("{tool}sandboxOverrides: {{fsBasePath: {outside}}}\n");
     assert_eq!(seen(&elsewhere), both(Access::Read, Access::Write));
-    let refused = Refused::Path { path: Path::new(&outside).join("x"), access: Access::Write };
+    let refused = Denial::Path { path: Path::new(&outside).join("x"), access: Attempt::Write };
     assert!(refused.remedy().unwrap().contains("`sandboxOverrides.fsBasePath`"), "{:?}", refused.remedy());
 }
 
-/// Such as one file of a folder that holds much else.
+/// For example one file of a directory with other files.
 #[test]
-fn a_file_may_be_allowed_and_nothing_beside_it_is_seen() {
+fn allowed_file_shows_nothing_beside_it() {
     let world = World::new();
     world.write("outside/shadow", "root:secret");
     let outside = world.root().join("outside");
@@ -262,20 +268,20 @@ fn a_file_may_be_allowed_and_nothing_beside_it_is_seen() {
     }
 }
 
-/// A container has the folders of its image.
+/// A container has the directories of its image.
 #[test]
-fn the_hosts_system_is_not_searched_for_a_container() {
+fn host_system_is_not_searched_for_a_container() {
     let world = World::new();
     let tool = manifest("", "", "", ", blockedPaths: ['/usr/bin/ca*', $WORKSPACE/docs]", "read")
         .replace("sandbox: process", "sandbox: container");
-    let hidden = world.order(&tool, &json!({})).hidden;
+    let hidden = world.order(&tool, &json!({})).view.hidden;
     assert!(hidden.contains(&world.at("docs").into()), "{hidden:?}");
     assert!(!hidden.iter().any(|path| path.starts_with("/usr")), "{hidden:?}");
 }
 
-/// A tool that is granted no file sees the system's all the same, without what is blocked.
+/// A tool without file grants still sees the system directories, without blocked paths.
 #[test]
-fn what_is_blocked_stays_blocked_where_no_file_is_granted() {
+fn blocked_paths_stay_blocked_without_file_grants() {
     let world = World::new();
     let text = manifest("", "", "", ", blockedPaths: [/usr/local/etc/db.key]", "read");
     let (spec, mut policy) = resolve(&text);
@@ -285,31 +291,31 @@ fn what_is_blocked_stays_blocked_where_no_file_is_granted() {
     let (_, recorder) = world.recorded(&text, said(""));
     call(&world.handlers(recorder.clone()).runnable(tool), &json!({})).unwrap();
     let order = recorder.last();
-    assert!(order.binds.is_empty(), "{:?}", order.binds);
-    assert!(order.hidden.contains(&"/usr/local/etc/db.key".into()), "{:?}", order.hidden);
-    // Where it cannot even be told, nothing is loaded.
+    assert!(order.view.binds.is_empty(), "{:?}", order.view.binds);
+    assert!(order.view.hidden.contains(&"/usr/local/etc/db.key".into()), "{:?}", order.view.hidden);
+    // If it cannot be checked, the tool is not loaded.
     host.places.guarded.push(PathBuf::from(OsStr::from_bytes(b"/srv/\xff")));
     let why = CliTool::new(spec, &policy, &host).unwrap_err();
     assert!(why.contains("cannot be blocked for tools"), "{why}");
 }
 
-/// A link that a command made and the gateway set aside hides nothing: a command could else take any folder from the next.
+/// A quarantined symlink hides nothing, otherwise a command could hide any directory from the next one.
 #[test]
-fn a_link_that_was_set_aside_hides_nothing() {
+fn quarantined_symlink_hides_nothing() {
     let world = World::new();
     std::os::unix::fs::symlink("src", world.at(".env.refused-0123abcd")).unwrap();
     let order =
         world.order(&manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read"), &json!({}));
-    assert!(!order.hidden.contains(&world.at("src").into()), "{:?}", order.hidden);
+    assert!(!order.view.hidden.contains(&world.at("src").into()), "{:?}", order.view.hidden);
     std::os::unix::fs::symlink("src", world.at(".env.link")).unwrap();
     let order =
         world.order(&manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read"), &json!({}));
-    assert!(order.hidden.contains(&world.at("src").into()), "{:?}", order.hidden);
+    assert!(order.view.hidden.contains(&world.at("src").into()), "{:?}", order.view.hidden);
 }
 
-/// `ln ~/.ssh/id_rsa docs/innocent.md`, and then a search of `docs`.
+/// `ln ~/.ssh/id_rsa docs/innocent.md`, followed by a search of `docs`.
 #[test]
-fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_names() {
+fn file_blocked_elsewhere_is_hidden_under_its_other_names() {
     let world = World::new();
     let outside = world.root().join("outside");
     let home = world.root().join("home");
@@ -343,7 +349,7 @@ fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_name
         (manifest("", "", ", cwd: $WORKSPACE/docs", &blocked, "read"), json!({})),
         (by_argument.clone(), json!({ "path": "docs" })),
     ] {
-        let hidden = world.order(&tool, &arguments).hidden;
+        let hidden = world.order(&tool, &arguments).view.hidden;
         for path in &expect {
             assert!(hidden.contains(path), "{}: {hidden:?}", path.display());
         }
@@ -351,14 +357,14 @@ fn what_is_blocked_elsewhere_by_pattern_or_folder_is_hidden_under_its_other_name
             assert!(!hidden.contains(&path), "{}: {hidden:?}", path.display());
         }
     }
-    // Where nothing in sight has several names, nobody looks elsewhere.
-    let hidden = world.order(&by_argument, &json!({ "path": "plain" })).hidden;
+    // Without hard links in the view, nothing else is searched.
+    let hidden = world.order(&by_argument, &json!({ "path": "plain" })).view.hidden;
     assert!(!hidden.contains(&outside.join("vault")), "{hidden:?}");
 }
 
-/// Then nobody can tell whether its other name is blocked; whoever asked is told what helps.
+/// It is unknown whether its other name is blocked; the message names a remedy.
 #[test]
-fn a_hard_link_out_of_a_workspace_that_cannot_be_searched_is_not_shown() {
+fn hard_link_is_not_shown_if_the_workspace_cannot_be_searched() {
     let world = World::new();
     nest_too_deep(Path::new(&world.at("docs")));
     let tool = manifest(PATH, PATH_ARG, "", ", blockedPaths: ['$WORKSPACE/**/.env']", "read");
@@ -372,7 +378,7 @@ fn a_hard_link_out_of_a_workspace_that_cannot_be_searched_is_not_shown() {
 }
 
 #[test]
-fn a_large_place_of_credentials_takes_no_files_away() {
+fn large_credential_directory_does_not_make_tools_unusable() {
     let world = World::new();
     for number in 0..=2_000 {
         world.write(&format!("home/.kube/cache/{number}"), "x");
@@ -383,20 +389,24 @@ fn a_large_place_of_credentials_takes_no_files_away() {
         fs::hard_link(&cached, world.at(&format!("docs/{number}.md"))).unwrap();
     }
     let order = world.order(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({ "path": "docs" }));
-    // One entry more than are looked at here. Whoever makes the jail looks further, and refuses nobody for its size.
-    assert!(order.hidden.contains(&place) && order.hidden_large.contains(&place), "{:?}", order.hidden);
-    assert_eq!(order.hidden.iter().filter(|path| path.starts_with(&place)).count(), 1);
+    // One entry more than are checked here. The jail searches further, and never fails because of the size.
+    assert!(
+        order.view.hidden.contains(&place) && order.view.hidden_large.contains(&place),
+        "{:?}",
+        order.view.hidden
+    );
+    assert_eq!(order.view.hidden.iter().filter(|path| path.starts_with(&place)).count(), 1);
 }
 
 #[test]
-fn what_a_link_of_a_blocked_name_leads_to_is_hidden_with_it() {
+fn target_of_a_blocked_symlink_is_hidden() {
     let world = World::new();
     world.write("workspace/config/prod.txt", "x");
     std::os::unix::fs::symlink("config/prod.txt", world.at(".env")).unwrap();
     std::os::unix::fs::symlink(world.root().join("outside/passwd"), world.at(".env.outside")).unwrap();
     std::os::unix::fs::symlink("..", world.at("src/.env.above")).unwrap();
     let tool = manifest("", "", "", ", blockedPaths: ['$WORKSPACE/**/.env*']", "read");
-    let hidden = world.order(&tool, &json!({})).hidden;
+    let hidden = world.order(&tool, &json!({})).view.hidden;
     assert!(hidden.contains(&world.at("config/prod.txt").into()), "{hidden:?}");
     for path in [world.root().join("outside/passwd"), world.root().join("workspace")] {
         assert!(!hidden.contains(&path), "{hidden:?}");
@@ -404,16 +414,16 @@ fn what_a_link_of_a_blocked_name_leads_to_is_hidden_with_it() {
 }
 
 #[test]
-fn the_gateways_own_files_are_hidden_from_everybody() {
+fn own_files_of_the_gateway_are_always_hidden() {
     let (world, order) = check(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({}), &[]);
-    assert!(order.hidden.contains(&world.at(".toolgate").into()));
+    assert!(order.view.hidden.contains(&world.at(".toolgate").into()));
     let refusal =
         world.line(&manifest(PATH, PATH_ARG, "", "", "read"), &json!({ "path": ".toolgate/state" }));
     assert_eq!(refusal.unwrap_err().reason, Reason::PathBlocked);
 }
 
 #[test]
-fn a_pattern_is_no_view() {
+fn pattern_cannot_be_a_view() {
     let tool = manifest("", "", "", "", "read").replace("[$WORKSPACE]", "['$WORKSPACE/*.md']");
     let world = World::new();
     let (tool, recorder) = world.recorded(&tool, said(""));
@@ -423,7 +433,7 @@ fn a_pattern_is_no_view() {
 }
 
 #[test]
-fn more_than_can_be_hidden_is_not_shown() {
+fn too_many_hidden_paths_are_an_error() {
     let tool = manifest("", "", "", ", blockedPaths: ['$WORKSPACE/many/*.key']", "read");
     let world = World::new();
     for number in 0..=1_000 {
@@ -436,7 +446,7 @@ fn more_than_can_be_hidden_is_not_shown() {
 }
 
 #[test]
-fn a_workspace_behind_a_link_is_seen_and_blocked_by_its_real_name() {
+fn workspace_behind_a_symlink_uses_its_real_path() {
     let world = World::new();
     let link = world.root().join("link");
     std::os::unix::fs::symlink(world.at(""), &link).unwrap();
@@ -457,12 +467,12 @@ fn a_workspace_behind_a_link_is_seen_and_blocked_by_its_real_name() {
     assert_eq!(order.cwd, Path::new(&world.at("src")));
     assert_eq!(binds(&world, &order), [("workspace/src".to_owned(), Access::Read)].into_iter().collect());
     for path in ["src/.env", "src/main.rs"] {
-        assert!(order.hidden.contains(&world.at(path).into()), "{:?}", order.hidden);
+        assert!(order.view.hidden.contains(&world.at(path).into()), "{:?}", order.view.hidden);
     }
 }
 
 #[test]
-fn without_files_nothing_is_seen() {
+fn without_file_grants_nothing_is_visible() {
     let tool = "
 name: tried
 description: Is tried. Returns text.
@@ -473,7 +483,7 @@ handler: {cli: {command: 'true'}}
 }
 
 #[test]
-fn the_network_is_none_or_the_tools_own_rules() {
+fn network_follows_the_rules_of_the_tool() {
     let tool = manifest("", "", "", "", "read");
     assert!(World::new().order(&tool, &json!({})).network.is_none());
     let reaching = format!(
@@ -488,7 +498,7 @@ fn the_network_is_none_or_the_tools_own_rules() {
 }
 
 #[test]
-fn a_host_that_a_person_was_asked_for_is_the_whole_network() {
+fn approved_host_is_the_only_one_reachable() {
     let upgradeable = |sandbox: &str| {
         format!(
             "
@@ -509,8 +519,8 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
         assert_eq!(way_out.rules.mode, toolgate_egress::EgressMode::Allowlist);
         assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
     }
-    // Where containers have no way out, nobody is asked and nothing is opened.
-    world.way_out_of_containers = Err("there is none");
+    // If containers have no egress, no approval is requested and nothing is opened.
+    world.container_egress = Err("there is none");
     assert!(world.order(&upgradeable("container"), &url).network.is_none());
 }
 
@@ -542,9 +552,9 @@ fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) 
     assert_eq!(way_out.map(|way_out| way_out.refused_methods).unwrap_or_default(), refused);
 }
 
-/// What a command sends by TLS nobody sees, so that a person is asked before, whatever the arguments say.
+/// TLS traffic of a command cannot be seen, so a person is asked before, whatever the arguments say.
 #[test]
-fn a_command_that_may_tunnel_is_asked_for_with_every_call() {
+fn command_that_may_tunnel_needs_approval_for_every_call() {
     let network = "{access: limited, allowedHosts: [api.example.com]}";
     check_methods(network, "GET", &["method"], &[]);
     check_methods(network, "POST", &["method"], &[]);
@@ -552,16 +562,16 @@ fn a_command_that_may_tunnel_is_asked_for_with_every_call() {
 }
 
 #[test]
-fn a_command_that_cannot_tunnel_is_asked_for_the_method_that_it_announces() {
+fn command_that_cannot_tunnel_needs_approval_for_its_method() {
     let network = "{access: limited, allowedHosts: [api.example.com], blockedPorts: [443]}";
     check_methods(network, "GET", &[], &["POST", "DELETE"]);
     check_methods(network, "POST", &["method"], &["DELETE"]);
     check_methods("{access: none}", "GET", &[], &[]);
 }
 
-/// Whatever it is granted, a tool that is not said to read secrets does not reach where they are kept.
+/// Without the right to read secrets, a tool never reaches credential directories.
 #[test]
-fn what_holds_credentials_is_for_tools_that_read_secrets() {
+fn credentials_are_only_for_tools_that_read_secrets() {
     let world = World::new();
     world.write("home/.ssh/id_ed25519", "x");
     world.write("home/.npmrc", "x");
@@ -587,13 +597,13 @@ fn what_holds_credentials_is_for_tools_that_read_secrets() {
     }
     let notes = json!({ "path": at("notes.txt") });
     assert!(call(&world.recorded(&without(PATH, PATH_ARG), said("")).0, &notes).is_ok());
-    let hidden = |manifest: &str| world.order(manifest, &json!({})).hidden;
+    let hidden = |manifest: &str| world.order(manifest, &json!({})).view.hidden;
     assert!(hidden(&without("", "")).contains(&at(".ssh").into()));
     assert!(!hidden(&with("", "")).contains(&at(".ssh").into()));
-    // Hidden whatever their size; what an operator blocks is searched to the last file.
+    // Hidden whatever their size; paths that an operator blocks are searched completely.
     let blocked = without("", "").replace("execution: {", "execution: {blockedPaths: [$WORKSPACE/docs], ");
     let order = world.order(&blocked, &json!({}));
-    assert!(order.hidden.contains(&world.at("docs").into()));
-    assert!(order.hidden_large.contains(&at(".ssh").into()), "{:?}", order.hidden_large);
-    assert!(!order.hidden_large.contains(&world.at("docs").into()), "{:?}", order.hidden_large);
+    assert!(order.view.hidden.contains(&world.at("docs").into()));
+    assert!(order.view.hidden_large.contains(&at(".ssh").into()), "{:?}", order.view.hidden_large);
+    assert!(!order.view.hidden_large.contains(&world.at("docs").into()), "{:?}", order.view.hidden_large);
 }

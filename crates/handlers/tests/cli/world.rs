@@ -1,4 +1,4 @@
-//! A workspace, a gateway's policies, and launchers that stand in for the jail.
+//! A workspace, the gateway's policies, and launchers that replace the jail.
 
 use std::{
     collections::BTreeMap,
@@ -18,29 +18,30 @@ use toolgate_gate::{
     Agreed, Handlers as _, LeftEffects, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag,
 };
 use toolgate_handlers::{
-    AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    OutputParser, OwnVariables, Places, Reached, Refusals, SecretSource, Usage,
+    AllowedCommands, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome, Denials,
+    GatewayEnvironment, Launch, NetworkEffects, OutputParser, OwnVariables, Places, SecretSource,
 };
 use toolgate_policy::{EffectivePolicy, PolicySet};
+use toolgate_sandbox::{CommandUsage, Ending};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     Format,
     model::{Body, Handler, ToolSpec},
 };
 
-/// Reading all rules takes a while.
+/// Loading all rules is slow.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
 
 static LOOKS: LazyLock<Looks> = LazyLock::new(Looks::default);
 
-/// A workspace with a few files, and folders beside it.
+/// A workspace with a few files, and directories beside it.
 pub struct World {
     pub folder: tempfile::TempDir,
     pub allowed: AllowedCommands,
     pub environment: Vec<(String, OsString)>,
     pub secrets: BTreeMap<String, String>,
     pub own: OwnVariables,
-    pub way_out_of_containers: Result<(), &'static str>,
+    pub container_egress: Result<(), &'static str>,
 }
 
 impl World {
@@ -52,7 +53,7 @@ impl World {
             environment: Vec::new(),
             secrets: BTreeMap::new(),
             own: OwnVariables::named([]),
-            way_out_of_containers: Ok(()),
+            container_egress: Ok(()),
         };
         for (path, text) in [
             ("workspace/docs/readme.md", "# The gate\nopens for those who are named\n"),
@@ -91,7 +92,7 @@ impl World {
             },
             allowed: self.allowed.clone(),
             environment: GatewayEnvironment::of(self.environment.clone(), self.own.clone()),
-            way_out_of_containers: self.way_out_of_containers,
+            container_egress: self.container_egress,
         }
     }
 
@@ -111,34 +112,34 @@ impl World {
         CliTool::new(spec, &policy, &self.host())
     }
 
-    /// A tool whose launcher records and answers `ended`.
+    /// A tool whose launcher records orders and answers `ended`.
     #[track_caller]
-    pub fn recorded(&self, manifest: &str, ended: Ended) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+    pub fn recorded(&self, manifest: &str, ended: CommandOutcome) -> (Arc<dyn Runnable>, Arc<Recorder>) {
         let recorder = Recorder::answering(ended);
         let tool = self.load(manifest).unwrap();
         (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
     }
 
-    /// The same, of a program that need not be installed: a file of its name takes its place.
+    /// The same for a program that need not be installed: a file with its name replaces it.
     #[track_caller]
     pub fn with_stand_in(&self, manifest: &str) -> (Arc<dyn Runnable>, Arc<Recorder>) {
         self.stand_in_for(manifest, said(""))
     }
 
     #[track_caller]
-    pub fn stand_in_for(&self, manifest: &str, ended: Ended) -> (Arc<dyn Runnable>, Arc<Recorder>) {
+    pub fn stand_in_for(&self, manifest: &str, ended: CommandOutcome) -> (Arc<dyn Runnable>, Arc<Recorder>) {
         let tool = self.load_stand_in(manifest).unwrap();
         let recorder = Recorder::answering(ended);
         (self.handlers(Arc::clone(&recorder) as Arc<dyn Launch>).runnable(tool), recorder)
     }
 
-    /// Why a tool is not loaded, though its program is there.
+    /// Why a tool is not loaded although its program exists.
     #[track_caller]
     pub fn loading_error(&self, manifest: &str) -> Option<String> {
         self.load_stand_in(manifest).err()
     }
 
-    /// Why a tool is not loaded if the program reads its output in code.
+    /// Why a tool with a parser in code is not loaded.
     #[track_caller]
     pub fn parsing_error(&self, manifest: &str) -> Option<String> {
         let (spec, policy) = resolve(manifest);
@@ -157,7 +158,7 @@ impl World {
         CliTool::new(with_command(&spec, &program), &policy, &self.host())
     }
 
-    /// A program in a folder beside the workspace, where only the operator writes.
+    /// A program in a directory next to the workspace, where only the operator writes.
     pub fn program(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         self.write(&format!("bin/{name}"), text);
         let path = self.root().join("bin").join(name);
@@ -165,7 +166,7 @@ impl World {
         path
     }
 
-    /// The command line of a call, or why it was refused.
+    /// The command line of a call, or why it was rejected.
     #[track_caller]
     pub fn line(&self, manifest: &str, arguments: &Value) -> Result<Vec<String>, Refusal> {
         let (tool, recorder) = self.with_stand_in(manifest);
@@ -175,14 +176,14 @@ impl World {
     }
 
     #[track_caller]
-    pub fn order(&self, manifest: &str, arguments: &Value) -> Order {
+    pub fn order(&self, manifest: &str, arguments: &Value) -> CommandOrder {
         let (tool, recorder) = self.recorded(manifest, said(""));
         call(&tool, arguments).unwrap();
         recorder.last()
     }
 }
 
-/// A manifest without errors, and the policy that it comes to.
+/// A manifest without errors, and its policy.
 #[track_caller]
 pub fn resolve(manifest: &str) -> (Arc<ToolSpec>, EffectivePolicy) {
     let checked = toolgate_spec::check(manifest.as_bytes(), Format::Yaml);
@@ -195,7 +196,7 @@ pub fn resolve(manifest: &str) -> (Arc<ToolSpec>, EffectivePolicy) {
     (Arc::new(spec), policy)
 }
 
-/// The same tool with another program: a stand-in that a test has made.
+/// The same tool with a stand-in as its program.
 pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
     let mut spec = spec.clone();
     if let Body::Handler(Handler::Cli(cli)) = &mut spec.body {
@@ -204,19 +205,19 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
     Arc::new(spec)
 }
 
-/// Looks and runs, as the gate does once it has decided.
+/// Surveys and runs, as the gate does after its decision.
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
     let survey = Arc::clone(tool).survey(arguments, &StopFlag::default())?;
     Ok(runtime().block_on(survey.call.run(request(arguments))))
 }
 
-/// A call of these arguments, as the gate asks for it.
+/// A request of the gate with these arguments.
 pub fn request(arguments: &Map<String, Value>) -> RunRequest<'_> {
     request_with(arguments, &LOOKS)
 }
 
-/// The same, with so many places for those who look at a disk.
+/// The same, with these permits for disk checks.
 pub fn request_with<'r>(arguments: &'r Map<String, Value>, looks: &'r Looks) -> RunRequest<'r> {
     static AGREED: LazyLock<Agreed> = LazyLock::new(Agreed::default);
     static LEFT: LazyLock<LeftEffects> = LazyLock::new(LeftEffects::default);
@@ -224,7 +225,7 @@ pub fn request_with<'r>(arguments: &'r Map<String, Value>, looks: &'r Looks) -> 
     RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, looks }
 }
 
-/// Folders in folders, until no path is long enough to name the innermost.
+/// Nested directories until the innermost is too deep for any path.
 pub fn nest_too_deep(around: &Path) {
     let mut folder = fs::File::open(around).unwrap();
     for _ in 0..25 {
@@ -239,35 +240,35 @@ pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-pub fn said(stdout: &str) -> Ended {
+pub fn said(stdout: &str) -> CommandOutcome {
     ended(Ending::Exited(0), stdout, "")
 }
 
-pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> Ended {
-    Ended {
+pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> CommandOutcome {
+    CommandOutcome {
         ending,
         stdout: stdout.as_bytes().to_vec(),
         stderr: stderr.as_bytes().to_vec(),
-        refused: Refusals::default(),
+        refused: Denials::default(),
         walls: vec!["recorder".to_owned()],
-        effects: Reached::default(),
-        usage: Usage::default(),
+        effects: NetworkEffects::default(),
+        usage: CommandUsage::default(),
     }
 }
 
 /// Keeps the orders, runs nothing.
 pub struct Recorder {
-    orders: Mutex<Vec<Order>>,
-    ended: Ended,
+    orders: Mutex<Vec<CommandOrder>>,
+    ended: CommandOutcome,
 }
 
 impl Recorder {
-    fn answering(ended: Ended) -> Arc<Self> {
+    fn answering(ended: CommandOutcome) -> Arc<Self> {
         Arc::new(Self { orders: Mutex::new(Vec::new()), ended })
     }
 
     #[track_caller]
-    pub fn last(&self) -> Order {
+    pub fn last(&self) -> CommandOrder {
         self.orders.lock().unwrap().pop().expect("something was ordered")
     }
 
@@ -277,18 +278,18 @@ impl Recorder {
 }
 
 impl Launch for Recorder {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         self.orders.lock().unwrap().push(order);
         let ended = self.ended.clone();
         Box::pin(async move { ended })
     }
 }
 
-/// Starts the program without any jail: what the arguments do must be harmless by themselves.
+/// Starts the program without a jail, so the arguments must be harmless by themselves.
 pub struct Unjailed;
 
 impl Launch for Unjailed {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         Box::pin(async move {
             let mut command = tokio::process::Command::new(&order.program);
             command.arg0(&order.argv[0]).args(&order.argv[1..]).current_dir(&order.cwd);
@@ -304,7 +305,7 @@ impl Launch for Unjailed {
                 (Some(code), _) => Ending::Exited(u8::try_from(code).unwrap()),
                 (None, signal) => Ending::Signalled(signal.unwrap()),
             };
-            Ended { stdout: output.stdout, stderr: output.stderr, ..ended(ending, "", "") }
+            CommandOutcome { stdout: output.stdout, stderr: output.stderr, ..ended(ending, "", "") }
         })
     }
 }

@@ -8,12 +8,12 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_handlers::{JsReport, Returned};
+use toolgate_gate::RunReport;
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
 /// Runs `code` with access to the server; `SERVER` in it is replaced by the origin.
-fn run(gateway: &Gateway, server: &str, code: &str) -> JsReport {
+fn run(gateway: &Gateway, server: &str, code: &str) -> RunReport {
     let mut tool = document(&code.replace("SERVER", server));
     tool["sandboxOverrides"] = json!({ "networkMode": "allowlist", "hostsAllow": ["127.0.0.1"] });
     gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets)
@@ -22,7 +22,7 @@ fn run(gateway: &Gateway, server: &str, code: &str) -> JsReport {
 #[track_caller]
 fn check(gateway: &Gateway, server: &str, code: &str, expected: &Value) {
     match run(gateway, server, code).outcome {
-        Ok(Returned::Value(value)) => assert_eq!(&value, expected, "{code}"),
+        Ok(Some(value)) => assert_eq!(&value, expected, "{code}"),
         other => panic!("{code}: {other:?}"),
     }
 }
@@ -190,7 +190,7 @@ fn timeout_ends_a_request_to_a_silent_server() {
     let report = run(&gateway, &server, "fetch('SERVER/silent', { signal: AbortSignal.timeout(1000) })");
     let failure = report.outcome.unwrap_err();
     let helper = failure.helper.unwrap();
-    assert_eq!((helper.kind.as_str(), helper.reason.as_str()), ("HELPER_RUNTIME", "aborted"));
+    assert_eq!((helper[0].as_str(), helper[2].as_str()), ("HELPER_RUNTIME", "aborted"));
     assert_eq!(report.effects.len(), 1);
     assert_eq!(report.effects[0].outcome, "HELPER_RUNTIME aborted");
     gateway.still_serves();
@@ -207,7 +207,7 @@ fn aborted_signal_sends_nothing() {
         }\n\
         return fetch('SERVER/', { signal: AbortSignal.timeout(20000) }).status";
     let report = run(&gateway, &server, code);
-    assert_eq!(report.outcome.unwrap(), Returned::Value(json!(200)));
+    assert_eq!(report.outcome.unwrap(), Some(json!(200)));
     assert_eq!(report.effects.len(), 1);
     assert_eq!(told.try_iter().count(), 1);
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_handlers::Returned;
 
 use crate::gateway::{Gateway, NoSecrets, document};
 
@@ -15,7 +14,7 @@ fn run(gateway: &Gateway, code: &str) -> Result<Value, String> {
     let mut tool = document(&format!("const f = safety.fs; {code}"));
     tool["sandboxOverrides"] = json!({ "fileRead": true, "fileWrite": true });
     match gateway.run(&gateway.tool(&tool), &json!({}), &NoSecrets).outcome {
-        Ok(Returned::Value(value)) => Ok(value),
+        Ok(Some(value)) => Ok(value),
         other => Err(format!("{other:?}")),
     }
 }

@@ -1,17 +1,17 @@
-//! What may one element of a command line be? The author's words, or a caller's value in a place where it stays a value.
+//! One element of a command line: the author's text and the caller's values, which cannot become options.
 
 use std::fmt;
 
 use serde_json::Value;
 use toolgate_gate::{Reason, Refusal};
 
-use crate::cli::program::conventions::Known;
+use crate::cli::program::conventions::Conventions;
 
-/// One element of a command line, with what is known of where its parts came from.
+/// One element of a command line. Each part knows whether the author or the caller wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
     parts: Vec<ArgText>,
-    dashes: Dashes,
+    dashes: LeadingDash,
 }
 
 /// A part of an element.
@@ -23,51 +23,52 @@ pub enum ArgText {
     Caller { name: String, text: String },
 }
 
-/// May what a caller fills in begin with `-`?
+/// Whether a caller's value may begin with `-`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Dashes {
-    Refused,
-    Meant,
+pub enum LeadingDash {
+    Denied,
+    Allowed,
 }
 
 impl Arg {
-    /// The author's own word. Takes program text only, so that no value of a caller ends up here by mistake.
+    /// Text of the author. Takes only program text, so a caller's value cannot get here by mistake.
     pub fn literal(text: &'static str) -> Self {
-        Self { parts: vec![ArgText::Author(text.to_owned())], dashes: Dashes::Refused }
+        Self { parts: vec![ArgText::Author(text.to_owned())], dashes: LeadingDash::Denied }
     }
 
-    /// A value that is an element of its own: a text, number or boolean.
+    /// A value as a separate element: a text, number or boolean.
     pub fn operand<'v>(value: impl Into<Option<&'v Value>>) -> Self {
         Self::option_value("", value)
     }
 
-    /// A value glued to its option: `--max-count=`, or a letter that the command is known to take a value with, such as `-m` of
-    /// `grep`. After another letter only digits pass, unless `with_dashes` says that the letter takes a value.
+    /// A value attached to its option: `--max-count=`, or a letter that is known to take a value, such as `-m` of
+    /// `grep`. After other letters only digits are accepted, unless `with_dashes` states that the letter takes a
+    /// value.
     pub fn option_value<'v>(option: &'static str, value: impl Into<Option<&'v Value>>) -> Self {
-        // What is missing or has no text is empty, and refused as such.
+        // A missing value becomes an empty text, which is rejected later.
         let text = value.into().and_then(|value| text_of(value).ok()).unwrap_or_default();
         let name = option.trim_start_matches('-').trim_end_matches('=');
         let name = if name.is_empty() { "a value" } else { name };
         Self::of(
             vec![ArgText::Author(option.to_owned()), ArgText::Caller { name: name.to_owned(), text }],
-            Dashes::Refused,
+            LeadingDash::Denied,
         )
     }
 
-    /// The value may begin with `-`, or follow a letter: the command does not take it for an option here.
+    /// The value may begin with `-` or follow a letter, because the command does not read it as an option here.
     #[must_use]
     pub fn with_dashes(mut self) -> Self {
-        self.dashes = Dashes::Meant;
+        self.dashes = LeadingDash::Allowed;
         self
     }
 
-    pub fn of(mut parts: Vec<ArgText>, dashes: Dashes) -> Self {
+    pub fn of(mut parts: Vec<ArgText>, dashes: LeadingDash) -> Self {
         parts.retain(|part| !matches!(part, ArgText::Author(text) if text.is_empty()));
         Self { parts, dashes }
     }
 
-    /// The text of the element, or why it is refused.
-    pub fn settle(&self, known: &Known) -> Result<String, Refusal> {
+    /// The text of the element, or the refusal.
+    pub fn settle(&self, known: &Conventions) -> Result<String, Refusal> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -75,14 +76,14 @@ impl Arg {
                 ArgText::Caller { name, text: value } => {
                     if value.is_empty() {
                         return Err(refused(
-                            format!("`{name}` is empty, no plain value, or too large a number"),
+                            format!("`{name}` is empty, not a plain value, or too large a number"),
                             "give it a value",
                         ));
                     }
                     let check = if known.takes_lines() { check_text } else { check_value };
                     check(name, value)?;
-                    // Judged by the element as it is built: behind `--max-count=` a `-1` is a value.
-                    if self.dashes == Dashes::Refused && text.is_empty() && value.starts_with('-') {
+                    // Checked against the element built so far: after `--max-count=`, `-1` is a value.
+                    if self.dashes == LeadingDash::Denied && text.is_empty() && value.starts_with('-') {
                         return Err(would_be_an_option(name));
                     }
                     if let Some(why) = known.refuses(value, &text) {
@@ -103,15 +104,16 @@ impl Arg {
         texts.collect()
     }
 
-    /// For an element that code made, of which there is no template to look at before: is the option all the author's?
-    pub fn check_option(&self, known: &Known) -> Result<(), Refusal> {
+    /// Checks an element built by code, which has no template to check: the caller must not complete the option.
+    pub fn check_option(&self, known: &Conventions) -> Result<(), Refusal> {
         let [ArgText::Author(start), ArgText::Caller { text, .. }] = self.parts.as_slice() else {
             return Ok(());
         };
         let Some(option) = start.strip_prefix('-') else { return Ok(()) };
-        // `-name=` is how some programs write their words.
+        // Some programs write long options as `-name=`.
         let is_named = option.find('=').is_some_and(|end| end > 1);
-        let is_vouched_for = self.dashes == Dashes::Meant || text.bytes().all(|sign| sign.is_ascii_digit());
+        let is_vouched_for =
+            self.dashes == LeadingDash::Allowed || text.bytes().all(|sign| sign.is_ascii_digit());
         let is_unknown = !option.is_empty() && !known.ends_options_at_dashes();
         let is_the_authors = match option.strip_prefix('-') {
             Some(_) => is_named,
@@ -121,23 +123,25 @@ impl Arg {
             return Ok(());
         }
         Err(refused(
-            format!("`{self}` lets the caller choose options: what follows `{start}` may be more of them"),
-            "the author writes the option out with `=`, or as an element of its own",
+            format!(
+                "`{self}` lets the caller choose options: the text after `{start}` may be read as more of them"
+            ),
+            "the author must write the option with `=`, or as a separate element",
         ))
     }
 
-    /// Does it stand on its own, with something in it that a caller chose?
+    /// Whether it is an operand that contains a caller's value.
     pub fn is_filled_operand(&self) -> bool {
         let begins_as_option =
             matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
-        !begins_as_option && self.is_filled() && self.dashes == Dashes::Refused
+        !begins_as_option && self.is_filled() && self.dashes == LeadingDash::Denied
     }
 
     pub fn is_filled(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
     }
 
-    /// What callers chose, each with what stands before it.
+    /// The caller's values, each with the text before it.
     pub fn filled_parts(&self) -> Vec<(String, &str)> {
         let (mut before, mut filled) = (String::new(), Vec::new());
         for part in &self.parts {
@@ -157,7 +161,7 @@ impl Arg {
         matches!(self.parts.first(), Some(ArgText::Caller { .. }))
     }
 
-    /// The author's own word, where it is nothing else.
+    /// The author's text, if it contains nothing else.
     pub fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -166,11 +170,11 @@ impl Arg {
         }
     }
 
-    /// Could it be an option, in the author's meaning?
+    /// Whether the author meant it as an option.
     pub fn may_be_option(&self) -> bool {
         let begins_as_option =
             matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
-        begins_as_option || (self.dashes == Dashes::Meant && self.is_filled())
+        begins_as_option || (self.dashes == LeadingDash::Allowed && self.is_filled())
     }
 }
 
@@ -183,32 +187,32 @@ impl fmt::Display for Arg {
     }
 }
 
-/// A plain value as text, or why it has none, and what to give instead.
+/// A scalar value as text; or why it has none, and what to give instead.
 pub fn text_of(value: &Value) -> Result<String, (&'static str, &'static str)> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Bool(is_true) => Ok(is_true.to_string()),
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            // Was it written as an integer, it has been rounded to another one since.
+            // A large integer was rounded to a float when the JSON was parsed.
             Some(float) if float <= LEAST_WHOLE || float >= BEYOND_WHOLE => {
                 Err(("is a number of more than 64 bits, which would be rounded", "give a smaller number"))
             }
-            // `5.0` is an integer to a schema and no number to most programs. Nor is `1e16`, which glued to a letter is the
-            // option `-e` besides: written out, a number has no letter in it.
+            // A schema accepts `5.0` as an integer, but most programs do not. In `1e16` attached to a letter, the `e`
+            // would be the option `-e`. Numbers are therefore written without exponent.
             Some(float) => Ok(float.to_string()),
             None => Ok(number.to_string()),
         },
         Value::Null | Value::Array(_) | Value::Object(_) => {
-            Err(("is no plain value", "give a text, number or boolean"))
+            Err(("is not a plain value", "give a text, number or boolean"))
         }
     }
 }
 
-/// -2^63 and 2^64. An integer in between is kept as it was written; a float of these values may be a rounded one.
+/// -2^63 and 2^64. Integers in between are exact; floats at or beyond these values may be rounded integers.
 const LEAST_WHOLE: f64 = -9_223_372_036_854_775_808.0;
 const BEYOND_WHOLE: f64 = 18_446_744_073_709_551_616.0;
 
-/// A value that comes to stand in a command line.
+/// Checks a value for the command line.
 fn check_value(name: &str, value: &str) -> Result<(), Refusal> {
     if let Some(bad) = value.chars().find(|c| c.is_control()) {
         let message = format!("`{name}` contains the control character `{}`", bad.escape_unicode());
@@ -217,7 +221,7 @@ fn check_value(name: &str, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A value that comes to stand in standard input or a variable: lines are fine there.
+/// Checks a value for standard input or a variable, where line breaks are allowed.
 pub fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
     let is_bad = |c: &char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     if let Some(bad) = value.chars().find(is_bad) {

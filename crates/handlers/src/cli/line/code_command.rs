@@ -1,4 +1,5 @@
-//! What is judged of a command that code makes? The same as of a manifest's, of which the templates were looked at before.
+//! Checks of commands built in code. They match the checks of manifests, whose templates are checked when they are
+//! loaded.
 
 use toolgate_gate::Refusal;
 use toolgate_spec::{
@@ -8,9 +9,9 @@ use toolgate_spec::{
 };
 
 use super::arg::Arg;
-use crate::cli::program::conventions::Known;
+use crate::cli::program::conventions::Conventions;
 
-/// Variables and standard input, when the tool is made ready.
+/// Checks variables and standard input when the tool is prepared.
 pub fn check(written: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
     let input = project::input_schema(spec).map_err(|error| error.to_string())?;
     let statics = spec.effective_statics();
@@ -33,8 +34,8 @@ pub fn check(written: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The elements of one call.
-pub fn check_elements(elements: &[Arg], known: &Known) -> Result<(), Refusal> {
+/// Checks the elements of one call.
+pub fn check_elements(elements: &[Arg], known: &Conventions) -> Result<(), Refusal> {
     elements.iter().try_for_each(|element| element.check_option(known))
 }
 

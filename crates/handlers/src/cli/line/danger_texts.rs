@@ -4,10 +4,10 @@ use toolgate_gate::Refusal;
 use toolgate_spec::ArgTemplate;
 
 use super::arg::Arg;
-use crate::cli::{line, program::conventions::Known};
+use crate::cli::{line, program::conventions::Conventions};
 
-/// The elements in which a caller's value stands, each by itself and all in one line. Leaves out the words that a search looks for.
-pub fn elements(elements: &[Arg], known: &Known, line: &[String]) -> Vec<String> {
+/// The elements that contain a caller's value, separately and joined to one line. Search patterns are left out.
+pub fn elements(elements: &[Arg], known: &Conventions, line: &[String]) -> Vec<String> {
     let searches = known.searches(line);
     let mut texts = Vec::new();
     let mut before = None;
@@ -23,16 +23,17 @@ pub fn elements(elements: &[Arg], known: &Known, line: &[String]) -> Vec<String>
     texts
 }
 
-/// Standard input and variables in which a caller's value stands. Values of secrets are not known yet; the text around them is.
+/// Standard input and variables that contain a caller's value. Secrets are not resolved yet; the text around them is
+/// included.
 pub fn templates<'t>(
     templates: impl Iterator<Item = &'t ArgTemplate>,
-    values: &line::Values<'_>,
+    values: &line::TemplateValues<'_>,
 ) -> Result<Vec<String>, Refusal> {
     let is_filled = |template: &&ArgTemplate| template.names().any(|name| values.is_callers(name));
     templates.filter(is_filled).map(|template| values.known_text(template)).collect()
 }
 
-/// Is the caller's value a pattern: behind `--regexp=`, `--regexp`, `-e` or `-rne`?
+/// Whether the caller's value is a search pattern: after `--regexp=`, `--regexp`, `-e` or `-rne`.
 fn gives_words(element: &Arg, before: Option<&str>) -> bool {
     match element.filled_parts().as_slice() {
         [(option, _)] if option.is_empty() => before.is_some_and(takes_words),
@@ -51,21 +52,21 @@ fn takes_words(option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::line::arg::{ArgText, Dashes};
+    use crate::cli::line::arg::{ArgText, LeadingDash};
 
     /// `{}` stands for the caller's value.
     #[track_caller]
     fn check(command: &str, elements: &[&str], expect: &[&str]) {
-        let known = Known::of(command, command).unwrap();
+        let known = Conventions::of(command, command).unwrap();
         let filled: Vec<Arg> = elements
             .iter()
             .map(|element| {
                 let Some((start, end)) = element.split_once("{}") else {
-                    return Arg::of(vec![ArgText::Author((*element).to_owned())], Dashes::Refused);
+                    return Arg::of(vec![ArgText::Author((*element).to_owned())], LeadingDash::Denied);
                 };
                 let value = ArgText::Caller { name: "x".to_owned(), text: "/etc/passwd".to_owned() };
                 let parts = vec![ArgText::Author(start.to_owned()), value, ArgText::Author(end.to_owned())];
-                Arg::of(parts, Dashes::Refused)
+                Arg::of(parts, LeadingDash::Denied)
             })
             .collect();
         let line: Vec<String> = filled.iter().map(Arg::text).collect();
@@ -73,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn values_of_options_count_and_words_of_a_search_do_not() {
+    fn option_values_are_included_and_search_patterns_are_not() {
         check("curl", &["--data={}", "--url=https://a/"], &["--data=/etc/passwd"]);
         check("tar", &["-f{}"], &["-f/etc/passwd"]);
         check("grep", &["--regexp={}", "--", "docs"], &[]);
         check("grep", &["-rne", "{}", "docs"], &[]);
         check("grep", &["-e", "x", "--file={}"], &["--file=/etc/passwd"]);
         check("grep", &["--regexp={}", "--", "{}"], &["/etc/passwd"]);
-        // Not a program that searches.
+        // Not a search program.
         check("sed", &["-e", "{}"], &["/etc/passwd"]);
         check("cp", &["a{}", "{}"], &["a/etc/passwd", "/etc/passwd", "a/etc/passwd /etc/passwd"]);
     }

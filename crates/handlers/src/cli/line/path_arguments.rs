@@ -1,4 +1,4 @@
-//! Which arguments name paths? The same ones that the survey judges; a command gets the path that was found for them.
+//! Arguments that name paths. The survey checks the same ones; a command receives their real paths.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use toolgate_spec::{model::ToolSpec, project};
 
 use crate::survey::{CallGrants, Surveyor};
 
-/// Names of top-level arguments; lists of paths count by the name of the list. One that holds a path anywhere counts too:
-/// where the survey does not judge it, it is handed to nobody.
+/// Names of top-level arguments, including lists of paths and values that contain a path at any depth. A path that
+/// the survey does not check is never passed on.
 pub fn names(spec: &ToolSpec, surveyor: &Surveyor) -> Result<BTreeSet<String>, String> {
     let schema = project::input_schema(spec).map_err(|error| error.to_string())?;
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -16,7 +16,7 @@ pub fn names(spec: &ToolSpec, surveyor: &Surveyor) -> Result<BTreeSet<String>, S
     Ok(properties.into_iter().flatten().filter(is_path).map(|(name, _)| name.clone()).collect())
 }
 
-/// The arguments with every path as it was found, for whoever makes a command line out of them.
+/// The arguments with every path replaced by its real path.
 pub fn found(
     arguments: &Map<String, Value>,
     paths: &BTreeSet<String>,
@@ -41,7 +41,7 @@ pub fn found(
     replaced.collect()
 }
 
-/// Anywhere in the property's schema, which holds no references.
+/// Searches the whole schema of the property, which contains no references.
 fn says_path(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Does a caller choose the words that a command searches for?
+//! Whether a caller chooses the text that a command searches for.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use toolgate_spec::{
 
 use crate::cli::line;
 
-/// On the command line, in a variable, on standard input, or in a file that the caller names for them. The names of other paths
-/// say where to search, and not for what.
+/// True for a value on the command line, in a variable, on standard input, or in a pattern file that the caller
+/// names. Other path arguments only say where to search.
 pub fn is_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> bool {
     let statics = spec.effective_statics();
     let is_callers = |name: &str| statics.iter().all(|own| own.name != name);
@@ -36,7 +36,7 @@ pub fn is_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>
         })
 }
 
-/// With the list that `{item}` is one of.
+/// The arguments of a group, with the list that `{item}` iterates over.
 fn elements(group: &ArgumentGroup) -> Vec<(&Argument, Option<&str>)> {
     match group {
         ArgumentGroup::One(one) => vec![(one, None)],
@@ -45,7 +45,7 @@ fn elements(group: &ArgumentGroup) -> Vec<(&Argument, Option<&str>)> {
     }
 }
 
-/// `-f`, `-rnf`, `--file=`, also shortened.
+/// `-f`, `-rnf`, `--file=`, also abbreviated.
 fn takes_file_of_words(option: &str) -> bool {
     let Some(letters) = option.strip_prefix('-') else { return false };
     match letters.strip_prefix('-') {

@@ -1,5 +1,5 @@
-//! May a caller's value be glued to a short option? Of most programs nobody knows whether the letter takes a value; where
-//! it takes none, the value goes on with the group: in `-s{x}` a `K/path` is `curl -s -K /path`.
+//! Rejects caller values attached to short options. For most programs it is unknown whether the letter takes a value.
+//! If not, the value continues the group: in `-s{x}`, the value `K/path` means `curl -s -K /path`.
 
 use std::{collections::BTreeSet, slice};
 
@@ -12,7 +12,8 @@ use toolgate_spec::{
 
 use super::ITEM;
 
-/// For programs of which nothing is known. A value passes that cannot be letters, and one that the author vouches for.
+/// Used for unknown programs. Accepts values that cannot contain letters, and values that the author explicitly
+/// allows.
 pub fn check(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> Result<(), String> {
     let input = project::input_schema(spec).map_err(|error| error.to_string())?;
     let statics = spec.effective_statics();
@@ -23,17 +24,17 @@ pub fn check(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> Res
         if argument.may_be_option || !is_short_group(start) {
             continue;
         }
-        // All of them: after `5`, a digit or two, the group goes on.
+        // Checks all variables: after one digit the group would continue.
         for name in argument.template.names() {
             let is_operators = statics.iter().any(|variable| variable.name == *name);
             let of_list = list.filter(|_| name == ITEM).map(String::as_str);
             let property = of_list.unwrap_or(name);
             let schema = input.get("properties").and_then(|properties| properties.get(property));
             let schema = if of_list.is_some() { schema.and_then(|list| list.get("items")) } else { schema };
-            // A path becomes the one that was found, and begins with `/`.
+            // A path is replaced by its real path, which begins with `/`.
             if !is_operators && !paths.contains(property) && !schema.is_some_and(is_bounded) {
                 return Err(format!(
-                    "`{}` may take what follows `{start}` for more options, so `{}` lets the caller choose them; write two arguments, bound `{property}` by `enum` or a pattern of digits, or say `allowOption: true`",
+                    "`{}` may read the text after `{start}` as more options, so `{}` lets the caller choose them; write two arguments, bound `{property}` by `enum` or a pattern of digits, or set `allowOption: true`",
                     cli.command,
                     argument.template.text()
                 ));
@@ -43,7 +44,7 @@ pub fn check(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> Res
     Ok(())
 }
 
-/// The arguments of a group, each with the list that its `{item}` stands for.
+/// The arguments of a group, each with the list that its `{item}` iterates over.
 fn with_list(group: &ArgumentGroup) -> impl Iterator<Item = (Option<&String>, &Argument)> {
     let (list, arguments) = match group {
         ArgumentGroup::One(one) => (None, slice::from_ref(one)),
@@ -58,7 +59,7 @@ fn is_short_group(literal: &str) -> bool {
     !letters.is_empty() && letters.chars().all(|letter| letter.is_ascii_alphanumeric())
 }
 
-/// Are there no values but the author's own, or none with a letter in them? A number is written without an exponent.
+/// Whether all possible values are listed by the author or contain no letters. Numbers are written without exponent.
 fn is_bounded(schema: &Value) -> bool {
     let is_plain =
         matches!(schema.get("type").and_then(Value::as_str), Some("integer" | "number" | "boolean"));
@@ -66,8 +67,8 @@ fn is_bounded(schema: &Value) -> bool {
     is_plain || is_listed || schema.get("pattern").and_then(Value::as_str).is_some_and(takes_digits_only)
 }
 
-/// Anchored at both ends, and nothing in between but digits and how often they come. Alternatives and other classes are
-/// not understood here, and count as letters.
+/// Accepts a pattern anchored at both ends that contains only digits and repetition. Alternatives and other classes
+/// are not analysed, and count as letters.
 fn takes_digits_only(pattern: &str) -> bool {
     let Some(inside) = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')) else {
         return false;
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_of_digits_lets_nothing_else_through() {
+    fn digit_pattern_accepts_only_digits() {
         for pattern in ["^[0-9]+$", "^\\d{1,3}$", "^[1-9][0-9]*$", "^5$"] {
             assert!(takes_digits_only(pattern), "{pattern}");
         }
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_group_is_one_dash_and_letters() {
+    fn short_group_is_one_dash_and_letters() {
         assert!(is_short_group("-s") && is_short_group("-sS") && is_short_group("-4"));
         assert!(
             !is_short_group("-") && !is_short_group("--s") && !is_short_group("-o=") && !is_short_group("s")

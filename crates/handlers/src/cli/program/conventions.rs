@@ -1,50 +1,51 @@
-//! What is known of a program's own ways with its arguments? Enough to put `--` where it belongs and to refuse values
-//! that mean more to it than themselves, though they do not begin with `-`.
+//! How known programs read their arguments: where `--` can be inserted, and which values have a special meaning
+//! although they do not begin with `-`.
 
 mod programs;
 
 use std::net::Ipv6Addr;
 
 use self::programs::PROGRAMS;
-use super::file_values::{FileValue, Filled};
+use super::file_values::{FileOption, FilledValue};
 
-/// A program's habits, by the family that its name belongs to. Of most programs nothing is known.
+/// The argument conventions of a family of programs. Most programs are unknown.
 #[derive(Debug)]
-pub struct Known {
+pub struct Conventions {
     names: &'static [&'static str],
     ending: OptionsEnd,
-    /// Options that take the next element for their value, as letters and as words.
+    /// Options that take the next element as their value: letters and long names.
     letters: &'static str,
     words: &'static [&'static str],
-    marks: Marks,
-    /// Options of which some values are the names of files.
-    files: &'static [FileValue],
+    marks: SpecialCharacters,
+    /// Options whose values can name a file.
+    files: &'static [FileOption],
     first: FirstElement,
     operands: Operands,
-    lines: Lines,
-    search: Search,
-    /// Letters of options by which a search's answer has more than lines.
+    lines: ValueLines,
+    search: SearchMode,
+    /// Letters of options that add more than lines to the output of a search.
     telling: &'static str,
-    /// What a search that finds nothing says.
+    /// The output of a search without matches.
     nothing_found: Option<&'static str>,
-    /// An exit code besides 0 that is an answer and not a failure; of one that can do more than search, where it searches.
+    /// An exit code other than 0 that is a valid answer. For a program that does more than search, it counts only for
+    /// searches.
     answer: Option<u8>,
-    /// The exit code of one that went through folders and could not look at everything.
+    /// The exit code of a program that could not read every directory.
     partly: Option<u8>,
 }
 
-/// Do options end at `--`, and does nothing else come of it?
+/// Whether options end at `--`, and `--` has no other effect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum OptionsEnd {
     AtDashes,
     Unknown,
 }
 
-/// Values that are more than values.
+/// Characters with a special meaning in values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Marks {
+enum SpecialCharacters {
     None,
-    /// At the beginning of an element or of an option's value.
+    /// At the start of an element or of an option's value.
     Leading {
         signs: &'static str,
         why: &'static str,
@@ -53,52 +54,52 @@ enum Marks {
         signs: &'static str,
         why: &'static str,
     },
-    /// Everything but letters, digits and these.
+    /// All characters except letters, digits and these.
     AllBut {
         signs: &'static str,
         why: &'static str,
     },
 }
 
-/// Is the first element read as options even without a dash?
+/// Whether the first element is read as options even without a dash.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FirstElement {
     LikeOthers,
     Options,
 }
 
-/// What is an element that is neither an option nor the value of one?
+/// The meaning of an element that is neither an option nor an option's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Operands {
     Anything,
-    /// A URL, whose scheme decides whether a host is asked or a file is read. `{a,b}` and `[a-b]` in it stand for several.
+    /// A URL, whose scheme decides between a request and a local file. `{a,b}` and `[a-b]` expand to several URLs.
     Urls,
-    /// A file, unless it is a name with `=` and a value: that sets a variable of the program.
+    /// A file, or a variable assignment of the form `name=value`.
     FilesOrSettings,
 }
 
-/// How many lines may a value have?
+/// How many lines a value may have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Lines {
+enum ValueLines {
     One,
-    /// It is a script, and only a document that says so hands one over.
+    /// The value is a script. Only a document that says so may pass one.
     Many,
 }
 
-/// Does it show the lines of files in which a text is found?
+/// Whether it prints lines of files that match a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Search {
+enum SearchMode {
     Never,
     Always,
-    /// With this word among its arguments.
+    /// If this word is among the arguments.
     With(&'static str),
-    /// With an option of this letter, or of this word.
+    /// If this option is given, as a letter or long name.
     WithOption(char, &'static str),
 }
 
-impl Known {
-    /// By the name that the program is called by and by that of the file which links lead to: `slogin` is an `ssh`. `None`
-    /// where the two are known for different ways: one of them is wrong, and nobody knows which.
+impl Conventions {
+    /// Looks up a program by its command name and by the file that the name resolves to: `slogin` is an `ssh`. `None`
+    /// if the two names have different conventions, because it is unclear which apply.
     pub fn of(command: &str, file_name: &str) -> Option<&'static Self> {
         match (Self::by_name(command), Self::by_name(file_name)) {
             (Some(called), Some(found)) => std::ptr::eq(called, found).then_some(called),
@@ -111,7 +112,7 @@ impl Known {
     fn by_name(command: &str) -> Option<&'static Self> {
         let name = command.rsplit('/').next().unwrap_or_default();
         let family = toolgate_spec::program_family(name);
-        let is_named = |known: &&Known| {
+        let is_named = |known: &&Conventions| {
             known.names.iter().any(|one| one.eq_ignore_ascii_case(name) || one.eq_ignore_ascii_case(&family))
         };
         PROGRAMS.iter().find(is_named)
@@ -121,18 +122,18 @@ impl Known {
         self.ending == OptionsEnd::AtDashes
     }
 
-    /// Is the element after this one its value?
+    /// Whether the element after this one is its value.
     pub fn takes_next(&self, option: &str) -> bool {
         if let Some(word) = option.strip_prefix("--") {
             return self.words.contains(&word);
         }
-        // In `-rne` the first letter that takes a value has the rest for it, or the next element.
+        // In `-rne`, the first letter that takes a value takes the rest of the element, or the next element.
         let letters = option.strip_prefix('-').unwrap_or_default();
         let taking = letters.find(|letter| self.letters.contains(letter));
         taking.is_some_and(|at| at + 1 == letters.len())
     }
 
-    /// Is there a letter in this group that takes the rest of the element for its value?
+    /// Whether a letter in this group takes the rest of the element as its value.
     pub fn takes_rest(&self, option: &str) -> bool {
         let letters = option.strip_prefix('-').and_then(|letters| letters.split('=').next());
         letters.is_some_and(|letters| {
@@ -140,7 +141,7 @@ impl Known {
         })
     }
 
-    /// Would what a caller glues to this literal be more letters, each an option?
+    /// Whether a value appended to this literal would be read as more option letters.
     pub fn glues_options(&self, literal: &str) -> bool {
         let letters = literal.strip_prefix('-').unwrap_or_default();
         self.ending == OptionsEnd::AtDashes
@@ -149,26 +150,28 @@ impl Known {
             && !letters.contains(|letter| self.letters.contains(letter))
     }
 
-    /// Why a value means more to this program than itself.
+    /// Why this program gives the value a special meaning.
     pub fn refuses(&self, value: &str, before: &str) -> Option<String> {
         let begins = before.is_empty() || before.ends_with('=') || before.starts_with('-');
         let found = |signs: &str| value.chars().find(|sign| signs.contains(*sign));
         match self.marks {
-            Marks::None => None,
-            Marks::Leading { signs, why } => {
+            SpecialCharacters::None => None,
+            SpecialCharacters::Leading { signs, why } => {
                 let first = value.chars().next().filter(|sign| begins && signs.contains(*sign))?;
                 Some(format!("begins with `{first}`, {why}"))
             }
-            Marks::Anywhere { signs, why } => found(signs).map(|sign| format!("contains `{sign}`, {why}")),
-            Marks::AllBut { signs, why } => {
+            SpecialCharacters::Anywhere { signs, why } => {
+                found(signs).map(|sign| format!("contains `{sign}`, {why}"))
+            }
+            SpecialCharacters::AllBut { signs, why } => {
                 let other = value.chars().find(|c| !c.is_ascii_alphanumeric() && !signs.contains(*c))?;
                 Some(format!("contains `{}`, {why}", other.escape_debug()))
             }
         }
     }
 
-    /// Why what a caller chose names a file: `part` of an element after `before`, as the value of `option` or with the option in
-    /// the same element.
+    /// Why a caller's value names a file. `part` follows `before` in the element; the option is `option` or in the
+    /// same element.
     pub fn refuses_file(
         &self,
         option: Option<&str>,
@@ -181,11 +184,11 @@ impl Known {
         };
         let rule = self.files.iter().find(|rule| rule.options.contains(&option))?;
         let of_option = element.len() - whole.len();
-        let filled = Filled { before: before.get(of_option..).unwrap_or_default(), part, whole };
+        let filled = FilledValue { before: before.get(of_option..).unwrap_or_default(), part, whole };
         (rule.is_in)(&filled).then_some(rule.why)
     }
 
-    /// The letter or word of an option that takes a value, and what of the value stands in the same element.
+    /// The letter or long name of an option that takes a value, and the part of the value in the same element.
     fn option_of<'e>(&self, element: &'e str) -> Option<(&'e str, &'e str)> {
         if let Some(word) = element.strip_prefix("--") {
             return Some(word.split_once('=').unwrap_or((word, "")));
@@ -195,7 +198,7 @@ impl Known {
         Some((letters.get(at..=at)?, letters.get(at + 1..)?))
     }
 
-    /// Why an operand that begins with a caller's value would be more than a file or an address on the web, and what to write
+    /// Why an operand that starts with a caller's value is not a plain file or web address, and what to write
     /// instead.
     pub fn refuses_operand(&self, operand: &str) -> Option<(String, &'static str)> {
         match self.operands {
@@ -204,13 +207,13 @@ impl Known {
                 refuses_url(operand).map(|why| (why, "begin the value with `http://` or `https://`"))
             }
             Operands::FilesOrSettings => {
-                let why = "contains `=` after a name, which to this command is a setting";
+                let why = "contains `=` after a name, which this command reads as a setting";
                 sets_variable(operand).then(|| (why.to_owned(), "a file is named `./a=b`"))
             }
         }
     }
 
-    /// The option that an operand can be glued to, and is one all the same.
+    /// The option that takes an operand in the same element.
     pub fn operand_option(&self) -> Option<&'static str> {
         (self.operands == Operands::Urls).then_some("--url=")
     }
@@ -219,23 +222,25 @@ impl Known {
         self.first == FirstElement::Options
     }
 
-    /// Does this command line look for a text in files?
+    /// Whether this command line searches for a text in files.
     pub fn searches(&self, line: &[String]) -> bool {
         match self.search {
-            Search::Never => false,
-            Search::Always => true,
-            Search::With(word) => line.iter().any(|element| element == word),
-            Search::WithOption(letter, word) => line.iter().any(|element| is_option(element, letter, word)),
+            SearchMode::Never => false,
+            SearchMode::Always => true,
+            SearchMode::With(word) => line.iter().any(|element| element == word),
+            SearchMode::WithOption(letter, word) => {
+                line.iter().any(|element| is_option(element, letter, word))
+            }
         }
     }
 
-    /// The letters of a group, up to one that takes a value: behind it stands the value.
+    /// The letters of a group, up to the first one that takes a value.
     pub fn letters_of<'e>(&self, element: &'e str) -> Option<&'e str> {
         let letters = element.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
         letters.split_inclusive(|letter| self.letters.contains(letter)).next()
     }
 
-    /// The option by which the answer of a search has headings, ends or sums besides lines.
+    /// The option that adds headings, separators or totals to the output of a search.
     pub fn tells_besides_lines<'l>(&self, line: &'l [String]) -> Option<&'l str> {
         let is_telling = |element: &&str| {
             let is_word = |word: &&str| element.len() >= SHORTEST && word.starts_with(*element);
@@ -257,7 +262,7 @@ impl Known {
     }
 
     pub fn takes_lines(&self) -> bool {
-        self.lines == Lines::Many
+        self.lines == ValueLines::Many
     }
 
     pub fn could_not_see_all(&self, exit: u8) -> bool {
@@ -265,11 +270,11 @@ impl Known {
     }
 
     pub fn answers_by(&self, exit: u8, line: &[String]) -> bool {
-        self.answer == Some(exit) && (self.search == Search::Never || self.searches(line))
+        self.answer == Some(exit) && (self.search == SearchMode::Never || self.searches(line))
     }
 }
 
-/// Also among other letters, and shortened; rather too often than not.
+/// Also matches inside letter groups and abbreviations. False positives are accepted.
 fn is_option(element: &str, letter: char, word: &str) -> bool {
     match element.strip_prefix("--") {
         Some(given) => {
@@ -285,17 +290,17 @@ fn refuses_url(operand: &str) -> Option<String> {
     let is_web = |scheme: &str| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
     match start.strip_suffix(':') {
         Some(scheme) if is_web(scheme) => None,
-        Some(scheme) => Some(format!("begins with `{}:`, which is not the web", scheme.escape_debug())),
-        // The scheme may come out of the set.
+        Some(scheme) => Some(format!("begins with `{}:`, which is not a web address", scheme.escape_debug())),
+        // The scheme could come from the set.
         None if start.contains(['{', '[']) && !begins_with_address(start) => {
-            Some("begins with a set of beginnings".to_owned())
+            Some("begins with a set of alternatives".to_owned())
         }
         None => guessed_scheme(start)
-            .map(|scheme| format!("begins with `{scheme}.`, by which this command chooses another protocol")),
+            .map(|scheme| format!("begins with `{scheme}.`, which makes this command use another protocol")),
     }
 }
 
-/// Without a scheme, `ftp.example.com` is asked by FTP.
+/// Without a scheme, curl requests `ftp.example.com` by FTP.
 fn guessed_scheme(start: &str) -> Option<&'static str> {
     let host = start.rsplit('@').next().unwrap_or_default();
     let label = host.split_once('.')?.0;
@@ -304,7 +309,7 @@ fn guessed_scheme(start: &str) -> Option<&'static str> {
         .find(|guess| label.eq_ignore_ascii_case(guess))
 }
 
-/// `FS=x`, also in a namespace: `awk::FS=x`. What begins otherwise (`9a=x`, `=x`) is a file.
+/// `FS=x`, also with a namespace: `awk::FS=x`. Other forms (`9a=x`, `=x`) are files.
 fn sets_variable(operand: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     operand.split_once('=').is_some_and(|(name, _)| {
@@ -320,24 +325,24 @@ fn begins_with_address(start: &str) -> bool {
     })
 }
 
-const UNKNOWN: Known = Known {
+const UNKNOWN: Conventions = Conventions {
     names: &[],
     ending: OptionsEnd::Unknown,
     letters: "",
     words: &[],
-    marks: Marks::None,
+    marks: SpecialCharacters::None,
     files: &[],
     first: FirstElement::LikeOthers,
     operands: Operands::Anything,
-    lines: Lines::One,
-    search: Search::Never,
+    lines: ValueLines::One,
+    search: SearchMode::Never,
     telling: "",
     nothing_found: None,
     answer: None,
     partly: None,
 };
 
-/// Options of searches. Some programs take them shortened; shorter than this they are others.
+/// Options of search programs. Some programs accept abbreviations; below this length they mean other options.
 const TELLING: [&str; 7] =
     ["--break", "--group", "--heading", "--json", "--pretty", "--show-function", "--stats"];
 const SHORTEST: usize = 6;

@@ -1,4 +1,5 @@
-//! Did the caller name this path? Whoever may name any path, and is told of those that are there, learns what the host has.
+//! Decides whether the caller named a denied path. A caller who may name any path and sees which ones were denied
+//! could learn which files exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,25 +8,25 @@ use toolgate_spec::ArgTemplate;
 
 use super::missing_paths::written_paths;
 use crate::cli::{
-    run::launch::Order,
+    run::order::CommandOrder,
     tool::{self, CliTool},
 };
 
-/// Who reads what is said of a failure?
-pub enum Hearer {
-    /// The author of a draft, who runs it.
+/// The reader of an error message.
+pub enum DenialAudience {
+    /// The author of a draft, who tests it.
     Author,
-    Caller(Given),
+    Caller(CallerTexts),
 }
 
-/// What a command was given by its caller, and where the author says that it belongs.
-pub struct Given {
+/// The texts that a caller gave to a command, and the paths that the author wrote.
+pub struct CallerTexts {
     texts: Vec<String>,
     written: Vec<PathBuf>,
 }
 
-impl Given {
-    pub fn of(tool: &CliTool, order: &Order, arguments: &Map<String, Value>) -> Self {
+impl CallerTexts {
+    pub fn of(tool: &CliTool, order: &CommandOrder, arguments: &Map<String, Value>) -> Self {
         let cli = tool.body.written();
         let elements = tool::arguments(cli).map(|argument| &argument.template);
         let authors: Vec<&str> = elements.filter(|one| is_fixed(one)).map(ArgTemplate::text).collect();
@@ -36,12 +37,13 @@ impl Given {
         let stdin = cli.stdin.iter().filter(|template| !is_fixed(template));
         let stdin = stdin.map(|_| String::from_utf8_lossy(&order.stdin).into_owned());
         let mut texts: Vec<String> = line.chain(variables).chain(stdin).collect();
-        // An element that reads like one of the author's may be the caller's.
+        // An element that equals one of the author's may also come from the caller.
         arguments.values().for_each(|value| add_texts(value, &mut texts));
         Self { texts, written: written_paths(cli).into_iter().map(PathBuf::from).collect() }
     }
 
-    /// Is a part of it in what the caller gave? Of a path that the author wrote only what comes after it is the caller's.
+    /// Whether a part of the path occurs in the caller's texts. If the author wrote its beginning, only the rest
+    /// counts.
     pub fn names(&self, path: &Path) -> bool {
         let rests = self.written.iter().filter_map(|written| path.strip_prefix(written).ok());
         let rest = rests.min_by_key(|rest| rest.components().count()).unwrap_or(path);
@@ -68,7 +70,7 @@ fn add_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// Who goes up from a folder names whatever lies above it.
+/// `..` names everything above a directory.
 fn climbs(text: &str) -> bool {
     let ends_name = |character: char| !character.is_alphanumeric() && !matches!(character, '.' | '-' | '_');
     text.split(ends_name).any(|name| name == "..")
@@ -78,15 +80,15 @@ fn climbs(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn given(texts: &[&str], written: &[&str]) -> Given {
-        Given {
+    fn given(texts: &[&str], written: &[&str]) -> CallerTexts {
+        CallerTexts {
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
             written: written.iter().map(PathBuf::from).collect(),
         }
     }
 
     #[test]
-    fn a_part_of_a_path_is_enough() {
+    fn part_of_a_path_is_enough() {
         for (texts, path, expect) in [
             (&["/home/ann/.bashrc"][..], "/home/ann/.bashrc", true),
             (&["--file=/home/ann/.bashrc,x"], "/home/ann/.bashrc", true),
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_authors_path_the_rest_is_the_callers() {
+    fn only_the_rest_after_the_authors_path_counts() {
         for (texts, path, expect) in [
             (&["/data/x"][..], "/data", false),
             (&["/data/x"], "/data/x", true),

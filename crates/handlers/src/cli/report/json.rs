@@ -1,8 +1,9 @@
-//! How is a program's JSON read, so that no text in it changes what stands beside it?
+//! Reads JSON output. A text in it cannot change its neighbours.
 //!
-//! What steers a terminal is taken out of each text by itself, when the JSON has been read: of two texts one could begin a
-//! sequence and the other end it, and all that stands between them would be a part of it. Encoders escape only some of the
-//! characters that begin one. Before it is read, and only where it is no JSON otherwise, colours and single controls go.
+//! Terminal sequences are removed from each text separately after parsing. Otherwise one text could begin a sequence
+//! and another end it, and everything between them would be removed. Encoders escape only some of the characters that
+//! begin a sequence. Before parsing, and only if the output does not parse otherwise, colours and single control
+//! characters are removed.
 
 use std::borrow::Cow;
 
@@ -12,27 +13,28 @@ use toolgate_policy::DistinctMembers;
 use super::plain_text::plain;
 use crate::js::values;
 
-/// One value.
+/// Reads one value.
 pub fn read(bytes: &[u8]) -> Result<Value, String> {
     let text = text_of(bytes);
     if text.trim().is_empty() {
         return Err("the command wrote nothing where JSON was expected".to_owned());
     }
     check_count(&text)?;
-    value(&text).map_err(|unread| {
-        unread
-            .told(|error| format!("the output is not JSON: line {}, column {}", error.line(), error.column()))
+    value(&text).map_err(|error_| {
+        error_.message(|error| {
+            format!("the output is not JSON: line {}, column {}", error.line(), error.column())
+        })
     })
 }
 
-/// One value a line.
+/// Reads one value per line.
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Value>, String> {
     let text = text_of(bytes);
     check_count(&text)?;
     let written = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let values = written.map(|(index, line)| {
-        value(line).map_err(|unread| {
-            unread.told(|error| {
+        value(line).map_err(|error_| {
+            error_.message(|error| {
                 format!("line {} of the output is not JSON: column {}", index + 1, error.column())
             })
         })
@@ -44,14 +46,14 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes))
 }
 
-enum Unread {
+enum JsonError {
     NotJson(serde_json::Error),
     TooMuch(String),
     Rounded,
 }
 
-impl Unread {
-    fn told(self, not_json: impl FnOnce(&serde_json::Error) -> String) -> String {
+impl JsonError {
+    fn message(self, not_json: impl FnOnce(&serde_json::Error) -> String) -> String {
         match self {
             Self::NotJson(error) => not_json(&error),
             Self::TooMuch(why) => why,
@@ -60,24 +62,24 @@ impl Unread {
     }
 }
 
-fn value(text: &str) -> Result<Value, Unread> {
+fn value(text: &str) -> Result<Value, JsonError> {
     let mut json = without_lone_surrogates(text);
     let mut parsed = serde_json::from_str(&json);
     if parsed.is_err()
         && let Some(bare) = without_controls(&json)
     {
-        check_count(&bare).map_err(Unread::TooMuch)?;
+        check_count(&bare).map_err(JsonError::TooMuch)?;
         parsed = serde_json::from_str(&bare);
         json = Cow::Owned(bare);
     }
-    let parsed = parsed.map_err(Unread::NotJson)?;
-    if has_long_integer(&json) { Err(Unread::Rounded) } else { Ok(clean(parsed)) }
+    let parsed = parsed.map_err(JsonError::NotJson)?;
+    if has_long_integer(&json) { Err(JsonError::Rounded) } else { Ok(clean(parsed)) }
 }
 
-/// More than of JavaScript: what a command writes is often selected from.
+/// More than for JavaScript, because a command's output is often reduced by a selection.
 pub const MOST_VALUES: usize = 500_000;
 
-/// A value takes far more memory than its text.
+/// A parsed value takes far more memory than its text.
 fn check_count(text: &str) -> Result<(), String> {
     if values::count(text) <= MOST_VALUES {
         return Ok(());
@@ -87,7 +89,7 @@ fn check_count(text: &str) -> Result<(), String> {
     ))
 }
 
-/// Half a surrogate pair is no character. Encoders write one where a text was cut within a pair.
+/// Replaces lone surrogates, which are not characters. Encoders write them when a text was cut inside a pair.
 fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
         return Cow::Borrowed(json);
@@ -101,7 +103,7 @@ fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
         let (kept, length) = match (code_unit(escape), next) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (escape.get(..12), 12),
             (Some(0xd800..=0xdfff), _) => (Some("\\ufffd"), 6),
-            // What follows the backslash is no beginning of another escape.
+            // The character after the backslash does not begin another escape.
             _ => {
                 let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
                 (escape.get(..length), length)
@@ -114,13 +116,13 @@ fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// Of an escape such as `\ud83d` at the beginning of `text`.
+/// The code unit of an escape such as `\ud83d` at the start of `text`.
 fn code_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
-/// Without colours, and without the controls that JSON does not allow; `None` where there are none. No quotation mark is part of a
-/// colour, so that none ends in another text than it begins in; of any other sequence only its first character is taken.
+/// Removes colours, and control characters that JSON does not allow. `None` if there are none. A colour contains no
+/// quotation mark, so it cannot span two texts. From other sequences only the first character is removed.
 fn without_controls(text: &str) -> Option<String> {
     let is_stray = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
     if !text.contains(is_stray) {
@@ -139,7 +141,7 @@ fn without_controls(text: &str) -> Option<String> {
     Some(bare)
 }
 
-/// A double would stand in its place, and be another number.
+/// Parsed as a double, it would become another number.
 fn has_long_integer(json: &str) -> bool {
     let mut number = String::new();
     let mut bytes = json.bytes().chain(*b" ");
@@ -161,7 +163,7 @@ fn has_long_integer(json: &str) -> bool {
     false
 }
 
-/// Takes out of each text what steers a terminal.
+/// Removes terminal sequences from each text.
 pub fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean_text(text)),
@@ -171,7 +173,7 @@ pub fn clean(value: Value) -> Value {
     }
 }
 
-/// A name that is plain keeps its own; one that only reads like it once it is cleaned gets a number.
+/// A name without control characters keeps its value. A name that equals it after cleaning gets a number.
 fn clean_members(members: Map<String, Value>) -> Map<String, Value> {
     let mut kept = DistinctMembers::with_capacity(members.len());
     let (disguised, plain): (Vec<_>, Vec<_>) =
@@ -182,7 +184,7 @@ fn clean_members(members: Map<String, Value>) -> Map<String, Value> {
     kept.into_members()
 }
 
-/// An escape can be written as `\u001b`.
+/// An escape may have been written as `\u001b`.
 fn clean_text(text: String) -> String {
     if text.contains(char::is_control) { plain(text.as_bytes()) } else { text }
 }

@@ -1,25 +1,26 @@
-//! Does a command miss a path that is there? Nobody is told of `stat`, so that a program which gives up after it says so itself
-//! at best.
+//! Finds paths that a failed command reported as missing although they exist on the host. `stat` calls are not
+//! observed, so the command's own error output is the only hint.
 //!
-//! Only paths that the author of the manifest wrote are looked for on the host. A caller's own would make of every failing command
-//! an answer to whether a file exists outside.
+//! Only paths that the author wrote are looked up on the host. Looking up a caller's paths would reveal which files
+//! exist.
 
 use std::{fs, path::PathBuf};
 
+use toolgate_sandbox::Attempt;
 use toolgate_spec::{
     ArgPart, ArgTemplate,
     model::{CliHandler, SandboxKind},
 };
 
+use super::denial::Denial;
 use crate::cli::{
-    run::launch::{Access, Refused},
     tool::{CliTool, CommandBody, arguments},
-    view::hidden_paths::Unseen,
+    view::hidden_paths::HiddenPaths,
 };
 
-/// What a failed command said it did not find, and was not shown.
-pub fn missed(tool: &CliTool, unseen: &Unseen, stderr: &str) -> Vec<Refused> {
-    // In a container paths are those of its image.
+/// Paths that a failed command did not find because they were not shown to it.
+pub fn missed(tool: &CliTool, hidden_paths: &HiddenPaths, stderr: &str) -> Vec<Denial> {
+    // In a container, paths belong to its image.
     let (CommandBody::Manifest(cli), SandboxKind::Process | SandboxKind::None) = (&tool.body, tool.sandbox)
     else {
         return Vec::new();
@@ -34,18 +35,18 @@ pub fn missed(tool: &CliTool, unseen: &Unseen, stderr: &str) -> Vec<Refused> {
     let missed = written.into_iter().filter(|path| complaints.iter().any(|line| names(line, path)));
     missed
         .map(PathBuf::from)
-        .filter(|path| unseen.is_not_shown(path) && fs::symlink_metadata(path).is_ok())
-        .map(|path| Refused::Path { path, access: Access::Read })
+        .filter(|path| hidden_paths.is_not_shown(path) && fs::symlink_metadata(path).is_ok())
+        .map(|path| Denial::Path { path, access: Attempt::Read })
         .collect()
 }
 
-/// In arguments and variables.
+/// The paths that the author wrote in arguments and variables.
 pub fn written_paths(cli: &CliHandler) -> Vec<String> {
     let variables = cli.env.iter().map(|variable| &variable.value);
     arguments(cli).map(|argument| &argument.template).chain(variables).filter_map(written_path).collect()
 }
 
-/// `/data`, `--file=/data`, and of `/data/{name}` what does not depend on the caller.
+/// `/data`, `--file=/data`, and the constant part of `/data/{name}`.
 fn written_path(template: &ArgTemplate) -> Option<String> {
     let (ArgPart::Literal(text), rest) = template.parts().split_first()? else { return None };
     let path = match text.split_once('=') {
@@ -57,7 +58,7 @@ fn written_path(template: &ArgTemplate) -> Option<String> {
     path.starts_with('/').then(|| path.to_owned())
 }
 
-/// The path itself or something below it, and not only the end or the beginning of another name.
+/// Whether the line contains the path, or a path below it, as a whole name.
 fn names(line: &str, path: &str) -> bool {
     let goes_on = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.');
     line.match_indices(path).any(|(at, _)| {
@@ -67,7 +68,7 @@ fn names(line: &str, path: &str) -> bool {
     })
 }
 
-/// The words of the C library in the language that commands are given.
+/// The C library's text in the locale that commands run with.
 pub const NOT_THERE: &str = "No such file or directory";
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_authors_part_of_an_element_is_what_counts() {
+    fn only_the_authors_part_of_an_element_counts() {
         for (template, path) in [
             ("/srv/data", Some("/srv/data")),
             ("/srv/data/", Some("/srv/data")),
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_whole_name() {
+    fn names_match_as_a_whole() {
         for (line, expect) in [
             ("ls: cannot access '/srv/data': No such", true),
             ("cat: /srv/data/x: No such", true),

@@ -1,5 +1,5 @@
-//! What did the command say? Its output as the manifest reads it: text, JSON, lines of JSON, or a part of JSON. An embedding
-//! program may read it by a parser in code instead.
+//! Reads the output of a command as the manifest says: text, JSON, JSON lines, or a selection of JSON. An embedding
+//! program may provide a parser instead.
 
 use std::{
     fmt,
@@ -12,15 +12,15 @@ use toolgate_spec::model::CommandOutput;
 
 use super::{json, plain_text::plain, selection::Selection};
 
-/// How a tool's output is read.
+/// Reads the output of one tool.
 #[derive(Debug)]
-pub struct Reader {
-    kind: Kind,
-    shape: Shape,
+pub struct OutputReader {
+    format: ReaderFormat,
+    shape: ResultShape,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ReaderFormat {
     Text,
     Json,
     JsonLines,
@@ -28,18 +28,18 @@ enum Kind {
     Code(OutputParser),
 }
 
-type Parse = dyn Fn(&[u8]) -> Result<Value, String> + Send + Sync;
+type ParseFn = dyn Fn(&[u8]) -> Result<Value, String> + Send + Sync;
 
-/// Reads a command's standard output in code, or says why it cannot.
+/// A parser in code for a command's standard output.
 #[derive(Clone)]
-pub struct OutputParser(Arc<Parse>);
+pub struct OutputParser(Arc<ParseFn>);
 
 impl OutputParser {
     pub fn new(parse: impl Fn(&[u8]) -> Result<Value, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(parse))
     }
 
-    /// Texts are cleaned as those of JSON output are: the program's parser may pass on what the command wrote.
+    /// Texts are cleaned like those of JSON output, because the parser may return what the command wrote.
     fn read(&self, stdout: &[u8]) -> Result<Value, String> {
         match catch_unwind(AssertUnwindSafe(|| (self.0)(stdout))) {
             Ok(parsed) => parsed.map(json::clean),
@@ -54,59 +54,61 @@ impl fmt::Debug for OutputParser {
     }
 }
 
-/// Does the tool promise an object?
+/// Whether the tool declares an output schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shape {
-    /// The result is what came.
+pub enum ResultShape {
+    /// The result is the value as read.
     Free,
-    /// An output schema is declared, and describes an object: what is none stands in `result`.
+    /// The tool declares an output schema, which describes an object. Other values are wrapped in `result`.
     Object,
 }
 
-impl Reader {
-    pub fn new(output: &CommandOutput, shape: Shape) -> Result<Self, String> {
-        let kind = match output {
-            CommandOutput::Text => Kind::Text,
-            CommandOutput::Json => Kind::Json,
-            CommandOutput::JsonLines => Kind::JsonLines,
-            CommandOutput::Select(path) => Kind::Select(Selection::parse(path)?),
+impl OutputReader {
+    pub fn new(output: &CommandOutput, shape: ResultShape) -> Result<Self, String> {
+        let format = match output {
+            CommandOutput::Text => ReaderFormat::Text,
+            CommandOutput::Json => ReaderFormat::Json,
+            CommandOutput::JsonLines => ReaderFormat::JsonLines,
+            CommandOutput::Select(path) => ReaderFormat::Select(Selection::parse(path)?),
         };
-        Ok(Self { kind, shape })
+        Ok(Self { format, shape })
     }
 
-    /// Reads the output by code instead.
+    /// Replaces the format by a parser in code.
     pub fn set_parser(&mut self, parser: OutputParser) {
-        self.kind = Kind::Code(parser);
+        self.format = ReaderFormat::Code(parser);
     }
 
-    /// Is the output read by code of the embedding program, which may take any time?
+    /// Whether a parser of the embedding program reads the output, which may take long.
     pub const fn runs_code(&self) -> bool {
-        matches!(self.kind, Kind::Code(_))
+        matches!(self.format, ReaderFormat::Code(_))
     }
 
-    /// The form of the output as far as searches are concerned: code may make anything of it, as one JSON value may hold anything.
+    /// The output format for the purposes of searches. Code counts as JSON, because both can return anything.
     pub const fn form<'o>(&self, written: &'o CommandOutput) -> &'o CommandOutput {
-        match self.kind {
-            Kind::Code(_) => &CommandOutput::Json,
-            Kind::Text | Kind::Json | Kind::JsonLines | Kind::Select(_) => written,
+        match self.format {
+            ReaderFormat::Code(_) => &CommandOutput::Json,
+            ReaderFormat::Text | ReaderFormat::Json | ReaderFormat::JsonLines | ReaderFormat::Select(_) => {
+                written
+            }
         }
     }
 
-    /// What was said, or why it is not of the kind that the manifest names.
+    /// The value, or why the output does not have the declared format.
     pub fn read(&self, stdout: &[u8]) -> Result<Value, String> {
-        Ok(match &self.kind {
-            Kind::Text => Value::String(plain(stdout)),
-            Kind::Json => json::read(stdout)?,
-            Kind::JsonLines => Value::Array(json::read_lines(stdout)?),
-            Kind::Select(selection) => selection.of(&json::read(stdout)?)?,
-            Kind::Code(parser) => parser.read(stdout)?,
+        Ok(match &self.format {
+            ReaderFormat::Text => Value::String(plain(stdout)),
+            ReaderFormat::Json => json::read(stdout)?,
+            ReaderFormat::JsonLines => Value::Array(json::read_lines(stdout)?),
+            ReaderFormat::Select(selection) => selection.of(&json::read(stdout)?)?,
+            ReaderFormat::Code(parser) => parser.read(stdout)?,
         })
     }
 
-    /// The result that it makes.
+    /// Wraps the value if the tool declares an object.
     pub fn shaped(&self, value: Value) -> Value {
         match (self.shape, value) {
-            (Shape::Object, value) if !value.is_object() => {
+            (ResultShape::Object, value) if !value.is_object() => {
                 Value::Object(Map::from_iter([("result".to_owned(), value)]))
             }
             (_, value) => value,
@@ -122,7 +124,7 @@ mod tests {
 
     #[track_caller]
     fn check(output: &CommandOutput, stdout: &str, expect: &Value) {
-        let reader = Reader::new(output, Shape::Free).unwrap();
+        let reader = OutputReader::new(output, ResultShape::Free).unwrap();
         match reader.read(stdout.as_bytes()) {
             Ok(value) => assert_eq!(&value, expect),
             Err(why) => assert_eq!(&json!({ "error": why }), expect),
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_read_as_such() {
+    fn each_format_is_read() {
         check(&CommandOutput::Text, "\x1b[1mhi\x1b[0m\n", &json!("hi\n"));
         check(&CommandOutput::Json, "\u{feff}{\"a\": [1, 2.5]}\n", &json!({ "a": [1, 2.5] }));
         check(&CommandOutput::JsonLines, "{\"a\":1}\n\n[2]\n3", &json!([{ "a": 1 }, [2], 3]));
@@ -140,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn parser_in_code_reads_the_output_and_cannot_take_the_gateway_down() {
+    fn parser_in_code_reads_output_and_may_panic() {
         let reader = |parser: OutputParser| {
-            let mut reader = Reader::new(&CommandOutput::Json, Shape::Free).unwrap();
+            let mut reader = OutputReader::new(&CommandOutput::Json, ResultShape::Free).unwrap();
             reader.set_parser(parser);
             reader
         };
@@ -157,19 +159,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_kind_is_told_with_its_place() {
+    fn format_error_names_its_position() {
         let error = |text: &str| json!({ "error": text });
         check(&CommandOutput::Json, "{\"a\":\n oops}", &error("the output is not JSON: line 2, column 2"));
         check(&CommandOutput::Json, "{} {}", &error("the output is not JSON: line 1, column 4"));
         check(&CommandOutput::Json, " \n", &error("the command wrote nothing where JSON was expected"));
         check(&CommandOutput::JsonLines, "1\n{\n", &error("line 2 of the output is not JSON: column 1"));
         let deep = "[".repeat(100_000);
-        assert!(Reader::new(&CommandOutput::Json, Shape::Free).unwrap().read(deep.as_bytes()).is_err());
+        assert!(
+            OutputReader::new(&CommandOutput::Json, ResultShape::Free)
+                .unwrap()
+                .read(deep.as_bytes())
+                .is_err()
+        );
     }
 
-    /// Encoders leave them as they are, and whoever writes two titles would take away what stands between them.
+    /// Encoders keep these characters, so two titles could remove everything between them.
     #[test]
-    fn no_text_takes_away_what_stands_beside_it() {
+    fn text_cannot_remove_its_neighbours() {
         let title = |id: u8, title: &str| json!({ "id": id, "title": title });
         for (begin, end) in [
             ("\u{9d}", "\u{9c}"),
@@ -196,25 +203,25 @@ mod tests {
     }
 
     #[test]
-    fn colours_around_json_are_taken_out_and_nothing_more() {
+    fn only_colours_around_json_are_removed() {
         let coloured = "\x1b[1;39m{\x1b[0m\x1b[34;1m\"a\"\x1b[0m: \x1b[0;32m\"x\u{9d}\"\x1b[0m, \"b\": \"\u{9c}y\"}\x1b[K\n";
         check(&CommandOutput::Json, coloured, &json!({ "a": "x", "b": "y" }));
         check(&CommandOutput::JsonLines, coloured, &json!([{ "a": "x", "b": "y" }]));
-        // Of what an encoder should not have written, nothing but the control itself.
+        // In invalid output, only the control character is removed.
         let raw =
             "{\"a\": \"x\x1b]\", \"b\": \"here\", \"c\": \"\x1b\\\\y\", \"d\": \"\x1b[\", \"e\": \"\x07\"}";
         check(&CommandOutput::Json, raw, &json!({ "a": "x]", "b": "here", "c": "\\y", "d": "[", "e": "" }));
     }
 
     #[test]
-    fn names_that_read_alike_stay_apart_and_the_plain_one_keeps_its_own() {
+    fn equal_names_after_cleaning_stay_distinct() {
         let kept = json!({ "k": 3, "k (2)": 2 });
         check(&CommandOutput::Json, r#"{"k\u001b[31m": 2, "k": 3}"#, &kept);
         check(&CommandOutput::Json, r#"{"k": 3, "k\u001b[31m": 2}"#, &kept);
     }
 
     #[test]
-    fn half_a_pair_is_replaced() {
+    fn lone_surrogate_is_replaced() {
         check(
             &CommandOutput::Json,
             r#"["a\ud800", "\uDC00b", "\ud83d\ude00", "\\\\ud800"]"#,
@@ -224,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_would_be_rounded_is_refused() {
+    fn integer_that_would_be_rounded_is_rejected() {
         let error = "the output has an integer of more than 64 bits, which would be rounded; let the command write it as text";
         let error = json!({ "error": error });
         check(&CommandOutput::Json, "[123456789012345678901234567890]", &error);
@@ -239,15 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn escapes_inside_of_json_are_taken_out_too() {
+    fn escaped_sequences_in_json_are_removed() {
         let stdout = r#"{"a": "\u001b[31mred\u001b[0m", "\u001b]0;x\u0007k": "\u009b1mv"}"#;
         check(&CommandOutput::Json, stdout, &json!({ "a": "red", "k": "v" }));
     }
 
     #[test]
-    fn what_is_no_object_stands_in_one_where_one_is_promised() {
+    fn non_object_is_wrapped_if_an_object_is_declared() {
         let promised = |output: &CommandOutput, stdout: &str| {
-            let reader = Reader::new(output, Shape::Object).unwrap();
+            let reader = OutputReader::new(output, ResultShape::Object).unwrap();
             reader.shaped(reader.read(stdout.as_bytes()).unwrap())
         };
         assert_eq!(promised(&CommandOutput::Text, "x"), json!({ "result": "x" }));

@@ -1,38 +1,37 @@
-//! What of a program's output is text? Everything but what steers a terminal: sequences, overwritten lines, stray bytes.
+//! Converts terminal output to plain text: removes escape sequences, overwritten lines and stray bytes.
 //!
-//! A reader of its own for ECMA-48: sequences are recognised by their grammar and not by a list, so that one that nobody
-//! thought of does not come through. One that never ends takes the rest of its line and no more: what a file says further
-//! down is not to be hidden by a byte at its top.
+//! It is a parser for ECMA-48 and recognises sequences by their grammar, not by a list, so unknown sequences are
+//! removed too. An unterminated sequence ends with its line, so a byte at the top of a file cannot hide the rest.
 
-/// Readable text: no escape sequences, no control characters but line breaks and tabs, no byte-order mark at the start, a
-/// replacement sign for each stretch that is not UTF-8, and of a line that was overwritten only what was left standing.
+/// Plain text: no escape sequences, no control characters except line breaks and tabs, no byte-order mark. Invalid
+/// UTF-8 becomes replacement characters, and an overwritten line only keeps its last state.
 pub fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     settle_lines(&without_sequences(text))
 }
 
-/// Where in a sequence the reader is.
+/// The position inside a sequence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum At {
+enum ParserState {
     Text,
     /// After ESC.
     Escape,
-    /// After ESC and an intermediate: one final character is due.
+    /// After ESC and an intermediate; a final character follows.
     Intermediate,
-    /// After a single shift: one character of another set is due.
+    /// After a single shift; one character of another set follows.
     Shift,
     /// In a control sequence, after CSI.
     Control,
-    /// In a string that only ST (or, of an OSC, also BEL) ends.
-    Enclosed(Enclosed),
-    /// In such a string, after an ESC that may be the beginning of its end.
-    EnclosedEscape(Enclosed),
+    /// In a control string that ends with ST, or with BEL for an OSC.
+    ControlString(ControlString),
+    /// In a control string, after an ESC that may begin its end.
+    ControlStringEscape(ControlString),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Enclosed {
-    /// Operating system command: titles, clipboard, links.
+enum ControlString {
+    /// Operating system command: titles, clipboard, hyperlinks.
     Osc,
     /// Device control, privacy message, application command, start of string.
     Other,
@@ -40,61 +39,72 @@ enum Enclosed {
 
 fn without_sequences(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut at = At::Text;
+    let mut at = ParserState::Text;
     for character in text.chars() {
         at = step(at, character, &mut kept);
     }
     kept
 }
 
-fn step(at: At, character: char, kept: &mut String) -> At {
+fn step(at: ParserState, character: char, kept: &mut String) -> ParserState {
     match (at, character) {
-        // Inside a string everything but its end belongs to it; CAN and SUB break any sequence off.
-        (At::Enclosed(_) | At::EnclosedEscape(_), CANCEL | SUBSTITUTE | STRING_TERMINATOR)
-        | (At::Enclosed(Enclosed::Osc), BELL)
-        | (At::EnclosedEscape(_), '\\') => At::Text,
-        (At::Enclosed(_) | At::EnclosedEscape(_) | At::Shift, '\n') => {
+        // Everything inside a control string belongs to it; CAN and SUB cancel any sequence.
+        (
+            ParserState::ControlString(_) | ParserState::ControlStringEscape(_),
+            CANCEL | SUBSTITUTE | STRING_TERMINATOR,
+        )
+        | (ParserState::ControlString(ControlString::Osc), BELL)
+        | (ParserState::ControlStringEscape(_), '\\') => ParserState::Text,
+        (ParserState::ControlString(_) | ParserState::ControlStringEscape(_) | ParserState::Shift, '\n') => {
             kept.push('\n');
-            At::Text
+            ParserState::Text
         }
-        (At::Enclosed(kind), ESCAPE) => At::EnclosedEscape(kind),
-        (At::Enclosed(kind), _) => At::Enclosed(kind),
-        // The ESC did not begin the end but another sequence: the string is over.
-        (At::EnclosedEscape(_), other) => step(At::Escape, other, kept),
-        (_, ESCAPE) => At::Escape,
-        (_, CONTROL_SEQUENCE) => At::Control,
-        (_, OSC) => At::Enclosed(Enclosed::Osc),
-        (_, DEVICE_CONTROL | START_OF_STRING | PRIVACY | APPLICATION) => At::Enclosed(Enclosed::Other),
-        (_, CANCEL | SUBSTITUTE) => At::Text,
-        (_, SHIFT_TWO | SHIFT_THREE) | (At::Escape, 'N' | 'O') => At::Shift,
-        (At::Escape, '[') | (At::Control, ' '..='?') => At::Control,
-        (At::Escape, ']') => At::Enclosed(Enclosed::Osc),
-        (At::Escape, 'P' | 'X' | '^' | '_') => At::Enclosed(Enclosed::Other),
-        (At::Escape | At::Intermediate, ' '..='/') => At::Intermediate,
-        (At::Shift, _) | (At::Escape | At::Intermediate, '0'..='~') | (At::Control, '@'..='~') => At::Text,
-        // A terminal would go on with the sequence in the next line, and take letters of it.
-        (At::Escape | At::Intermediate | At::Control, '\n' | '\r') => {
+        (ParserState::ControlString(kind), ESCAPE) => ParserState::ControlStringEscape(kind),
+        (ParserState::ControlString(kind), _) => ParserState::ControlString(kind),
+        // The ESC begins another sequence, so the control string is over.
+        (ParserState::ControlStringEscape(_), other) => step(ParserState::Escape, other, kept),
+        (_, ESCAPE) => ParserState::Escape,
+        (_, CONTROL_SEQUENCE) => ParserState::Control,
+        (_, OSC) => ParserState::ControlString(ControlString::Osc),
+        (_, DEVICE_CONTROL | START_OF_STRING | PRIVACY | APPLICATION) => {
+            ParserState::ControlString(ControlString::Other)
+        }
+        (_, CANCEL | SUBSTITUTE) => ParserState::Text,
+        (_, SHIFT_TWO | SHIFT_THREE) | (ParserState::Escape, 'N' | 'O') => ParserState::Shift,
+        (ParserState::Escape, '[') | (ParserState::Control, ' '..='?') => ParserState::Control,
+        (ParserState::Escape, ']') => ParserState::ControlString(ControlString::Osc),
+        (ParserState::Escape, 'P' | 'X' | '^' | '_') => ParserState::ControlString(ControlString::Other),
+        (ParserState::Escape | ParserState::Intermediate, ' '..='/') => ParserState::Intermediate,
+        (ParserState::Shift, _)
+        | (ParserState::Escape | ParserState::Intermediate, '0'..='~')
+        | (ParserState::Control, '@'..='~') => ParserState::Text,
+        // A terminal would continue the sequence in the next line and swallow letters.
+        (ParserState::Escape | ParserState::Intermediate | ParserState::Control, '\n' | '\r') => {
             kept.push(character);
-            At::Text
+            ParserState::Text
         }
-        // Other controls act in the middle of a sequence, which goes on after them.
-        (At::Escape | At::Intermediate | At::Control, '\t' | '\u{8}') => {
+        // Other control characters act inside a sequence, which then continues.
+        (ParserState::Escape | ParserState::Intermediate | ParserState::Control, '\t' | '\u{8}') => {
             kept.push(character);
             at
         }
-        (At::Escape | At::Intermediate | At::Control, control) if control.is_control() => at,
-        // No sequence has such a character: it was none, and what follows is text again.
+        (ParserState::Escape | ParserState::Intermediate | ParserState::Control, control)
+            if control.is_control() =>
+        {
+            at
+        }
+        // No sequence contains this character, so the text continues here.
         (_, other) => {
             if !other.is_control() || matches!(other, '\n' | '\r' | '\t' | '\u{8}') {
                 kept.push(other);
             }
-            At::Text
+            ParserState::Text
         }
     }
 }
 
-/// Carriage returns and backspaces overwrite: of a progress display the last state counts. Where the pieces of a line have
-/// nothing in common, the carriage return was meant as a line break, as old files have it, and nothing is lost.
+/// Applies carriage returns and backspaces. Of a progress display only the last state is kept. If the parts of a line
+/// differ, the carriage return is a line break of an old format, and all parts are kept.
 fn settle_lines(text: &str) -> String {
     if !text.contains(['\r', '\u{8}']) {
         return text.to_owned();
@@ -121,8 +131,8 @@ fn settle_lines(text: &str) -> String {
     settled
 }
 
-/// Is `piece` an earlier state of the progress that `next` tells of? Both say how many in a hundred, and what is between the
-/// digits and the bar is the same, so that nothing but numbers is lost. All else is a line that somebody may want to read.
+/// Whether `piece` is an earlier state of the progress display `next`. Both contain a percentage, and they differ
+/// only in digits and the bar. Other lines may contain information and are kept.
 fn is_state_before(piece: &str, next: &str) -> bool {
     let is_count = |text: &str| text.contains('%') && text.contains(|c: char| c.is_ascii_digit());
     let words = |text: &str| {
@@ -143,7 +153,7 @@ fn overstrike(piece: &str, settled: &mut String) {
     }
 }
 
-/// What bars are drawn with, that grow.
+/// Characters that progress bars are drawn with.
 const BAR: [char; 5] = ['#', '=', '>', '-', '.'];
 const BELL: char = '\u{7}';
 const CANCEL: char = '\u{18}';

@@ -1,6 +1,5 @@
-//! Would what a search shows tell a caller a secret, letter by letter? A line whose secret is taken out still says that it was
-//! found: who asks for `sk_live_a`, `sk_live_b` and so on learns the next letter by the answer. So a line with a secret in it is
-//! no line of the answer, as if nothing had been found there.
+//! Removes matches that contain a secret from search results. A redacted line would still show that it matched: a
+//! caller who searches for `sk_live_a`, `sk_live_b` and so on would learn the secret letter by letter.
 
 use std::ops::Range;
 
@@ -9,21 +8,21 @@ use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::CommandOutput;
 
-use crate::cli::program::conventions::Known;
+use crate::cli::program::conventions::Conventions;
 
-/// What a command line looks for in files.
+/// The output of a search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sought {
-    /// Nothing, or nothing of a caller's choice.
+pub enum SearchOutput {
+    /// Not a search, or not for a text that a caller chose.
     Nothing,
-    /// Each line that is shown was found, but for the one by which the program says that there is none.
+    /// Every line is a match, except the message for no matches.
     Lines { but: Option<&'static str> },
-    /// Lines are shown around those that were found, in groups.
+    /// Matches are shown with the lines around them, in groups.
     Groups,
 }
 
-impl Sought {
-    pub fn by(known: &Known, line: &[String]) -> Self {
+impl SearchOutput {
+    pub fn by(known: &Conventions, line: &[String]) -> Self {
         match (known.searches(line), line.iter().any(|element| shows_neighbours(known, element))) {
             (false, _) => Self::Nothing,
             (true, false) => Self::Lines { but: known.says_nothing_found() },
@@ -31,19 +30,19 @@ impl Sought {
         }
     }
 
-    /// The answer without the lines or records that were, or may have been, found in a secret.
+    /// The result without lines or records that may have matched in a secret.
     pub fn without_secrets(self, answer: Value, mask: &Mask, detector: &Detector) -> Value {
         match (self, answer) {
             (Self::Nothing, answer) => answer,
             (_, Value::String(text)) => Value::String(self.lines_without_secrets(&text, mask, detector)),
             (_, Value::Array(records)) => Value::Array(records_without_secrets(records, mask, detector)),
-            // Such an answer is not given: see `check_form`.
+            // `check_form` rejects this output format.
             _ => Value::Null,
         }
     }
 
     fn lines_without_secrets(self, text: &str, mask: &Mask, detector: &Detector) -> String {
-        let mut secrets = Secrets::of(text, detector);
+        let mut secrets = SecretSpans::of(text, detector);
         let but = match self {
             Self::Lines { but } => but,
             Self::Nothing | Self::Groups => None,
@@ -57,7 +56,7 @@ impl Sought {
         kept.join(if self == Self::Groups { SEPARATOR } else { "" })
     }
 
-    /// What is shown or not shown as a whole.
+    /// The parts of the output that are kept or removed as a whole.
     fn parts(self, text: &str) -> Vec<Range<usize>> {
         let (mut parts, mut at, mut is_open) = (Vec::<Range<usize>>::new(), 0, false);
         for line in text.split_inclusive('\n') {
@@ -77,29 +76,29 @@ impl Sought {
     }
 }
 
-/// Why the answer of a search cannot be had in this form: something in it would be left of a line that is not shown.
-pub fn check_form(known: &Known, line: &[String], output: &CommandOutput) -> Result<(), String> {
+/// Rejects output formats in which something of a removed line would remain.
+pub fn check_form(known: &Conventions, line: &[String], output: &CommandOutput) -> Result<(), String> {
     if !known.searches(line) {
         return Ok(());
     }
     if let Some(option) = known.tells_besides_lines(line) {
         return Err(format!(
-            "`{option}` tells that something was found in a secret, though the line is not shown; leave it out, or write out what is searched for"
+            "`{option}` would reveal matches in secrets although their lines are removed; leave it out, or write the search text into the manifest"
         ));
     }
     match output {
         CommandOutput::Text | CommandOutput::JsonLines => Ok(()),
         CommandOutput::Json | CommandOutput::Select(_) => Err(
-            "it searches for a caller's text, and what is found in a secret cannot be left out of one JSON value; write `output: text` or `output: jsonl`"
+            "it searches for a caller's text, and matches in secrets cannot be removed from one JSON value; set `output: text` or `output: jsonl`"
                 .to_owned(),
         ),
     }
 }
 
-/// Looked at as the gate looks at a result: each text by itself, and all of them together.
+/// Scans each text separately and all of them together, as the gate does with results.
 fn records_without_secrets(records: Vec<Value>, mask: &Mask, detector: &Detector) -> Vec<Value> {
     let written: Vec<String> = records.iter().map(Value::to_string).collect();
-    let mut secrets = Secrets::of(&written.join(","), detector);
+    let mut secrets = SecretSpans::of(&written.join(","), detector);
     let mut at = 0;
     let spans = written.iter().map(|record| {
         let span = at..at + record.len();
@@ -124,27 +123,27 @@ fn has_secret_text(value: &Value, detector: &Detector) -> bool {
     }
 }
 
-/// Where the secrets of a text stand, for whoever goes through it from its beginning.
-struct Secrets {
+/// Positions of secrets in a text, for a scan from the start.
+struct SecretSpans {
     spans: std::iter::Peekable<std::vec::IntoIter<Range<usize>>>,
 }
 
-impl Secrets {
+impl SecretSpans {
     fn of(text: &str, detector: &Detector) -> Self {
         let sure = detector.scan(text).into_iter().filter(|finding| finding.tier >= Tier::Probable);
         let spans: Vec<Range<usize>> = sure.map(|finding| finding.span).collect();
         Self { spans: spans.into_iter().peekable() }
     }
 
-    /// Is one of them in this part, which comes after all parts that were asked for?
+    /// Whether a secret overlaps this part. Parts must be passed in order.
     fn touch(&mut self, part: &Range<usize>) -> bool {
         while self.spans.next_if(|secret| secret.end <= part.start).is_some() {}
         self.spans.peek().is_some_and(|secret| secret.start < part.end)
     }
 }
 
-/// `-A 2`, `-rnC2`, `-3`, `--context=2`, also shortened, and the whole function around a line.
-fn shows_neighbours(known: &Known, element: &str) -> bool {
+/// `-A 2`, `-rnC2`, `-3`, `--context=2`, also abbreviated, and options that show the surrounding function.
+fn shows_neighbours(known: &Conventions, element: &str) -> bool {
     if let Some(word) = element.strip_prefix("--") {
         let first = word.split(['-', '=']).next().unwrap_or_default();
         let is_begun = |whole: &&str| first.len() > 2 && whole.starts_with(first);
@@ -155,5 +154,5 @@ fn shows_neighbours(known: &Known, element: &str) -> bool {
     })
 }
 
-/// Between groups of lines.
+/// The separator between groups of lines.
 const SEPARATOR: &str = "--\n";

@@ -1,4 +1,5 @@
-//! Which part of a JSON value is wanted? `.a.b` one field, `.items[].name` one of each element, `..name` at any depth.
+//! Selects parts of a JSON value: `.a.b` is one field, `.items[].name` one field of each element, `..name` every such
+//! field at any depth.
 
 use std::collections::HashSet;
 
@@ -9,29 +10,29 @@ use super::json::MOST_VALUES;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
-    steps: Vec<Step>,
-    yields: Yields,
+    steps: Vec<SelectionStep>,
+    yields: SelectionResult,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Step {
+enum SelectionStep {
     Name(String),
-    /// Every element of a list.
+    /// Every element of an array.
     Each,
-    /// Every field of an object, every element of a list.
+    /// Every field of an object, every element of an array.
     Any,
     /// The value itself and everything below it.
     Deep,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Yields {
+enum SelectionResult {
     One,
     List,
 }
 
 impl Selection {
-    /// The same paths that name fields elsewhere in a manifest.
+    /// Accepts the same paths as other fields of a manifest.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = |why: String| {
             format!("`{text}` selects nothing: {why}; write `.items[].name`, `.a.b` or `..name`")
@@ -41,97 +42,97 @@ impl Selection {
         let rest = match text {
             "." => "",
             "*" => {
-                steps.push(Step::Deep);
+                steps.push(SelectionStep::Deep);
                 ""
             }
             _ => match text.strip_prefix("*.").or_else(|| text.strip_prefix("..")) {
                 Some(rest) => {
-                    steps.push(Step::Deep);
+                    steps.push(SelectionStep::Deep);
                     rest
                 }
                 None => text.strip_prefix('.').unwrap_or(text),
             },
         };
         for (index, name) in rest.split('.').enumerate().filter(|_| !rest.is_empty()) {
-            // An empty name is what stands between two dots.
+            // An empty name between two dots.
             if name.is_empty() && index > 0 {
-                steps.push(Step::Deep);
+                steps.push(SelectionStep::Deep);
                 continue;
             }
             let bare = name.trim_end_matches("[]");
             match bare {
                 "" => {}
-                "*" => steps.push(Step::Any),
-                bare => steps.push(Step::Name(bare.to_owned())),
+                "*" => steps.push(SelectionStep::Any),
+                bare => steps.push(SelectionStep::Name(bare.to_owned())),
             }
             let lists = (name.len() - bare.len()) / 2;
-            steps.extend(std::iter::repeat_n(Step::Each, lists));
+            steps.extend(std::iter::repeat_n(SelectionStep::Each, lists));
         }
-        let is_one = steps.iter().all(|step| matches!(step, Step::Name(_)));
-        Ok(Self { steps, yields: if is_one { Yields::One } else { Yields::List } })
+        let is_one = steps.iter().all(|step| matches!(step, SelectionStep::Name(_)));
+        Ok(Self { steps, yields: if is_one { SelectionResult::One } else { SelectionResult::List } })
     }
 
-    /// One value, `null` where it is missing; or the list of all that is found.
+    /// One value, or `null` if it is missing; or the list of all matches.
     pub fn of(&self, value: &Value) -> Result<Value, String> {
         let mut found = vec![value];
         for step in &self.steps {
             found = self.after(step, &found)?;
         }
         Ok(match self.yields {
-            Yields::One => found.first().map_or(Value::Null, |value| (*value).clone()),
-            Yields::List => {
-                let mut room = Room::default();
+            SelectionResult::One => found.first().map_or(Value::Null, |value| (*value).clone()),
+            SelectionResult::List => {
+                let mut room = SelectionBudget::default();
                 found.iter().try_for_each(|value| room.take(value))?;
                 found.into_iter().cloned().collect()
             }
         })
     }
 
-    fn after<'v>(&self, step: &Step, from: &[&'v Value]) -> Result<Vec<&'v Value>, String> {
+    fn after<'v>(&self, step: &SelectionStep, from: &[&'v Value]) -> Result<Vec<&'v Value>, String> {
         let mut found = Vec::new();
         for value in from {
             match (step, value) {
-                (Step::Name(name), Value::Object(members)) => found.extend(members.get(name)),
-                (Step::Name(name), Value::Array(_)) if !self.is_searching() => {
+                (SelectionStep::Name(name), Value::Object(members)) => found.extend(members.get(name)),
+                (SelectionStep::Name(name), Value::Array(_)) if !self.is_searching() => {
                     return Err(format!(
                         "the output has a list where `{name}` is looked for; write `[].{name}`"
                     ));
                 }
-                (Step::Each, Value::Array(items)) => found.extend(items),
-                (Step::Each, Value::Null) | (Step::Name(_), _) => {}
-                (Step::Each, _) if !self.is_searching() => {
+                (SelectionStep::Each, Value::Array(items)) => found.extend(items),
+                (SelectionStep::Each, Value::Null) | (SelectionStep::Name(_), _) => {}
+                (SelectionStep::Each, _) if !self.is_searching() => {
                     return Err("the output has no list where the selection says `[]`".to_owned());
                 }
-                (Step::Each, _) => {}
-                (Step::Any, value) => found.extend(children(value)),
-                (Step::Deep, value) => descend(value, &mut found),
+                (SelectionStep::Each, _) => {}
+                (SelectionStep::Any, value) => found.extend(children(value)),
+                (SelectionStep::Deep, value) => descend(value, &mut found),
             }
         }
-        // What lies in two of the values is still one; otherwise each `..` would multiply what the last one found.
+        // Each value counts once. Otherwise every `..` would multiply the matches of the previous one.
         let mut seen = HashSet::new();
         found.retain(|value| seen.insert(std::ptr::from_ref::<Value>(value)));
         Ok(found)
     }
 
-    /// Where anything may come by, what does not fit is passed over.
+    /// With a wildcard, values of another type are skipped.
     fn is_searching(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Deep | Step::Any))
+        self.steps.iter().any(|step| matches!(step, SelectionStep::Deep | SelectionStep::Any))
     }
 }
 
-/// For all that is found, together: what lies in two of the values is copied twice.
-struct Room {
+/// A limit for all matches together, because nested matches are copied more than once.
+struct SelectionBudget {
     values: usize,
     bytes: usize,
 }
 
-impl Default for Room {
+impl Default for SelectionBudget {
     fn default() -> Self {
         Self { values: MOST_VALUES, bytes: MOST_BYTES }
     }
 }
 
-impl Room {
+impl SelectionBudget {
     fn take(&mut self, value: &Value) -> Result<(), String> {
         match value {
             Value::String(text) => self.take_one(text.len()),
@@ -152,7 +153,7 @@ impl Room {
 
     fn take_one(&mut self, bytes: usize) -> Result<(), String> {
         let too_much = |most: usize, what: &str| {
-            format!("the selection comes to more than {most} {what}; let the command select what is needed")
+            format!("the selection has more than {most} {what}; let the command select what is needed")
         };
         self.values = self.values.checked_sub(1).ok_or_else(|| too_much(MOST_VALUES, "names and values"))?;
         self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| too_much(MOST_BYTES, "bytes"))?;
@@ -160,7 +161,7 @@ impl Room {
     }
 }
 
-/// As much as a command may write at most.
+/// The maximum output of a command.
 const MOST_BYTES: usize = 16 << 20;
 
 fn children(value: &Value) -> Vec<&Value> {
@@ -171,7 +172,7 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// JSON that was parsed is at most 128 levels deep.
+/// Parsed JSON is at most 128 levels deep.
 fn descend<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
     found.push(value);
     for child in children(value) {
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn one_field_is_itself_and_many_are_a_list() {
+    fn single_field_is_a_value_and_wildcard_is_a_list() {
         check(".meta.count", &json!(2));
         check("meta", &json!({ "name": "m", "count": 2 }));
         check(".meta.none.deeper", &Value::Null);
@@ -210,9 +211,9 @@ mod tests {
         check(".items..name", &json!(["a", "b"]));
     }
 
-    /// Each of the values around a list holds all of it once more.
+    /// Each of the values around an array contains all of it.
     #[test]
-    fn what_is_found_many_times_over_is_not_copied() {
+    fn repeated_matches_are_not_copied() {
         let nested = |innermost: Value| (0..120).fold(innermost, |inner, _| json!({ "a": inner }));
         let of = |path: &str, value: &Value| Selection::parse(path).unwrap().of(value);
         let many = nested(json!(vec![0; 10_000]));
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_does_not_fit_the_output_is_told() {
+    fn path_that_does_not_fit_the_output_is_an_error() {
         check(".items.name", &json!({ "error": "write `[].name`" }));
         check(".meta[].name", &json!({ "error": "no list" }));
         check(".a|b", &json!({ "error": "selects nothing" }));

@@ -1,55 +1,57 @@
-//! How is an order carried out in a container? By the runtime that the host has, in the image that the operator chose.
+//! Runs orders in containers, through the runtime of the host and in the operator's image.
 
 use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
-    Runtime, Shortage, SpawnError, View,
+    Access, CommandUsage, ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall,
+    Ending, ImageName, Network, Runtime, Shortage, SpawnError,
 };
 
 use super::{
-    egress::{self, Outlet},
-    jailed::{bind, caps},
-    launch::{Access, Ended, Ending, Launch, Order, OrderLimits, Refused, Usage},
+    egress::{self, EgressPlan},
+    jailed::caps,
+    order::{CommandOrder, CommandOutcome, Launch, OrderLimits},
 };
+
+use crate::cli::report::denial::Denial;
 
 /// Runs commands in containers.
 #[derive(Clone)]
 pub struct ContainerLauncher {
     pub runtime: Arc<Runtime>,
-    /// Without it, commands that reach out are not run.
+    /// Without it, commands with network access do not run.
     pub egress: Option<Egress>,
     pub image: ImageName,
     pub user: ContainerUser,
-    /// Walls that must hold beyond those without which nothing runs.
+    /// Layers required in addition to the mandatory ones.
     pub required: &'static [ContainerWall],
 }
 
 impl Launch for ContainerLauncher {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let launcher = self.clone();
         Box::pin(async move {
-            launcher.run(order).await.unwrap_or_else(|why| Ended::at_once(Ending::NoJail(why)))
+            launcher.run(order).await.unwrap_or_else(|why| CommandOutcome::at_once(Ending::JailFailed(why)))
         })
     }
 }
 
 impl ContainerLauncher {
-    async fn run(&self, mut order: Order) -> Result<Ended, String> {
-        let outlet = Outlet::of(&order, self.egress.as_ref())?;
-        let so_far = Arc::clone(&order.so_far);
+    async fn run(&self, mut order: CommandOrder) -> Result<CommandOutcome, String> {
+        let outlet = EgressPlan::of(&order, self.egress.as_ref())?;
+        let progress = Arc::clone(&order.progress);
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
-        let bounds = Bounds::of(&order);
+        let bounds = ContainerBounds::of(&order);
         let mut running = match self.runtime.spawn(self.jail(order)).await {
             Ok(running) => running,
-            // Making the container counts: a call has one deadline.
-            Err(SpawnError::Late) => return Ok(Ended::at_once(Ending::TimedOut)),
+            // Creating the container counts towards the deadline of the call.
+            Err(SpawnError::Late) => return Ok(CommandOutcome::at_once(Ending::TimedOut)),
             Err(error) => return Err(error.to_string()),
         };
         let outlet = outlet.open(running.take_sockets())?;
         let passed = outlet.witness();
-        so_far.told_by(move || {
+        progress.set_source(move || {
             let (passed, mut refused) = (passed(), Vec::new());
             egress::add_refusals(&passed, &mut refused);
             (egress::effects(&passed), refused.into())
@@ -58,10 +60,10 @@ impl ContainerLauncher {
         Ok(ended(report, &outlet.finish().await, &bounds))
     }
 
-    fn jail(&self, order: Order) -> ContainerJail {
+    fn jail(&self, order: CommandOrder) -> ContainerJail {
         let (mut env, network) = egress::environment(&order);
         if network != Network::None {
-            // The image may have them, too, and nothing can be dialled directly.
+            // The image may set them, and no host can be reached directly.
             let given = |name: &str| env.iter().any(|(known, _)| known == name);
             let silenced: Vec<&str> = NO_PROXY.into_iter().filter(|name| !given(name)).collect();
             env.extend(silenced.into_iter().map(|name| (name.into(), OsString::new())));
@@ -74,12 +76,7 @@ impl ContainerLauncher {
             env,
             cwd: order.cwd,
             user: self.user,
-            view: View {
-                binds: order.binds.into_iter().map(bind).collect(),
-                hidden: order.hidden,
-                hidden_large: order.hidden_large,
-                tmp_bytes: limits.tmp_bytes,
-            },
+            view: order.view,
             network,
             limits: ContainerLimits {
                 memory_bytes: memory(&limits),
@@ -94,36 +91,33 @@ impl ContainerLauncher {
     }
 }
 
-fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &Bounds) -> Ended {
-    let mut refused: Vec<Refused> =
-        report.shortages.iter().map(|shortage| Refused::Other(bounds.shortage(*shortage))).collect();
+fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &ContainerBounds) -> CommandOutcome {
+    let mut refused: Vec<Denial> =
+        report.shortages.iter().map(|shortage| Denial::Other(bounds.shortage(*shortage))).collect();
     egress::add_refusals(passed, &mut refused);
-    refused.push(Refused::Lack(bounds.describe(|wall| report.strength.has(wall))));
-    Ended {
-        ending: report.ending.into(),
+    refused.push(Denial::Bounds(bounds.describe(|wall| report.strength.has(wall))));
+    CommandOutcome {
+        ending: report.ending,
         stdout: report.stdout,
         stderr: report.stderr,
         refused: refused.into(),
         walls: report.strength.names(),
         effects: egress::effects(passed),
-        usage: Usage { elapsed: report.elapsed, memory_bytes: 0 },
+        usage: CommandUsage { elapsed: report.elapsed, ..CommandUsage::default() },
     }
 }
 
-/// What a command in there can run into. A runtime tells nobody what it refuses.
+/// The limits of a container. A runtime does not report what it denies.
 #[derive(Debug)]
-struct Bounds {
+struct ContainerBounds {
     writable: Vec<String>,
     limits: OrderLimits,
 }
 
-impl Bounds {
-    fn of(order: &Order) -> Self {
-        let writable = order.binds.iter().filter(|bind| bind.access == Access::Write);
-        Self {
-            writable: writable.map(|bind| bind.path.display().to_string()).collect(),
-            limits: order.limits,
-        }
+impl ContainerBounds {
+    fn of(order: &CommandOrder) -> Self {
+        let writable = order.view.binds.iter().filter(|bind| bind.access == Access::Write);
+        Self { writable: writable.map(|bind| bind.at.display().to_string()).collect(), limits: order.limits }
     }
 
     fn describe(&self, holds: impl Fn(ContainerWall) -> bool) -> String {
@@ -133,15 +127,15 @@ impl Bounds {
             0 => String::new(),
             more => format!("{more} more and "),
         };
-        let beyond = if holds(ContainerWall::NetworkNamespace) { " but its way out" } else { "" };
+        let beyond = if holds(ContainerWall::NetworkNamespace) { " except the egress proxy" } else { "" };
         let mut said = format!(
-            "no network{beyond}, nothing to write to but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
+            "no network{beyond}, nothing writable but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
             first.collect::<String>(),
             limits.tmp_bytes,
             limits.open_files,
             limits.file_bytes
         );
-        // Not every host bounds these.
+        // Not every host can enforce these limits.
         if holds(ContainerWall::MemoryLimit) {
             said = format!("{said}, {} bytes of memory", memory(limits));
         }
@@ -177,14 +171,14 @@ const ONE_PROCESSOR: u32 = 1_000;
 const FIRST_WRITABLE: usize = 3;
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// Runtimes put helpers of their own into a container's memory.
+/// Runtimes run helper processes inside a container's memory limit.
 const LEAST_MEMORY: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bounds(writable: &[&str]) -> Bounds {
+    fn bounds(writable: &[&str]) -> ContainerBounds {
         let limits = OrderLimits {
             memory_bytes: 128 << 20,
             cpu_seconds: 1,
@@ -195,18 +189,18 @@ mod tests {
             stdout_bytes: 11,
             stderr_bytes: 12,
         };
-        Bounds { writable: writable.iter().map(|path| (*path).to_owned()).collect(), limits }
+        ContainerBounds { writable: writable.iter().map(|path| (*path).to_owned()).collect(), limits }
     }
 
     #[test]
-    fn what_a_container_has_is_said() {
+    fn container_limits_are_described() {
         assert_eq!(
             bounds(&[]).describe(|_| false),
-            "no network, nothing to write to but `/tmp` (10 bytes), 8 open files, files of 9 bytes"
+            "no network, nothing writable but `/tmp` (10 bytes), 8 open files, files of 9 bytes"
         );
         assert_eq!(
             bounds(&["/a", "/b"]).describe(|_| true),
-            "no network but its way out, nothing to write to but `/a`, `/b`, `/tmp` (10 bytes), 8 open files, files of 9 bytes, \
+            "no network except the egress proxy, nothing writable but `/a`, `/b`, `/tmp` (10 bytes), 8 open files, files of 9 bytes, \
              134217728 bytes of memory, 7 processes"
         );
         let many = bounds(&["/a", "/b", "/c", "/d", "/e"]).describe(|_| false);
@@ -214,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_was_too_little_of_is_said() {
+    fn exceeded_limits_are_described() {
         assert!(bounds(&[]).shortage(Shortage::Memory).starts_with("more than 134217728 bytes"));
         assert!(bounds(&[]).shortage(Shortage::Processes).starts_with("more than 7 processes"));
     }

@@ -1,4 +1,5 @@
-//! How does a command reach out, whatever it runs in? Through the gateway's own proxy, at sockets of the command's network.
+//! Network access of commands in jails and containers, through the egress proxy on sockets in the command's network
+//! namespace.
 
 use std::{ffi::OsString, net::Ipv6Addr};
 
@@ -9,28 +10,29 @@ use toolgate_egress::{
 use toolgate_gate::{EffectEntry, EffectKind};
 use toolgate_sandbox::{Network, ProxySockets};
 
-use super::launch::{Order, Reached, Refused};
+use super::order::{CommandOrder, NetworkEffects};
+use crate::cli::report::denial::Denial;
 
-/// What an order may reach, settled before its command is made. Opened when there are sockets for it.
+/// The egress of an order, checked before its jail exists. The proxy opens when the jail has sockets.
 #[derive(Debug)]
-pub struct Outlet(Option<Settled>);
+pub struct EgressPlan(Option<EgressSetup>);
 
 #[derive(Debug)]
-struct Settled {
+struct EgressSetup {
     rules: EgressRules,
     egress: Egress,
     limits: ProxyLimits,
 }
 
-/// A way out for one run, or none. Dropping it ends everything that passes through it.
+/// The egress proxy of one run, if any. Dropping it closes all connections.
 #[derive(Debug)]
-pub struct OpenOutlet(Option<Proxy>);
+pub struct ProxySession(Option<Proxy>);
 
-impl Outlet {
-    pub fn of(order: &Order, egress: Option<&Egress>) -> Result<Self, String> {
+impl EgressPlan {
+    pub fn of(order: &CommandOrder, egress: Option<&Egress>) -> Result<Self, String> {
         let Some(way_out) = order.network.clone() else { return Ok(Self(None)) };
         let egress = egress.ok_or(
-            "this gateway has no way out for commands; open its network, or take `network` from the tool",
+            "this gateway has no egress for commands; enable its network, or remove `network` from the tool",
         )?;
         let limits = ProxyLimits {
             lifetime: order.deadline,
@@ -38,26 +40,26 @@ impl Outlet {
             ..ProxyLimits::default()
         };
         let egress = egress.with_guard(way_out.guard);
-        Ok(Self(Some(Settled { rules: way_out.rules, egress, limits })))
+        Ok(Self(Some(EgressSetup { rules: way_out.rules, egress, limits })))
     }
 
-    pub fn open(self, sockets: Option<ProxySockets>) -> Result<OpenOutlet, String> {
-        let Some(Settled { rules, egress, limits }) = self.0 else { return Ok(OpenOutlet(None)) };
-        let ProxySockets { http, dns } = sockets.ok_or("the jail has no sockets for its way out")?;
+    pub fn open(self, sockets: Option<ProxySockets>) -> Result<ProxySession, String> {
+        let Some(EgressSetup { rules, egress, limits }) = self.0 else { return Ok(ProxySession(None)) };
+        let ProxySockets { http, dns } = sockets.ok_or("the jail has no sockets for the egress proxy")?;
         let proxy = Proxy::serve(&egress, rules, limits, http, dns)
-            .map_err(|error| format!("the way out cannot be served: {error}"))?;
-        Ok(OpenOutlet(Some(proxy)))
+            .map_err(|error| format!("cannot serve the egress proxy: {error}"))?;
+        Ok(ProxySession(Some(proxy)))
     }
 }
 
-impl OpenOutlet {
-    /// Tells what passed until it is asked, also when this is gone.
+impl ProxySession {
+    /// Reports the traffic so far, also after this is dropped.
     pub fn witness(&self) -> impl Fn() -> ProxyReport + Send + use<> {
         let proxy = self.0.as_ref().map(Proxy::witness);
         move || proxy.as_ref().map(|passed| passed()).unwrap_or_default()
     }
 
-    /// Closes it, and tells what passed.
+    /// Closes the proxy and returns its report.
     pub async fn finish(self) -> ProxyReport {
         match self.0 {
             Some(proxy) => proxy.finish().await,
@@ -66,44 +68,44 @@ impl OpenOutlet {
     }
 }
 
-/// The variables of an order, those that lead to the proxy included, and the network to which they belong.
-pub fn environment(order: &Order) -> (Vec<(OsString, OsString)>, Network) {
+/// The environment of an order with the proxy variables, and the matching network mode.
+pub fn environment(order: &CommandOrder) -> (Vec<(OsString, OsString)>, Network) {
     let mut env: Vec<(OsString, OsString)> =
         order.env.iter().map(|(name, value)| (name.into(), value.clone())).collect();
     if order.network.is_none() {
         return (env, Network::None);
     }
-    // The last of two variables of one name would count for some programs and the first for others.
+    // Remove duplicates: some programs use the first of two equal variables, others the last.
     let pointing = proxy_environment(PROXY_PORT);
     env.retain(|(name, _)| !pointing.iter().any(|(known, _)| name == known));
     env.extend(pointing.into_iter().map(|(name, value)| (name.into(), value.into())));
     (env, Network::Proxied { http_port: PROXY_PORT })
 }
 
-/// A record shows the first of them: what passed before what was refused, and questions for names last.
-pub fn effects(passed: &ProxyReport) -> Reached {
+/// The exchanges in the order of the journal, which lists the first: allowed ones before denied ones, DNS last.
+pub fn effects(passed: &ProxyReport) -> NetworkEffects {
     let mut exchanges: Vec<&Exchange> = passed.exchanges.iter().collect();
     exchanges.sort_by_key(|exchange| (exchange.kind == ExchangeKind::Dns, exchange.outcome.is_refusal()));
-    Reached {
-        told: exchanges.into_iter().map(effect).collect(),
+    NetworkEffects {
+        listed: exchanges.into_iter().map(effect).collect(),
         dropped: passed.dropped,
         dropped_bytes: passed.dropped_bytes,
     }
 }
 
-/// Adds what was refused on the way out, each once.
-pub fn add_refusals(passed: &ProxyReport, refused: &mut Vec<Refused>) {
+/// Adds the denials of the proxy, each once.
+pub fn add_refusals(passed: &ProxyReport, refused: &mut Vec<Denial>) {
     for exchange in passed.exchanges.iter().filter(|exchange| exchange.outcome.is_refusal()) {
         let one = match exchange.outcome {
             ExchangeOutcome::Ended(EgressReason::ContentRefused) => {
-                Refused::Other(format!("sending a secret to `{}`", target(exchange)))
+                Denial::Other(format!("sending a secret to `{}`", target(exchange)))
             }
-            ExchangeOutcome::Ended(EgressReason::MethodNeedsApproval) => Refused::Other(format!(
+            ExchangeOutcome::Ended(EgressReason::MethodNeedsApproval) => Denial::Other(format!(
                 "sending `{}` to `{}` without approval",
                 exchange.method,
                 target(exchange)
             )),
-            ExchangeOutcome::Ended(reason) => Refused::Host { target: target(exchange), why: reason.into() },
+            ExchangeOutcome::Ended(reason) => Denial::Host { target: target(exchange), why: reason.into() },
             _ => continue,
         };
         if !refused.iter().any(|known| known.describe() == one.describe()) {
@@ -133,7 +135,7 @@ fn target(exchange: &Exchange) -> String {
     }
 }
 
-/// Where the proxy listens; above those that only a privileged program could take.
+/// The port of the proxy: unprivileged.
 pub const PROXY_PORT: u16 = 3128;
 
 #[cfg(test)]
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_port_is_taken_for_a_part_of_an_address() {
+    fn port_is_not_read_as_part_of_an_address() {
         check("::1", Some(18_099), "[::1]:18099");
         check("2001:db8::7", Some(443), "[2001:db8::7]:443");
         check("127.0.0.1", Some(80), "127.0.0.1:80");

@@ -1,59 +1,58 @@
-//! How is an order carried out for real? In a jail of the sandbox; what it may reach, through the gateway's own proxy.
+//! Runs orders in jails of the sandbox. Network access goes through the egress proxy.
 
-use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
-    CommandRequired, Jailer, OutputCaps, Refused as JailRefused, Source, Trace as JailTrace, View,
+    CommandJail, CommandLimits, CommandReport, CommandRequired, Ending, Jailer, OutputCaps,
+    Refused as JailRefused,
 };
 use toolgate_spec::model::SandboxKind;
 
 use super::{
-    egress::{self, Outlet},
-    launch::{
-        Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refusals, Refused, Trace, Usage,
-    },
+    egress::{self, EgressPlan},
+    order::{CommandOrder, CommandOutcome, Launch, OrderLimits},
 };
+use crate::cli::report::denial::{Denial, Denials, HostDenial};
 
 /// Runs commands in jails.
 #[derive(Clone)]
 pub struct JailedLauncher {
     pub jailer: Jailer,
-    /// Without it, commands that reach out are not run.
+    /// Without it, commands with network access do not run.
     pub egress: Option<Egress>,
-    /// What a host must enforce; where it does not, nothing runs.
+    /// Layers that the host must enforce; otherwise no command runs.
     pub required: CommandRequired,
 }
 
 impl Launch for JailedLauncher {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let launcher = self.clone();
         Box::pin(async move {
-            launcher.run(order).await.unwrap_or_else(|why| Ended::at_once(Ending::NoJail(why)))
+            launcher.run(order).await.unwrap_or_else(|why| CommandOutcome::at_once(Ending::JailFailed(why)))
         })
     }
 }
 
 impl JailedLauncher {
-    async fn run(&self, mut order: Order) -> Result<Ended, String> {
+    async fn run(&self, mut order: CommandOrder) -> Result<CommandOutcome, String> {
         if order.sandbox == SandboxKind::Container {
-            return Err("`execution.sandbox: container` is not for this launcher; say `process`".to_owned());
+            return Err("this launcher does not run `execution.sandbox: container`; set `process`".to_owned());
         }
-        let outlet = Outlet::of(&order, self.egress.as_ref())?;
+        let outlet = EgressPlan::of(&order, self.egress.as_ref())?;
         let end = Instant::now() + order.deadline;
         let (stdin, caps) = (std::mem::take(&mut order.stdin), caps(&order.limits));
-        let so_far = Arc::clone(&order.so_far);
+        let progress = Arc::clone(&order.progress);
         let jail = jail(order, self.required);
-        // Making the jail counts: a call has one deadline.
+        // Creating the jail counts towards the deadline of the call.
         let mut running = match timeout_at(end, self.jailer.spawn(jail)).await {
             Ok(spawned) => spawned.map_err(|error| error.to_string())?,
-            Err(_) => return Ok(Ended::at_once(Ending::TimedOut)),
+            Err(_) => return Ok(CommandOutcome::at_once(Ending::TimedOut)),
         };
         let outlet = outlet.open(running.take_sockets())?;
         let (refused, passed) = (running.witness(), outlet.witness());
-        so_far.told_by(move || {
+        progress.set_source(move || {
             let passed = passed();
             (egress::effects(&passed), refusals(refused(), &passed).into())
         });
@@ -62,7 +61,7 @@ impl JailedLauncher {
     }
 }
 
-fn jail(order: Order, required: CommandRequired) -> CommandJail {
+fn jail(order: CommandOrder, required: CommandRequired) -> CommandJail {
     let (env, network) = egress::environment(&order);
     let limits = order.limits;
     CommandJail {
@@ -70,12 +69,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
         argv: order.argv.into_iter().map(Into::into).collect(),
         env,
         cwd: order.cwd,
-        view: View {
-            binds: order.binds.into_iter().map(bind).collect(),
-            hidden: order.hidden,
-            hidden_large: order.hidden_large,
-            tmp_bytes: limits.tmp_bytes,
-        },
+        view: order.view,
         network,
         limits: CommandLimits {
             memory_bytes: limits.memory_bytes,
@@ -86,22 +80,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
         },
         children: order.children,
         required,
-        trace: match order.trace {
-            Trace::Refusals => JailTrace::Refusals,
-            Trace::Off => JailTrace::Off,
-        },
-    }
-}
-
-pub fn bind(bind: Bind) -> JailBind {
-    JailBind {
-        source: Source::Opened(bind.held.into()),
-        at: bind.path,
-        access: match bind.access {
-            Access::Read => JailAccess::Read,
-            Access::Execute => JailAccess::Execute,
-            Access::Write => JailAccess::Write,
-        },
+        trace: order.trace,
     }
 }
 
@@ -109,54 +88,43 @@ pub fn caps(limits: &OrderLimits) -> OutputCaps {
     OutputCaps { stdout: limits.stdout_bytes, stderr: limits.stderr_bytes }
 }
 
-fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
-    let refused = Refusals {
-        told: refusals(report.refused, passed),
+fn ended(report: CommandReport, passed: &ProxyReport) -> CommandOutcome {
+    let refused = Denials {
+        listed: refusals(report.refused, passed),
         dropped: report.refused_beyond,
         dropped_paths: report.paths_beyond,
     };
-    Ended {
-        ending: report.ending.into(),
+    CommandOutcome {
+        ending: report.ending,
         stdout: report.stdout,
         stderr: report.stderr,
         refused,
         walls: report.strength.names(),
         effects: egress::effects(passed),
-        usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
+        usage: report.usage,
     }
 }
 
-/// By the jail, and by the way out of it.
-fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Refused> {
-    let mut refused: Vec<Refused> = by_jail.into_iter().map(refusal).collect();
+/// The denials of the jail and of the proxy.
+fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Denial> {
+    let mut refused: Vec<Denial> = by_jail.into_iter().map(refusal).collect();
     egress::add_refusals(passed, &mut refused);
     refused
 }
 
-fn refusal(refused: JailRefused) -> Refused {
+fn refusal(refused: JailRefused) -> Denial {
     match refused {
-        JailRefused::Path { path, access } => path_refusal(path, access),
-        JailRefused::Address { address } => Refused::Host { target: address, why: NotReached::NotByProxy },
-        other @ JailRefused::Syscall { .. } if is_internet_socket(&other) => {
-            Refused::Socket(other.describe())
-        }
-        other @ JailRefused::Syscall { .. } => Refused::Other(other.describe()),
-        passing @ JailRefused::LookUp => Refused::InPassing(passing.describe()),
+        JailRefused::Path { path, access } => Denial::Path { path, access },
+        JailRefused::Address { address } => Denial::Host { target: address, why: HostDenial::ProxyBypassed },
+        other @ JailRefused::Syscall { .. } if is_internet_socket(&other) => Denial::Socket(other.describe()),
+        other @ JailRefused::Syscall { .. } => Denial::Other(other.describe()),
+        passing @ JailRefused::LookUp => Denial::Incidental(passing.describe()),
     }
 }
 
-/// Of the networks that a host is reached by.
+/// Whether it is a socket of an internet family.
 fn is_internet_socket(refused: &JailRefused) -> bool {
     matches!(refused, JailRefused::Syscall { name, detail } if name == "socket" && detail.starts_with("AF_INET"))
-}
-
-fn path_refusal(path: PathBuf, attempt: Attempt) -> Refused {
-    let access = match attempt {
-        Attempt::Read => Access::Read,
-        Attempt::Execute => Access::Execute,
-        Attempt::Write => Access::Write,
-    };
-    Refused::Path { path, access }
 }
 
 impl fmt::Debug for JailedLauncher {
@@ -167,13 +135,13 @@ impl fmt::Debug for JailedLauncher {
 
 #[cfg(test)]
 mod tests {
-    use std::{ffi::OsString, time::Duration};
+    use std::{ffi::OsString, path::PathBuf, time::Duration};
 
     use toolgate_egress::{BodyGuard, EgressMode, EgressRules, Guard, OutgoingPart};
-    use toolgate_sandbox::{Children, Network};
+    use toolgate_sandbox::{Children, Network, Trace, View};
 
     use super::*;
-    use crate::cli::run::{egress::PROXY_PORT, launch::WayOut};
+    use crate::cli::run::{egress::PROXY_PORT, order::EgressGrant};
 
     struct Anything;
 
@@ -183,18 +151,24 @@ mod tests {
         }
     }
 
-    fn order(network: Option<EgressRules>) -> Order {
-        let network =
-            network.map(|rules| WayOut { rules, guard: Arc::new(Anything), refused_methods: Vec::new() });
-        Order {
+    fn order(network: Option<EgressRules>) -> CommandOrder {
+        let network = network.map(|rules| EgressGrant {
+            rules,
+            guard: Arc::new(Anything),
+            refused_methods: Vec::new(),
+        });
+        CommandOrder {
             program: "/usr/bin/env".into(),
             argv: vec!["env".to_owned()],
             env: vec![("http_proxy".to_owned(), "http://evil".into()), ("A".to_owned(), "b".into())],
             stdin: Vec::new(),
             cwd: "/tmp".into(),
-            binds: Vec::new(),
-            hidden: vec!["/hidden".into()],
-            hidden_large: Vec::new(),
+            view: View {
+                binds: Vec::new(),
+                hidden: vec!["/hidden".into()],
+                hidden_large: Vec::new(),
+                tmp_bytes: 6,
+            },
             network,
             sandbox: SandboxKind::Process,
             children: Children::Allowed,
@@ -210,7 +184,7 @@ mod tests {
             },
             deadline: Duration::from_secs(1),
             trace: Trace::Off,
-            so_far: Arc::default(),
+            progress: Arc::default(),
         }
     }
 
@@ -226,16 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_reaches_out_is_told_of_one_proxy() {
+    fn networked_command_gets_one_proxy_setting() {
         let jail = jail(order(Some(rules())), CommandRequired::MINIMUM);
         assert_eq!(jail.network, Network::Proxied { http_port: PROXY_PORT });
-        let told: Vec<_> = jail.env.iter().filter(|(name, _)| name == "http_proxy").collect();
-        assert_eq!(told, [&(OsString::from("http_proxy"), OsString::from("http://127.0.0.1:3128"))]);
+        let proxies: Vec<_> = jail.env.iter().filter(|(name, _)| name == "http_proxy").collect();
+        assert_eq!(proxies, [&(OsString::from("http_proxy"), OsString::from("http://127.0.0.1:3128"))]);
         assert!(jail.env.iter().any(|(name, _)| name == "A"));
     }
 
     #[test]
-    fn without_rules_there_is_no_network_and_no_word_of_one() {
+    fn without_rules_there_is_no_network_and_no_proxy_setting() {
         let jail = jail(order(None), CommandRequired::MINIMUM);
         assert_eq!(jail.network, Network::None);
         assert_eq!(jail.env.len(), 2);

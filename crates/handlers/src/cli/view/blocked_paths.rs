@@ -1,5 +1,5 @@
-//! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
-//! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
+//! Blocked paths that must be hidden although the directory around them is visible. Plain paths are hidden by name.
+//! Patterns are searched for in the tree before the command starts, and again after it ended.
 
 mod aliases;
 mod mounts;
@@ -14,84 +14,87 @@ use std::{
 };
 
 use rustix::io::Errno;
+use toolgate_gate::StopFlag;
 use toolgate_spec::{PathPattern, PathRoots};
 
-pub use self::aliases::each_of_several_names;
-use super::{
-    budget::{Budget, Stop},
-    quarantine,
+pub use self::aliases::for_each_hard_link;
+use super::{budget::EntryBudget, quarantine};
+use crate::{
+    files::{FileGrants, PatternBase},
+    grants,
+    hard_links::is_hard_linked,
 };
-use crate::{files::FileGrants, grants, several_names::has_several_names};
 
-/// The blocked paths of one tool, ready to be compared with real paths.
+/// The blocked paths of one tool, prepared for comparison with real paths.
 #[derive(Debug)]
-pub struct Blocked {
-    patterns: Vec<Pattern>,
-    /// The gateway's own files, whatever the policy says.
+pub struct BlockedPaths {
+    patterns: Vec<BlockedPattern>,
+    /// The gateway's files, which are always blocked.
     guarded: Vec<PathBuf>,
-    bases: Vec<Base>,
-    /// Everything that the tool is granted, of which a call may show a part.
+    bases: Vec<PatternBase>,
+    /// Everything granted to the tool. A call may show only a part of it.
     roots: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
-struct Pattern {
-    /// As it was written, and as links in its beginning lead elsewhere.
+struct BlockedPattern {
+    /// The pattern as written, and with the symlinks of its literal prefix resolved.
     spellings: Vec<PathPattern>,
-    /// The folders that its literal beginning can mean; the whole path where it has no wildcard.
+    /// The directories that its literal prefix can mean; without a wildcard, the whole path.
     starts: Vec<PathBuf>,
     has_wildcard: bool,
     holds_credentials: bool,
-    /// The names of folders in its wild part: a link of such a name leads to blocked paths under other names.
+    /// Names of directories in its wildcard part. A symlink with such a name gives blocked paths other names.
     folders: Vec<PathPattern>,
 }
 
-/// What a look at the tree found.
+/// The result of a search.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// What is blocked, and what was once set aside because it was. A plain path is named whether or not it is there.
+pub struct BlockedFindings {
+    /// Blocked paths, and paths quarantined earlier. Plain paths are listed even if they do not exist.
     pub blocked: Vec<PathBuf>,
-    /// Links in place of a folder that blocked paths lie in, and new folders that nobody can look into.
+    /// Symlinks in place of a directory that contains blocked paths, and new directories that cannot be opened.
     pub doors: Vec<PathBuf>,
-    /// Folders that are closed to us before a run. Their owner, who is the command's user as well, can open them.
+    /// Directories that the gateway cannot open before a run. Their owner could open them, and the command runs as
+    /// the same user.
     pub closed: BTreeSet<PathBuf>,
-    /// The numbers of all folders that were there before a run.
+    /// The inodes of all directories before a run.
     pub folders: BTreeSet<u64>,
-    /// Why not everything was looked at. What was found until then counts all the same.
+    /// Why the search is incomplete. The other findings are still valid.
     pub trouble: Option<String>,
 }
 
-/// What a look after a run knows of the tree before it.
-pub struct After<'a> {
+/// The tree before a run, for the search after it.
+pub struct TreeBefore<'a> {
     pub folders: &'a BTreeSet<u64>,
     pub closed: &'a BTreeSet<PathBuf>,
-    /// Lets us into a folder that the command may have closed.
+    /// Restores access to a directory that the command may have closed.
     pub open_up: &'a dyn Fn(&Path),
 }
 
-/// A folder to look into.
+/// A directory to search.
 #[derive(Debug)]
-struct Folder {
+struct PendingDir {
     path: PathBuf,
-    /// The topmost folder around it that was not there before the run.
+    /// The topmost new directory around it, if any.
     made: Option<PathBuf>,
 }
 
-impl After<'_> {
-    /// Then it was hidden from the command, and is not ours to open.
+impl TreeBefore<'_> {
+    /// Whether it was inaccessible before; then it was hidden from the command and stays closed.
     pub fn was_closed(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.closed.contains(above))
     }
 }
 
-impl fmt::Debug for After<'_> {
+impl fmt::Debug for TreeBefore<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("After").field("closed", &self.closed).finish_non_exhaustive()
+        f.debug_struct("TreeBefore").field("closed", &self.closed).finish_non_exhaustive()
     }
 }
 
-impl Found {
-    /// What is there that a command may not make. Where nobody can tell, it is.
+impl BlockedFindings {
+    /// Existing paths that a command may not create. A path counts as existing if that cannot be checked.
     pub fn present(&self) -> BTreeSet<PathBuf> {
         let is_there = |path: &&PathBuf| match fs::symlink_metadata(path) {
             Ok(_) => true,
@@ -100,8 +103,14 @@ impl Found {
         self.blocked.iter().filter(is_there).chain(&self.doors).cloned().collect()
     }
 
-    /// One that lies in `around`.
-    fn folder(&mut self, around: &Folder, path: PathBuf, number: u64, after: Option<&After<'_>>) -> Folder {
+    /// A directory inside `around`.
+    fn folder(
+        &mut self,
+        around: &PendingDir,
+        path: PathBuf,
+        number: u64,
+        after: Option<&TreeBefore<'_>>,
+    ) -> PendingDir {
         let made = match after {
             None => {
                 self.folders.insert(number);
@@ -110,25 +119,25 @@ impl Found {
             Some(_) if around.made.is_some() => around.made.clone(),
             Some(after) => (!after.folders.contains(&number)).then(|| path.clone()),
         };
-        Folder { path, made }
+        PendingDir { path, made }
     }
 
     fn note_trouble(&mut self, why: String) {
         self.trouble.get_or_insert(why);
     }
 
-    /// A folder that cannot be listed.
-    fn pass_over(&mut self, folder: Folder, error: &io::Error, after: Option<&After<'_>>) {
+    /// Handles a directory that cannot be listed.
+    fn pass_over(&mut self, folder: PendingDir, error: &io::Error, after: Option<&TreeBefore<'_>>) {
         match (error.kind(), after) {
-            // A file has nothing below it.
+            // A file has no entries.
             (ErrorKind::NotFound | ErrorKind::NotADirectory, _) => {}
             (ErrorKind::PermissionDenied, None) => self.closed.extend([folder.path]),
             (ErrorKind::PermissionDenied, Some(after)) if after.was_closed(&folder.path) => {}
-            // Never one that was there before: renamed, its blocked names would be blocked no more.
+            // Only for new directories: in a renamed old directory, its blocked names would no longer be blocked.
             (ErrorKind::PermissionDenied, Some(_)) if folder.made.is_some() => self.doors.push(folder.path),
             _ => {
                 self.note_trouble(unreadable(&folder.path, error));
-                // What is too deep to be named may hold anything.
+                // A path that is too long to be opened may contain anything.
                 if Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) {
                     self.doors.extend(folder.made);
                 }
@@ -137,7 +146,7 @@ impl Found {
     }
 }
 
-/// Without `.` and `..`, as text.
+/// Removes `.` and `..` without resolving symlinks.
 fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
@@ -149,16 +158,10 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-#[derive(Debug)]
-struct Base {
-    workspace: String,
-    home: String,
-}
-
-impl Blocked {
+impl BlockedPaths {
     pub fn new(grants: Option<&FileGrants>, guarded: &[PathBuf]) -> Result<Self, String> {
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-        // Links in a name make `..` mean something else; its real name is among those hidden in any case.
+        // With symlinks, `..` may lead elsewhere; the real path is hidden in any case.
         let guarded: BTreeSet<PathBuf> =
             guarded.iter().flat_map(|path| [plain(path), real(&plain(path)), real(path)]).collect();
         let guarded: Vec<PathBuf> = guarded.into_iter().collect();
@@ -167,30 +170,33 @@ impl Blocked {
         };
         let text = |path: &Path| {
             let unusable =
-                || "the workspace or home folder has a name that is not UTF-8; rename it".to_owned();
+                || "the workspace or home directory has a name that is not UTF-8; rename it".to_owned();
             path.to_str().map(str::to_owned).ok_or_else(unusable)
         };
         let base = |change: &dyn Fn(&PathBuf) -> PathBuf| {
-            Ok::<_, String>(Base {
+            Ok::<_, String>(PatternBase {
                 workspace: text(&change(&grants.pattern_workspace))?,
                 home: text(&change(&grants.home))?,
             })
         };
         let bases = vec![base(&PathBuf::clone)?, base(&real)?];
-        let patterns =
-            grants.blocked.iter().map(|pattern| Pattern::new(pattern, &bases)).collect::<Result<_, _>>()?;
+        let patterns = grants
+            .blocked
+            .iter()
+            .map(|pattern| BlockedPattern::new(pattern, &bases))
+            .collect::<Result<_, _>>()?;
         let roots = std::iter::once(&grants.workspace).chain(&grants.read_roots).map(real).collect();
         Ok(Self { patterns, guarded, bases, roots })
     }
 
-    /// Everything to hide where this was found, in these places and in the system's folders, or why that cannot be done.
+    /// All paths to hide, from these findings, places and system paths.
     ///
-    /// Without places the disk of the guarded files is not read: a closed directory counts only where its owner could open it, and
-    /// the system's folders are read-only in a jail.
+    /// Without places, the disk of the guarded files is not read: a closed directory only matters if its owner could
+    /// open it, and system directories are read-only in a jail.
     pub fn hidden(
         &self,
         places: &[PathBuf],
-        found: &Found,
+        found: &BlockedFindings,
         in_system: BTreeSet<PathBuf>,
     ) -> Result<Vec<PathBuf>, String> {
         let guarded = if places.is_empty() { [].as_slice() } else { &self.guarded };
@@ -201,32 +207,37 @@ impl Blocked {
         hidden.dedup();
         if hidden.len() > MOST_HIDDEN {
             return Err(format!(
-                "more than {MOST_HIDDEN} paths would have to be hidden; block a folder, or grant a smaller one"
+                "more than {MOST_HIDDEN} paths would have to be hidden; block a directory, or grant a smaller one"
             ));
         }
         Ok(hidden)
     }
 
-    /// Which of these may be large folders with little in them to hide.
+    /// The paths that may be large directories with little to hide.
     pub fn large_of(&self, hidden: &[PathBuf]) -> Vec<PathBuf> {
         let holding = self.patterns.iter().filter(|pattern| pattern.holds_credentials);
         let places: BTreeSet<&PathBuf> = holding.flat_map(|pattern| &pattern.starts).collect();
         hidden.iter().filter(|path| places.contains(path)).cloned().collect()
     }
 
-    /// Looks below these folders and files.
-    pub fn look(&self, places: &[PathBuf], after: Option<&After<'_>>, stop: &Stop) -> Found {
-        let mut found = Found::default();
-        // What is named is looked at first: a search may have to be given up.
+    /// Searches below these directories and files.
+    pub fn look(
+        &self,
+        places: &[PathBuf],
+        after: Option<&TreeBefore<'_>>,
+        stop: &StopFlag,
+    ) -> BlockedFindings {
+        let mut found = BlockedFindings::default();
+        // Plain paths first, because a search may be stopped.
         for place in places {
             for pattern in &self.patterns {
                 pattern.look_by_name(place, after, stop, &mut found);
             }
         }
-        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
         for place in places {
-            let may_lie = |pattern: &&Pattern| pattern.has_wildcard && pattern.may_lie_around(place);
-            let searched: Vec<&Pattern> = self.patterns.iter().filter(may_lie).collect();
+            let may_lie = |pattern: &&BlockedPattern| pattern.has_wildcard && pattern.may_lie_around(place);
+            let searched: Vec<&BlockedPattern> = self.patterns.iter().filter(may_lie).collect();
             if !searched.is_empty() {
                 self.search(place, &searched, after, &mut budget, &mut found);
             }
@@ -234,34 +245,34 @@ impl Blocked {
         found
     }
 
-    /// Is this path blocked by its name, wherever it lies?
+    /// Whether this path is blocked by its name.
     pub fn blocks(&self, path: &Path) -> bool {
         self.guarded.iter().any(|own| path.starts_with(own))
             || self.patterns.iter().any(|pattern| self.covers(pattern, path))
     }
 
-    /// Does a look find nothing, whatever a command makes?
+    /// Whether a search can never find anything.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// Links are not followed: what they lead to is hidden where it lies, or not in sight at all.
+    /// Does not follow symlinks: their targets are hidden at their own place, or not visible.
     fn search(
         &self,
         from: &Path,
-        patterns: &[&Pattern],
-        after: Option<&After<'_>>,
-        budget: &mut Budget<'_>,
-        found: &mut Found,
+        patterns: &[&BlockedPattern],
+        after: Option<&TreeBefore<'_>>,
+        budget: &mut EntryBudget<'_>,
+        found: &mut BlockedFindings,
     ) {
-        let mut open = VecDeque::from([Folder { path: from.to_owned(), made: None }]);
+        let mut open = VecDeque::from([PendingDir { path: from.to_owned(), made: None }]);
         while let Some(folder) = open.pop_back() {
             if budget.is_stopped() {
-                found.note_trouble(NOBODY_WAITS.to_owned());
+                found.note_trouble(CHECK_STOPPED.to_owned());
                 return;
             }
-            let may_hold = |pattern: &&&Pattern| pattern.may_lie_around(&folder.path);
-            let patterns: Vec<&Pattern> = patterns.iter().filter(may_hold).copied().collect();
+            let may_hold = |pattern: &&&BlockedPattern| pattern.may_lie_around(&folder.path);
+            let patterns: Vec<&BlockedPattern> = patterns.iter().filter(may_hold).copied().collect();
             if patterns.is_empty() {
                 continue;
             }
@@ -290,7 +301,7 @@ impl Blocked {
                 {
                     found.blocked.push(path);
                 } else if kind.is_some_and(|kind| kind.is_dir()) {
-                    // Where blocked paths are likely is looked first, in case there is too much to look at.
+                    // Directories that probably contain blocked paths come first, in case the budget runs out.
                     let place = if is_named() { open.len() } else { 0 };
                     let next = found.folder(&folder, path, entry.ino(), after);
                     open.insert(place, next);
@@ -301,23 +312,22 @@ impl Blocked {
         }
     }
 
-    /// What was set aside is blocked under its new name, too: it may be somebody else's secret.
-    fn covers(&self, pattern: &Pattern, path: &Path) -> bool {
+    /// A quarantined path is also blocked under its new name, because it may contain a secret.
+    fn covers(&self, pattern: &BlockedPattern, path: &Path) -> bool {
         quarantine::original(path).is_some_and(|original| self.covers_as_named(pattern, &original))
             || self.covers_as_named(pattern, path)
     }
 
-    fn covers_as_named(&self, pattern: &Pattern, path: &Path) -> bool {
+    fn covers_as_named(&self, pattern: &BlockedPattern, path: &Path) -> bool {
         let path = path.to_string_lossy();
-        self.bases.iter().any(|base| {
-            let roots = PathRoots { workspace: &base.workspace, home: &base.home };
-            pattern.spellings.iter().any(|spelling| spelling.covers(&path, roots))
-        })
+        self.bases
+            .iter()
+            .any(|base| pattern.spellings.iter().any(|spelling| spelling.covers(&path, base.roots())))
     }
 }
 
-impl Pattern {
-    fn new(pattern: &PathPattern, bases: &[Base]) -> Result<Self, String> {
+impl BlockedPattern {
+    fn new(pattern: &PathPattern, bases: &[PatternBase]) -> Result<Self, String> {
         let text = pattern.text();
         let mut spellings = vec![pattern.clone()];
         let mut starts = Vec::new();
@@ -333,11 +343,11 @@ impl Pattern {
                 parts.split_at(parts.iter().position(|part| part.contains('*')).unwrap_or(parts.len()));
             let start = literal.iter().fold(PathBuf::from(folder), |path, part| path.join(part));
             folders.extend(folder_names(wild));
-            // Links in the beginning lead to the real place, which is where a command would find it.
+            // Symlinks in the prefix lead to the real directory, where a command would find the path.
             if let Some(real) = behind_links(&start)? {
                 spellings.push(elsewhere(&real, wild).ok_or_else(|| {
                     format!(
-                        "the blocked path `{text}` leads to a name that cannot be blocked; block its folder"
+                        "the blocked path `{text}` leads to a name that cannot be blocked; block its directory"
                     )
                 })?);
                 starts.push(real);
@@ -356,10 +366,16 @@ impl Pattern {
         self.starts.iter().any(|start| start.starts_with(folder) || folder.starts_with(start))
     }
 
-    /// What can be found without a search.
-    fn look_by_name(&self, place: &Path, after: Option<&After<'_>>, stop: &Stop, found: &mut Found) {
+    /// Finds what needs no search.
+    fn look_by_name(
+        &self,
+        place: &Path,
+        after: Option<&TreeBefore<'_>>,
+        stop: &StopFlag,
+        found: &mut BlockedFindings,
+    ) {
         if stop.is_asked() {
-            found.note_trouble(NOBODY_WAITS.to_owned());
+            found.note_trouble(CHECK_STOPPED.to_owned());
             return;
         }
         let below = |start: &&PathBuf| start.starts_with(place) && *start != place;
@@ -369,9 +385,9 @@ impl Pattern {
             }
         }
         if !self.has_wildcard {
-            // With another name it may be seen below any folder; whoever hides it looks for it by its number.
+            // A hard-linked file may be visible in any directory. The jail searches for it by inode.
             let has_another =
-                |start: &Path| fs::symlink_metadata(start).is_ok_and(|about| has_several_names(&about));
+                |start: &Path| fs::symlink_metadata(start).is_ok_and(|about| is_hard_linked(&about));
             let is_seen =
                 |start: &&PathBuf| start.starts_with(place) || place.starts_with(start) || has_another(start);
             found.blocked.extend(self.starts.iter().filter(is_seen).cloned());
@@ -390,15 +406,15 @@ impl Pattern {
     }
 }
 
-/// Each as a path of one name. The last is blocked itself; and a bare `*` would take every link for one.
+/// Each as a path with one name. The last name is blocked itself, and a bare `*` would match every symlink.
 fn folder_names(wild: &[&str]) -> Vec<PathPattern> {
     let last = wild.iter().rposition(|part| *part != "**").unwrap_or(0);
     let above = wild.get(..last).unwrap_or_default().iter().filter(|part| !matches!(**part, "*" | "**"));
     above.filter_map(|part| PathPattern::parse(&format!("/{part}")).ok()).collect()
 }
 
-/// What is in a folder, also where a command has closed it.
-fn list(folder: &Path, after: Option<&After<'_>>) -> io::Result<fs::ReadDir> {
+/// Lists a directory, and restores access if a command closed it.
+fn list(folder: &Path, after: Option<&TreeBefore<'_>>) -> io::Result<fs::ReadDir> {
     let listed = fs::read_dir(folder);
     match after {
         Some(after) if listed.as_ref().is_err_and(is_denied) && !after.was_closed(folder) => {
@@ -409,7 +425,7 @@ fn list(folder: &Path, after: Option<&After<'_>>) -> io::Result<fs::ReadDir> {
     }
 }
 
-/// The outermost folder that keeps us from this path, or from what is in it.
+/// The outermost directory that denies access to this path or its contents.
 fn closed_above(path: &Path) -> Option<PathBuf> {
     let is_closed =
         |folder: &Path| fs::symlink_metadata(folder.join(".")).is_err_and(|error| is_denied(&error));
@@ -420,7 +436,7 @@ fn is_denied(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied
 }
 
-/// Links at `start` or between it and `folder`, which is none.
+/// Symlinks at `start` or between it and `folder`.
 fn links_above(start: &Path, folder: &Path) -> Vec<PathBuf> {
     let between = start.ancestors().take_while(|above| *above != folder);
     between.filter(|above| is_link(above)).map(Path::to_owned).collect()
@@ -438,7 +454,7 @@ fn elsewhere(start: &Path, wild: &[&str]) -> Option<PathPattern> {
     }
 }
 
-/// The real place of what exists of a path, and the rest as it stands.
+/// Resolves the existing part of a path, and appends the rest.
 fn behind_links(path: &Path) -> Result<Option<PathBuf>, String> {
     for above in path.ancestors() {
         match fs::canonicalize(above) {
@@ -464,12 +480,12 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
 
 fn too_many(from: &Path) -> String {
     format!(
-        "below `{}` lie more than {MOST_LOOKED_AT} entries, too many to look for blocked ones; grant a smaller folder, or block by plain paths",
+        "`{}` contains more than {MOST_LOOKED_AT} entries, too many to search for blocked paths; grant a smaller directory, or block plain paths",
         from.display()
     )
 }
 
-/// The answer of a look that was stopped. Nobody hears it.
-pub const NOBODY_WAITS: &str = "nobody waits for what would be found";
+/// The error of a stopped search. No caller is left to see it.
+pub const CHECK_STOPPED: &str = "the check was stopped, because the caller no longer waits";
 const MOST_LOOKED_AT: usize = 200_000;
 const MOST_HIDDEN: usize = 1_000;

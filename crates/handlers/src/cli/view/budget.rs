@@ -1,20 +1,20 @@
-//! How far is a tree looked at? No further than so many entries, and no longer than somebody waits for the answer.
+//! Bounds a search by a number of entries and by a stop flag.
 
-pub use toolgate_gate::StopFlag as Stop;
+use toolgate_gate::StopFlag;
 
-/// What one look may still cost.
+/// The remaining entries of one search.
 #[derive(Debug)]
-pub struct Budget<'s> {
+pub struct EntryBudget<'s> {
     left: usize,
-    stop: &'s Stop,
+    stop: &'s StopFlag,
 }
 
-impl<'s> Budget<'s> {
-    pub const fn new(most: usize, stop: &'s Stop) -> Self {
+impl<'s> EntryBudget<'s> {
+    pub const fn new(most: usize, stop: &'s StopFlag) -> Self {
         Self { left: most, stop }
     }
 
-    /// Takes one entry off, if it may be looked at.
+    /// Consumes one entry, if any is left and the search is not stopped.
     pub fn spend_one(&mut self) -> bool {
         let fewer = self.left.checked_sub(1).filter(|_| !self.is_stopped());
         self.left = fewer.unwrap_or(self.left);
@@ -31,20 +31,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lets_go_ends_the_look_and_nobody_else_does() {
-        let stop = Stop::default();
+    fn dropping_the_waiter_stops_the_search() {
+        let stop = StopFlag::default();
         let waiting = stop.waiting();
-        let mut budget = Budget::new(9, &stop);
+        let mut budget = EntryBudget::new(9, &stop);
         assert!(budget.spend_one() && !budget.is_stopped());
         drop(waiting);
         assert!(!budget.spend_one() && budget.is_stopped());
-        assert!(!Stop::default().is_asked());
+        assert!(!StopFlag::default().is_asked());
     }
 
     #[test]
-    fn a_budget_is_spent_to_the_last() {
-        let stop = Stop::default();
-        let mut budget = Budget::new(2, &stop);
+    fn budget_is_consumed_completely() {
+        let stop = StopFlag::default();
+        let mut budget = EntryBudget::new(2, &stop);
         assert_eq!([(); 4].map(|()| budget.spend_one()), [true, true, false, false]);
         assert!(!budget.is_stopped());
     }

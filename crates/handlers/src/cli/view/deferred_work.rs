@@ -1,4 +1,4 @@
-//! Who does what a cancelled call left to be done? One thread for all of them, a while later; the same work twice is done once.
+//! Runs the cleanup of cancelled calls later, on one thread. Equal tasks are merged.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -7,33 +7,33 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Something to be done once, for all that asked for it.
-pub trait Chore: Send + 'static {
+/// A task that can be merged with equal ones.
+pub trait DeferredTask: Send + 'static {
     fn is_like(&self, other: &Self) -> bool;
     fn join(&mut self, other: Self);
     fn run(self);
 }
 
-/// Chores that wait.
+/// Waiting tasks.
 #[derive(Debug)]
-pub struct Later<C> {
-    queue: Mutex<Queue<C>>,
+pub struct DeferredQueue<C> {
+    queue: Mutex<PendingTasks<C>>,
     delay: Duration,
     most: usize,
 }
 
 #[derive(Debug)]
-struct Queue<C> {
+struct PendingTasks<C> {
     waiting: Vec<(Instant, C)>,
     has_worker: bool,
 }
 
-impl<C: Chore> Later<C> {
+impl<C: DeferredTask> DeferredQueue<C> {
     pub const fn new(delay: Duration, most: usize) -> Self {
-        Self { queue: Mutex::new(Queue { waiting: Vec::new(), has_worker: false }), delay, most }
+        Self { queue: Mutex::new(PendingTasks { waiting: Vec::new(), has_worker: false }), delay, most }
     }
 
-    /// Then whoever makes more work is to wait.
+    /// Whether new work has to be rejected.
     pub fn is_full(&'static self) -> bool {
         let mut queue = self.lock();
         self.see_that_somebody_works(&mut queue);
@@ -46,8 +46,8 @@ impl<C: Chore> Later<C> {
         self.see_that_somebody_works(&mut queue);
     }
 
-    /// Where no thread is to be had now, the next call tries again.
-    fn see_that_somebody_works(&'static self, queue: &mut Queue<C>) {
+    /// If no thread can be started, the next call tries again.
+    fn see_that_somebody_works(&'static self, queue: &mut PendingTasks<C>) {
         if !queue.has_worker && !queue.waiting.is_empty() {
             let thread = thread::Builder::new().name("cancelled-calls".to_owned());
             queue.has_worker = thread.spawn(move || self.work()).is_ok();
@@ -59,7 +59,7 @@ impl<C: Chore> Later<C> {
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let chore = self.lock().take();
             if let Some(chore) = chore {
-                // The next one is done whatever becomes of this one.
+                // A panic must not prevent the next task.
                 let _ = panic::catch_unwind(AssertUnwindSafe(|| chore.run()));
             }
         }
@@ -72,13 +72,14 @@ impl<C: Chore> Later<C> {
         due
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<C>> {
+    fn lock(&self) -> MutexGuard<'_, PendingTasks<C>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<C: Chore> Queue<C> {
-    /// The first of its like keeps its time, or it could be put off for ever; all that follow are one.
+impl<C: DeferredTask> PendingTasks<C> {
+    /// The first of several equal tasks keeps its time, otherwise it could be postponed forever. Later ones are
+    /// merged into one.
     fn add(&mut self, chore: C, due: Instant) {
         let mut like = self.waiting.iter_mut().filter(|(_, other)| other.is_like(&chore)).skip(1);
         if let Some((last_due, last)) = like.next() {
@@ -89,7 +90,7 @@ impl<C: Chore> Queue<C> {
         }
     }
 
-    /// The one that is due first.
+    /// Removes the task that is due first.
     fn take(&mut self) -> Option<C> {
         let (place, _) = self.waiting.iter().enumerate().min_by_key(|(_, (due, _))| *due)?;
         Some(self.waiting.remove(place).1)
@@ -102,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    /// A name, how many asked for it, and who is told that it was done.
+    /// A name, the number of requests, and a channel for the result.
     struct Counted(&'static str, u32, Sender<(&'static str, u32)>);
 
-    impl Chore for Counted {
+    impl DeferredTask for Counted {
         fn is_like(&self, other: &Self) -> bool {
             self.0 == other.0
         }
@@ -120,8 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_of_a_kind_are_two_and_none_is_forgotten() {
-        let later: &'static Later<Counted> = Box::leak(Box::new(Later::new(Duration::from_millis(300), 3)));
+    fn equal_tasks_are_merged_and_none_is_lost() {
+        let later: &'static DeferredQueue<Counted> =
+            Box::leak(Box::new(DeferredQueue::new(Duration::from_millis(300), 3)));
         let (done, told) = channel();
         for _ in 0..1_000 {
             later.put(Counted("a", 1, done.clone()));
@@ -134,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_kind_is_not_put_off_and_the_rest_wait_for_the_last() {
+    fn first_task_keeps_its_time_and_later_ones_are_postponed() {
         let (done, _told) = channel();
-        let mut queue = Queue { waiting: Vec::new(), has_worker: false };
+        let mut queue = PendingTasks { waiting: Vec::new(), has_worker: false };
         let now = Instant::now();
         for second in 0..5 {
             queue.add(Counted("a", 1, done.clone()), now + Duration::from_secs(second));
@@ -144,7 +146,8 @@ mod tests {
         let due: Vec<_> = queue.waiting.iter().map(|(due, chore)| (*due - now, chore.1)).collect();
         assert_eq!(due, [(Duration::ZERO, 1), (Duration::from_secs(4), 4)]);
         assert_eq!(queue.take().map(|chore| chore.1), Some(1));
-        let later: &'static Later<Counted> = Box::leak(Box::new(Later::new(Duration::from_hours(1), 1)));
+        let later: &'static DeferredQueue<Counted> =
+            Box::leak(Box::new(DeferredQueue::new(Duration::from_hours(1), 1)));
         assert!(!later.is_full());
         later.put(Counted("a", 1, done));
         assert!(later.is_full());

@@ -1,4 +1,4 @@
-//! Which variables does a command see? A few fixed ones, or some of the gateway's, and the manifest's own.
+//! The environment of a command: fixed variables or some of the gateway's, and those of the manifest.
 
 use std::{collections::BTreeMap, ffi::OsString, os::unix::ffi::OsStrExt as _};
 
@@ -6,9 +6,9 @@ use toolgate_policy::ExecutionPolicy;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{loads_code, model::EnvironmentMode};
 
-use crate::{cli::program::FOLDERS, own::OwnVariables};
+use crate::{cli::program::FOLDERS, own_variables::OwnVariables};
 
-/// The environment that the gateway was started in, taken once; and what of it is its own.
+/// The gateway's environment at its start, and which variables are its own.
 #[derive(Clone, Debug)]
 pub struct GatewayEnvironment {
     variables: Vec<(String, OsString)>,
@@ -17,7 +17,7 @@ pub struct GatewayEnvironment {
 
 impl GatewayEnvironment {
     pub fn current(own: OwnVariables) -> Self {
-        // A name that is no text is nothing that a manifest could ask for.
+        // A manifest cannot name a variable whose name is not UTF-8.
         let known = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self::of(known, own)
     }
@@ -26,13 +26,13 @@ impl GatewayEnvironment {
         Self { variables: variables.into_iter().collect(), own }
     }
 
-    /// Says anew what is the gateway's own.
+    /// Replaces the list of the gateway's own variables.
     pub(crate) fn withhold(&mut self, own: OwnVariables) {
         self.own = own;
     }
 }
 
-/// What a command starts with, before the variables of its manifest.
+/// The variables of a command before those of its manifest.
 pub fn base(
     policy: &ExecutionPolicy,
     gateway: &GatewayEnvironment,
@@ -49,7 +49,7 @@ pub fn base(
             }
             if let Some(secret) = wanted.iter().find(|name| is_secret(name)) {
                 return Err(format!(
-                    "`allowedEnvVars` lists `{secret}`, which sounds like a secret; take it in as a static variable, `${{{secret}}}`, which is masked"
+                    "`allowedEnvVars` lists `{secret}`, whose name looks like a secret; use a static variable with `${{{secret}}}`, which is masked"
                 ));
             }
             if let Some(deciding) = wanted.iter().find(|name| loads_code(name)) {
@@ -68,17 +68,17 @@ pub fn base(
     }
 }
 
-/// Those of the gateway's variables that are secrets by their value, whatever they are called.
+/// Variables whose value is a secret, regardless of their name.
 pub fn secret_ones(variables: &BTreeMap<String, OsString>, detector: &Detector) -> Vec<String> {
     let is_one = |(name, value): &(&String, &OsString)| {
-        // With its name, which may be what tells.
+        // The name is included, because it can identify the secret.
         let assigned = [name.as_bytes(), b"=", value.as_bytes()].concat();
         detector.contains(&assigned, Tier::Probable).is_some()
     };
     variables.iter().filter(is_one).map(|(name, _)| name.clone()).collect()
 }
 
-/// For a tool that lists them by name, which is refused rather than run without.
+/// Rejects a tool that lists such a variable by name, instead of running it without.
 pub fn check_values(
     policy: &ExecutionPolicy,
     variables: &BTreeMap<String, OsString>,
@@ -89,7 +89,7 @@ pub fn check_values(
     }
     secret_ones(variables, detector).first().map_or(Ok(()), |secret| {
         Err(format!(
-            "`allowedEnvVars` lists `{secret}`, whose value looks like a secret; take it in as a static variable, `${{{secret}}}`, which is masked"
+            "`allowedEnvVars` lists `{secret}`, whose value looks like a secret; use a static variable with `${{{secret}}}`, which is masked"
         ))
     })
 }
@@ -100,10 +100,10 @@ fn clean() -> BTreeMap<String, OsString> {
     fixed.into_iter().map(|(name, value)| (name.to_owned(), OsString::from(value))).collect()
 }
 
-/// By the words of the name. `MONKEY` is no key, `SSH_KEY` is one.
+/// Compares the words of the name: `MONKEY` is not a key, `SSH_KEY` is.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    // The one word of the list that is, alone, something else: the working folder.
+    // `PWD` alone is the working directory.
     name != "PWD"
         && name
             .split('_')
@@ -118,7 +118,7 @@ fn holds_password(value: &OsString) -> bool {
     authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// The one folder that every command can write to; it ends with the command.
+/// The only directory that every command can write to. It ends with the command.
 pub const HOME: &str = "/tmp";
 
 const SECRET_WORDS: [&str; 24] = [

@@ -1,4 +1,4 @@
-//! Was it a blocked path that a command stumbled over? Then it did what it is for, as far as it may.
+//! Recognises errors that only concern hidden paths. Such a command did its work as far as it was allowed.
 
 use std::{
     cell::LazyCell,
@@ -9,42 +9,44 @@ use std::{
     sync::Arc,
 };
 
+use toolgate_gate::StopFlag;
+
 use super::{
     ViewPlan,
-    blocked_paths::{Blocked, each_of_several_names},
-    budget::{Budget, Stop},
+    blocked_paths::{BlockedPaths, for_each_hard_link},
+    budget::EntryBudget,
 };
 use crate::{
-    cli::run::launch::Order,
-    several_names::{Id, has_several_names, id},
+    cli::run::order::CommandOrder,
+    hard_links::{FileNumber, file_number, is_hard_linked},
 };
 
-/// What was shown to one run and hidden from it, by the names that the command would call it.
+/// The visible and hidden paths of one run, under the names that the command uses.
 #[derive(Debug)]
-pub struct Unseen {
-    blocked: Arc<Blocked>,
+pub struct HiddenPaths {
+    blocked: Arc<BlockedPaths>,
     hidden: Vec<PathBuf>,
     shown: Vec<PathBuf>,
     cwd: PathBuf,
 }
 
-impl Unseen {
-    pub fn of(order: &Order, plan: &ViewPlan) -> Self {
-        let shown = order.binds.iter().map(|bind| bind.path.clone()).collect();
-        Self { blocked: plan.blocked(), hidden: order.hidden.clone(), shown, cwd: order.cwd.clone() }
+impl HiddenPaths {
+    pub fn of(order: &CommandOrder, plan: &ViewPlan) -> Self {
+        let shown = order.view.binds.iter().map(|bind| bind.at.clone()).collect();
+        Self { blocked: plan.blocked(), hidden: order.view.hidden.clone(), shown, cwd: order.cwd.clone() }
     }
 
-    /// Does it lie in nothing that the command was given? Apart from that it saw what every jail has.
+    /// Whether it is outside of everything granted to the command.
     pub fn is_not_shown(&self, path: &Path) -> bool {
         !self.shown.iter().any(|shown| path.starts_with(shown))
     }
 
-    /// Is it blocked for the tool? Also where nothing around it is shown, and so nothing had to be hidden.
+    /// Whether it is blocked for the tool, also if its surroundings are not visible.
     pub fn covers(&self, path: &Path) -> bool {
         self.hidden.iter().any(|hidden| path.starts_with(hidden)) || self.blocked.blocks(path)
     }
 
-    /// Did the command complain of nothing else? A command that complains without end did.
+    /// Whether all error lines concern hidden paths. False if there are too many lines to compare.
     pub fn is_all_of(&self, complaints: &str) -> bool {
         let lines = complaints.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<&str> = lines.take(MOST_COMPLAINTS + 1).collect();
@@ -55,20 +57,20 @@ impl Unseen {
         let names_one = |line: &str| hidden.iter().any(|quoted| line.contains(quoted));
         let several = LazyCell::new(|| self.files_of_several_names());
         let names_another = |line: &str| {
-            // The jail covers a hidden file under its other names, too.
+            // The jail also hides the other names of a hidden file.
             let about = named(line).and_then(|name| fs::symlink_metadata(self.cwd.join(name)).ok());
-            about.is_some_and(|about| has_several_names(&about) && several.contains(&id(&about)))
+            about.is_some_and(|about| is_hard_linked(&about) && several.contains(&file_number(&about)))
         };
         lines.into_iter().all(|line| line.contains(DENIED) && (names_one(line) || names_another(line)))
     }
 
-    /// As far as they can be looked at: what is not found is a failure that is told.
-    fn files_of_several_names(&self) -> BTreeSet<Id> {
+    /// Up to a limit. A missed file leads to an error message, not to a success.
+    fn files_of_several_names(&self) -> BTreeSet<FileNumber> {
         let mut files = BTreeSet::new();
-        let stop = Stop::default();
-        let mut budget = Budget::new(MOST_COMPARED, &stop);
+        let stop = StopFlag::default();
+        let mut budget = EntryBudget::new(MOST_COMPARED, &stop);
         for hidden in &self.hidden {
-            each_of_several_names(hidden, &mut budget, &mut |_, file| {
+            for_each_hard_link(hidden, &mut budget, &mut |_, file| {
                 files.insert(file);
                 ControlFlow::Continue(())
             });
@@ -76,7 +78,7 @@ impl Unseen {
         files
     }
 
-    /// What is hidden, as programs quote a name: between blank and colon, or in quotation marks.
+    /// The hidden paths as programs quote them: between a space and a colon, or in quotation marks.
     fn quoted_names(&self) -> Vec<String> {
         let below = |hidden: &PathBuf| hidden.strip_prefix(&self.cwd).map(Path::to_owned).ok();
         let names = self.hidden.iter().flat_map(|hidden| {
@@ -92,7 +94,7 @@ impl Unseen {
     }
 }
 
-/// In `grep: name: Permission denied`, or with the name in quotation marks.
+/// The name in `grep: name: Permission denied`, also quoted.
 fn named(line: &str) -> Option<&str> {
     let said = line.rsplit_once(DENIED)?.0.strip_suffix(": ")?;
     let quoted = |open: char, close: char| {
@@ -103,33 +105,33 @@ fn named(line: &str) -> Option<&str> {
         .or_else(|| said.split_once(": ").map(|(_, name)| name))
 }
 
-/// The words of the C library in the language that commands are given.
+/// The C library's text in the locale that commands run with.
 pub const DENIED: &str = "Permission denied";
 const MOST_COMPARED: usize = 20_000;
-/// As many as paths can be hidden. Each line is compared with each of them.
+/// Matches the number of paths that can be hidden. Each line is compared with each path.
 const MOST_COMPLAINTS: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nothing_blocked() -> Arc<Blocked> {
-        Arc::new(Blocked::new(None, &[]).unwrap())
+    fn nothing_blocked() -> Arc<BlockedPaths> {
+        Arc::new(BlockedPaths::new(None, &[]).unwrap())
     }
 
     #[track_caller]
     fn check(complaints: &str, expect: bool) {
-        let unseen = Unseen {
+        let hidden_paths = HiddenPaths {
             blocked: nothing_blocked(),
             hidden: vec!["/w/.env".into(), "/w/a".into()],
             shown: vec!["/w".into()],
             cwd: "/w".into(),
         };
-        assert_eq!(unseen.is_all_of(complaints), expect, "{complaints}");
+        assert_eq!(hidden_paths.is_all_of(complaints), expect, "{complaints}");
     }
 
     #[test]
-    fn only_complaints_of_what_is_hidden_are_passed_over() {
+    fn only_errors_about_hidden_paths_are_ignored() {
         check("grep: /w/.env: Permission denied\n", true);
         check("grep: ./.env: Permission denied\ngrep: a: Permission denied\n", true);
         check("find: \u{2018}./a\u{2019}: Permission denied\n", true);
@@ -142,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn who_complains_without_end_is_not_compared_to_the_end() {
+    fn too_many_error_lines_are_not_compared() {
         check(&"grep: a: Permission denied\n".repeat(MOST_COMPLAINTS), true);
         check(&"grep: a: Permission denied\n".repeat(MOST_COMPLAINTS + 1), false);
         check(&"grep: a: Permission denied\n\n".repeat(MOST_COMPLAINTS), true);
     }
 
     #[test]
-    fn a_hidden_file_is_known_by_its_other_names() {
+    fn hidden_file_is_recognised_under_other_names() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir_all(at("w/docs")).unwrap();
@@ -158,7 +160,7 @@ mod tests {
         fs::hard_link(at("vault/key"), at("w/docs/innocent.md")).unwrap();
         fs::write(at("w/docs/other.md"), "x").unwrap();
         fs::hard_link(at("w/docs/other.md"), at("w/docs/another.md")).unwrap();
-        let unseen = Unseen {
+        let hidden_paths = HiddenPaths {
             blocked: nothing_blocked(),
             hidden: vec![at("vault")],
             shown: vec![at("w")],
@@ -166,15 +168,18 @@ mod tests {
         };
         let absolute = at("w/docs/innocent.md").display().to_string();
         for name in ["docs/innocent.md", "./docs/innocent.md", &absolute] {
-            assert!(unseen.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");
+            assert!(hidden_paths.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");
             assert!(
-                unseen.is_all_of(&format!("find: \u{2018}{name}\u{2019}: Permission denied\n")),
+                hidden_paths.is_all_of(&format!("find: \u{2018}{name}\u{2019}: Permission denied\n")),
                 "{name}"
             );
-            assert!(unseen.is_all_of(&format!("ls: cannot open '{name}': Permission denied\n")), "{name}");
+            assert!(
+                hidden_paths.is_all_of(&format!("ls: cannot open '{name}': Permission denied\n")),
+                "{name}"
+            );
         }
         for line in ["grep: docs/other.md: Permission denied", "grep: docs/innocent.md: Is a directory"] {
-            assert!(!unseen.is_all_of(line), "{line}");
+            assert!(!hidden_paths.is_all_of(line), "{line}");
         }
     }
 }

@@ -1,7 +1,6 @@
-//! Did a command make something that is blocked? A path that is not there cannot be covered, so that a command can make it
-//! where it may write: by opening, moving, linking, or as a folder. What is there after the run and was not before is set
-//! aside: renamed where it lies, so that nobody takes it for what it pretends to be and nothing is lost. Detection, not
-//! prevention: between the making and the end of the command it is there.
+//! Quarantines blocked paths that a command created. A path that does not exist cannot be hidden, so a command can
+//! create it where it may write. New blocked paths are renamed after the run: nothing is lost, and no program takes
+//! them for the real file. This is detection, not prevention: the path exists until the command ends.
 
 use std::{
     collections::BTreeSet,
@@ -25,99 +24,111 @@ use rustix::{
     io::Errno,
 };
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::{Looks, NO_PLACE};
+use toolgate_gate::{Looks, NO_PLACE, StopFlag};
+use toolgate_sandbox::{Access, Bind, Source};
 
 use super::{
-    blocked_paths::{After, Blocked, Found},
-    budget::Stop,
-    deferred_work::{Chore, Later},
+    blocked_paths::{BlockedFindings, BlockedPaths, TreeBefore},
+    deferred_work::{DeferredQueue, DeferredTask},
 };
-use crate::cli::run::launch::{Access, Bind, Refused};
+use crate::cli::report::denial::Denial;
 
-/// Looks again when a command has ended, also when its call was cancelled.
+/// Searches again after a command ended, also if its call was cancelled.
 #[derive(Debug)]
-pub struct Watch {
-    before: Option<Before>,
+pub struct BlockedPathWatch {
+    before: Option<TreeSnapshot>,
     has_begun: bool,
 }
 
-/// What was there when the command started.
+/// The tree when the command started.
 #[derive(Debug)]
-struct Before {
-    blocked: Arc<Blocked>,
+struct TreeSnapshot {
+    blocked: Arc<BlockedPaths>,
     present: BTreeSet<PathBuf>,
     closed: BTreeSet<PathBuf>,
-    /// The numbers of folders.
+    /// Inodes of directories.
     folders: BTreeSet<u64>,
-    /// Where the command may write: the path, and the folder itself.
+    /// Paths that the command may write to, with their open directories.
     roots: Vec<(PathBuf, File)>,
 }
 
-/// What a look after a run found, and did.
+/// The result of the search after a run.
 #[derive(Debug, Default)]
-pub struct Swept {
-    pub made: Vec<Refused>,
-    /// Why there may be more.
+pub struct SweepResult {
+    pub made: Vec<Denial>,
+    /// Why the search is incomplete.
     pub trouble: Option<String>,
 }
 
-impl Swept {
+impl SweepResult {
     const fn trouble(why: String) -> Self {
         Self { made: Vec::new(), trouble: Some(why) }
     }
 }
 
-impl Watch {
-    pub fn begin(blocked: &Arc<Blocked>, binds: &[Bind], found: Found) -> Result<Self, String> {
+impl BlockedPathWatch {
+    pub fn begin(
+        blocked: &Arc<BlockedPaths>,
+        binds: &[Bind],
+        found: BlockedFindings,
+    ) -> Result<Self, String> {
         let writable = binds.iter().filter(|bind| bind.access == Access::Write);
-        let held = writable.map(|bind| bind.held.try_clone().map(|held| (bind.path.clone(), held)));
+        let held = writable.map(|bind| {
+            let held = match &bind.source {
+                Source::Opened(held) => held.try_clone()?.into(),
+                Source::Path(path) => File::open(path)?,
+            };
+            Ok((bind.at.clone(), held))
+        });
         let roots: Vec<(PathBuf, File)> = held
             .collect::<io::Result<_>>()
-            .map_err(|error| format!("a folder cannot be held any longer: {}", error.kind()))?;
+            .map_err(|error| format!("a directory cannot be kept open: {}", error.kind()))?;
         if blocked.is_empty() || roots.is_empty() {
             return Ok(Self { before: None, has_begun: false });
         }
         if CANCELLED.is_full() {
-            return Err("too many cancelled calls are still being cleared up after; try again".to_owned());
+            return Err("too many cancelled calls are still being cleaned up; try again".to_owned());
         }
         let present = found.present();
-        let Found { closed, folders, .. } = found;
-        let before = Before { blocked: Arc::clone(blocked), present, closed, folders, roots };
+        let BlockedFindings { closed, folders, .. } = found;
+        let before = TreeSnapshot { blocked: Arc::clone(blocked), present, closed, folders, roots };
         Ok(Self { before: Some(before), has_begun: false })
     }
 
-    /// To be said before anything is started: from here on somebody has to look.
+    /// Must be called before the command starts. From then on the search is due.
     pub fn command_begins(&mut self) {
         self.has_begun = true;
     }
 
-    /// Looks, and sets aside. What cannot be looked at now is left to whoever looks after cancelled calls.
-    pub async fn end(mut self, looks: &Looks, caller: &str) -> Swept {
+    /// Searches and quarantines. If that is not possible now, the queue for cancelled calls does it later.
+    pub async fn end(mut self, looks: &Looks, caller: &str) -> SweepResult {
         if self.before.is_none() {
-            return Swept::default();
+            return SweepResult::default();
         }
         let due = Instant::now() + looks.longest();
-        // Nothing is taken before there is a place for it: dropped here, it is still looked at.
+        // Take the snapshot only with a permit; if dropped before, the queue still gets it.
         let place = looks.enter(caller, due).await;
         let Some((place, before)) = place.and_then(|place| Some((place, self.before.take()?))) else {
-            return Swept::trouble(NO_PLACE.to_owned());
+            return SweepResult::trouble(NO_PLACE.to_owned());
         };
-        // A disk that does not answer keeps the thread, and not the call.
+        // A disk that does not respond blocks the thread, but not the call.
         match timeout_at(due, place.spawn(move || before.sweep())).await {
-            Ok(Ok(swept)) => swept,
-            Ok(Err(error)) => Swept::trouble(error.to_string()),
-            Err(_) => Swept::trouble(format!("its folders did not answer within {:?}", looks.longest())),
+            Ok(Ok(sweep)) => sweep,
+            Ok(Err(error)) => SweepResult::trouble(error.to_string()),
+            Err(_) => {
+                SweepResult::trouble(format!("its directories did not respond within {:?}", looks.longest()))
+            }
         }
     }
 
-    /// What a call that ends like this leaves to be looked at.
-    fn left_over(&mut self) -> Option<Before> {
+    /// The snapshot that still has to be searched.
+    fn left_over(&mut self) -> Option<TreeSnapshot> {
         self.before.take().filter(|_| self.has_begun)
     }
 }
 
-impl Drop for Watch {
-    /// A cancelled call must not leave what a finished one may not. Nobody is left to be told.
+impl Drop for BlockedPathWatch {
+    /// A cancelled call must be cleaned up like a finished one. There is no caller left to inform.
     fn drop(&mut self) {
         if let Some(before) = self.left_over() {
             CANCELLED.put(before);
@@ -125,13 +136,13 @@ impl Drop for Watch {
     }
 }
 
-impl Chore for Before {
+impl DeferredTask for TreeSnapshot {
     fn is_like(&self, other: &Self) -> bool {
         let paths = |one: &Self| one.roots.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
         Arc::ptr_eq(&self.blocked, &other.blocked) && paths(self) == paths(other)
     }
 
-    /// New is what was not there before the one or before the other.
+    /// A path is new if either snapshot lacks it.
     fn join(&mut self, other: Self) {
         self.present.retain(|path| other.present.contains(path));
         self.closed.retain(|path| other.closed.contains(path));
@@ -143,25 +154,26 @@ impl Chore for Before {
     }
 }
 
-impl Before {
-    fn sweep(&self) -> Swept {
+impl TreeSnapshot {
+    fn sweep(&self) -> SweepResult {
         let places: Vec<PathBuf> = self.roots.iter().map(|(path, _)| path.clone()).collect();
         let open_up = |folder: &Path| self.open_up(folder);
-        let after = After { folders: &self.folders, closed: &self.closed, open_up: &open_up };
-        // To the end, whoever waits: what was made has to be set aside.
-        let found = self.blocked.look(&places, Some(&after), &Stop::default());
+        let after = TreeBefore { folders: &self.folders, closed: &self.closed, open_up: &open_up };
+        // Not stopped by anyone: blocked paths must be quarantined.
+        let found = self.blocked.look(&places, Some(&after), &StopFlag::default());
         let now = found.present();
         let new = now.difference(&self.present).filter(|path| !after.was_closed(path));
-        // Outer ones come first, and take what lies in them along.
-        Swept { made: new.filter_map(|path| self.set_aside(path)).collect(), trouble: found.trouble }
+        // Outer paths come first and take their contents along.
+        SweepResult { made: new.filter_map(|path| self.set_aside(path)).collect(), trouble: found.trouble }
     }
 
-    /// Opens a folder, and those above it, that a command, whose user is ours, has closed: by handle, and through no link.
+    /// Restores access to directories that a command closed, since it runs as the same user. Uses open handles and
+    /// follows no symlinks.
     fn open_up(&self, path: &Path) {
         let around = self.roots.iter().filter(|(root, _)| path.starts_with(root));
         let Some((root, held)) = around.max_by_key(|(root, _)| root.components().count()) else { return };
         let (Ok(below), Ok(mut folder)) = (path.strip_prefix(root), held.try_clone()) else { return };
-        // Whether it helped is seen by whoever tries again.
+        // The next attempt shows whether it helped.
         let _ = let_owner_in(folder.as_fd(), READ_AND_PASS);
         for name in below {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -171,8 +183,8 @@ impl Before {
         }
     }
 
-    /// `None` for what lies elsewhere, or went with something above it.
-    fn set_aside(&self, path: &Path) -> Option<Refused> {
+    /// `None` if it lies elsewhere or moved with an outer path.
+    fn set_aside(&self, path: &Path) -> Option<Denial> {
         let around = self.roots.iter().filter(|(root, _)| path.starts_with(root) && path != root);
         let (root, folder) = around.max_by_key(|(root, _)| root.components().count())?;
         let aside = match rename(folder, path.strip_prefix(root).ok()?) {
@@ -180,11 +192,11 @@ impl Before {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => Err(error.kind()),
         };
-        Some(Refused::Made { path: path.to_owned(), aside })
+        Some(Denial::Created { path: path.to_owned(), aside })
     }
 }
 
-/// Beneath a folder that is held, through no link: a command may have put links on the way.
+/// Resolved beneath an open directory without symlinks, because the command may have placed some.
 fn rename(root: &File, path: &Path) -> io::Result<OsString> {
     let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -195,7 +207,7 @@ fn rename(root: &File, path: &Path) -> io::Result<OsString> {
     let give_name =
         || rustix::fs::renameat_with(&folder, name, &folder, aside.as_os_str(), RenameFlags::NOREPLACE);
     let mut given = give_name();
-    // A command, whose user is ours, may have forbidden it; or it is somebody's folder that is to stay as it is.
+    // The command may have removed the permission, since it runs as the same user. The mode is restored afterwards.
     if given == Err(Errno::ACCESS) {
         let changed = let_owner_in(folder.as_fd(), OWNERS)?;
         given = give_name();
@@ -207,7 +219,8 @@ fn rename(root: &File, path: &Path) -> io::Result<OsString> {
     Ok(aside)
 }
 
-/// Gives an open folder's owner all rights where one of `needed` lacks; tells the mode that it had then.
+/// Gives the owner of an open directory all permissions if one of `needed` is missing. Returns the previous mode in
+/// that case.
 fn let_owner_in(folder: BorrowedFd<'_>, needed: u32) -> io::Result<Option<u32>> {
     let about = rustix::fs::fstat(folder)?;
     let mode = about.st_mode & ALL_MODES;
@@ -219,19 +232,19 @@ fn let_owner_in(folder: BorrowedFd<'_>, needed: u32) -> io::Result<Option<u32>> 
 }
 
 fn set_mode(folder: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
-    // The link leads to the very folder that is open.
+    // This path leads to exactly the open directory.
     let itself = format!("/proc/self/fd/{}", folder.as_raw_fd());
     fs::set_permissions(itself, Permissions::from_mode(mode))
 }
 
 fn new_name(name: &OsStr, number: u32) -> OsString {
     let end = format!("{MARK}{number:08x}");
-    // A name as long as names can be is lost rather than kept in place.
+    // A name of maximal length is dropped, otherwise the file would stay in place.
     let start = if name.len() + end.len() > LONGEST_NAME { OsStr::new("") } else { name };
     OsString::from_vec([start.as_bytes(), end.as_bytes()].concat())
 }
 
-/// The path that something had before it was set aside, if only once or again and again.
+/// The path before it was quarantined, once or several times.
 pub fn original(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.as_bytes();
     let mut start = name;
@@ -245,22 +258,22 @@ fn without_mark(name: &[u8]) -> Option<&[u8]> {
     split_mark(name).filter(|start| !start.is_empty())
 }
 
-/// What stands before the mark.
+/// The part before the quarantine suffix.
 fn split_mark(name: &[u8]) -> Option<&[u8]> {
     let (rest, number) = name.split_at_checked(name.len().checked_sub(DIGITS)?)?;
     let start = rest.strip_suffix(MARK.as_bytes())?;
     number.iter().all(u8::is_ascii_hexdigit).then_some(start)
 }
 
-/// Was its name too long to be kept when it was set aside? Then nobody knows what it was, and it may be anything blocked.
+/// Whether its name was too long to keep. It may be any blocked file.
 pub fn has_lost_its_name(path: &Path) -> bool {
     let first = original(path);
     let name = first.as_deref().unwrap_or(path).file_name().map(OsStr::as_bytes);
     name.and_then(split_mark).is_some_and(<[u8]>::is_empty)
 }
 
-/// What once lay at this path, and what may have.
-pub fn set_aside_from(path: &Path, stop: &Stop) -> Vec<PathBuf> {
+/// Files that were quarantined from this path, or may have been.
+pub fn set_aside_from(path: &Path, stop: &StopFlag) -> Vec<PathBuf> {
     let entries = path.parent().and_then(|above| fs::read_dir(above).ok());
     let entries = entries.into_iter().flatten().take_while(|_| !stop.is_asked());
     let beside = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
@@ -271,25 +284,25 @@ pub fn set_aside_from(path: &Path, stop: &Stop) -> Vec<PathBuf> {
 const MARK: &str = ".refused-";
 const DIGITS: usize = 8;
 const LONGEST_NAME: usize = 255;
-/// Rights of a folder's owner: all, and those that looking into it needs.
+/// Permissions of a directory's owner: all, and those needed to list it.
 const OWNERS: u32 = 0o700;
 const READ_AND_PASS: u32 = 0o500;
 const ALL_MODES: u32 = 0o7777;
 
-/// How long what a cancelled call started may take to die.
+/// How long the processes of a cancelled call may take to die.
 const LAST_BREATH: Duration = Duration::from_secs(2);
-/// Beyond so many no command that may write is started.
+/// Beyond this number, no command that may write is started.
 const MOST_CANCELLED: usize = 64;
 
-/// Where nobody looked yet, after calls that were cancelled.
-static CANCELLED: Later<Before> = Later::new(LAST_BREATH, MOST_CANCELLED);
+/// The pending searches of cancelled calls.
+static CANCELLED: DeferredQueue<TreeSnapshot> = DeferredQueue::new(LAST_BREATH, MOST_CANCELLED);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_was_set_aside_is_known_again() {
+    fn quarantined_name_is_recognised() {
         for name in [".env", "a b", "x.refused-1", "ä"] {
             let aside = Path::new("/w").join(new_name(OsStr::new(name), 0xab));
             assert_eq!(original(&aside), Some(Path::new("/w").join(name)), "{name}");
@@ -311,9 +324,9 @@ mod tests {
         }
     }
 
-    fn before(present: &[&str]) -> Before {
-        Before {
-            blocked: Arc::new(Blocked::new(None, &[]).unwrap()),
+    fn before(present: &[&str]) -> TreeSnapshot {
+        TreeSnapshot {
+            blocked: Arc::new(BlockedPaths::new(None, &[]).unwrap()),
             present: present.iter().map(PathBuf::from).collect(),
             closed: BTreeSet::new(),
             folders: BTreeSet::new(),
@@ -322,9 +335,9 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_cancelled_before_anything_ran_leaves_nothing_to_be_looked_at() {
+    fn call_cancelled_before_the_run_needs_no_search() {
         for has_begun in [false, true] {
-            let mut watch = Watch { before: Some(before(&[])), has_begun: false };
+            let mut watch = BlockedPathWatch { before: Some(before(&[])), has_begun: false };
             if has_begun {
                 watch.command_begins();
             }
@@ -333,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_cancelled_calls_what_either_may_have_made_is_new() {
+    fn merged_snapshots_treat_paths_missing_in_either_as_new() {
         let mut one = before(&["/w/both", "/w/made-by-the-second"]);
         one.join(before(&["/w/both", "/w/made-by-the-first"]));
         assert_eq!(one.present, BTreeSet::from([PathBuf::from("/w/both")]));

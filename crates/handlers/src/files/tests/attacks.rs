@@ -1,6 +1,6 @@
 use super::*;
 
-/// No function says the canary, and the ones that fail say `reason`.
+/// No function reveals the canary, and those that fail do so with `reason`.
 #[track_caller]
 fn check_unreachable(ground: &Ground, files: &Files, path: &str, reason: &str) {
     for said in everything_said_about(files, path) {
@@ -17,7 +17,7 @@ fn check_unreachable(ground: &Ground, files: &Files, path: &str, reason: &str) {
 }
 
 #[test]
-fn climbing_and_absolute_paths_do_not_leave_the_roots() {
+fn parent_and_absolute_paths_do_not_leave_the_roots() {
     let ground = Ground::new();
     ground.put("ws/a/b", "");
     ground.put("wsx/secret", CANARY);
@@ -47,9 +47,9 @@ fn climbing_and_absolute_paths_do_not_leave_the_roots() {
     }
 }
 
-/// A grant may be a single file, also through a link. What lies beside it is not granted, by whatever way it is named.
+/// A grant may be a single file, also through a symlink. Its neighbours are not granted under any name.
 #[test]
-fn a_granted_file_grants_nothing_beside_it() {
+fn granted_file_grants_nothing_beside_it() {
     let ground = Ground::new();
     ground.put("out/granted", "granted");
     ground.link("lib/link", ground.path("out/granted"));
@@ -66,7 +66,7 @@ fn a_granted_file_grants_nothing_beside_it() {
         refused(files.write_text(&granted, "x"), "SECURITY writeText write-outside-workspace");
         assert_eq!(ground.content("out/granted"), "granted");
     }
-    // Put in its place since: what a link there leads to is beside it.
+    // Replaced by a symlink after the grant: its target is not granted.
     let files = ground.files_with(|grants| grants.read_roots = vec![ground.path("out/granted")]);
     fs::remove_file(ground.path("out/granted")).unwrap();
     ground.link("out/granted", "secret");
@@ -74,14 +74,14 @@ fn a_granted_file_grants_nothing_beside_it() {
 }
 
 #[test]
-fn a_workspace_is_a_folder() {
+fn workspace_must_be_a_directory() {
     let ground = Ground::new();
     let grants = FileGrants { workspace: ground.path("out/secret"), ..ground.grants() };
     assert_eq!(Files::open(&grants, || false).unwrap_err().reason, "grant-unusable");
 }
 
 #[test]
-fn links_do_not_lead_out() {
+fn symlinks_do_not_lead_out() {
     let ground = Ground::new();
     ground.put("ws/inside/f", "f");
     ground.link("ws/file", "../out/secret");
@@ -123,7 +123,7 @@ fn links_do_not_lead_out() {
 }
 
 #[test]
-fn an_absolute_link_back_inside_is_refused_too() {
+fn absolute_symlink_back_inside_is_denied() {
     let ground = Ground::new();
     ground.put("ws/a", "a");
     ground.link("ws/l", ground.path("ws/a"));
@@ -131,7 +131,7 @@ fn an_absolute_link_back_inside_is_refused_too() {
 }
 
 #[test]
-fn loops_and_magic_links_are_refused() {
+fn symlink_loops_and_magic_links_are_denied() {
     let ground = Ground::new();
     ground.link("ws/loop", "loop");
     ground.link("ws/ping", "pong");
@@ -144,7 +144,7 @@ fn loops_and_magic_links_are_refused() {
         assert!(!files.exists(path).unwrap());
     }
     assert_eq!(files.find(".", "*", FindOptions::default()).unwrap().len(), 5);
-    // Even where the whole file system is a read root.
+    // Even if the whole file system is a read root.
     let files = ground.files_with(|grants| grants.read_roots = vec![PathBuf::from("/")]);
     for path in ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/proc/self/fd/0"] {
         assert!(files.stat(path).is_err_and(|error| error.reason == "path-escapes-base"), "{path}");
@@ -152,7 +152,7 @@ fn loops_and_magic_links_are_refused() {
 }
 
 #[test]
-fn a_link_is_never_written_through() {
+fn symlink_is_never_written_through() {
     let ground = Ground::new();
     ground.put("ws/a", "a");
     ground.link("ws/inside", "a");
@@ -173,7 +173,7 @@ fn a_link_is_never_written_through() {
 }
 
 #[test]
-fn writing_to_a_hard_link_leaves_the_other_name_alone() {
+fn write_to_a_hard_link_does_not_change_the_other_name() {
     let ground = Ground::new();
     for write in [
         |files: &Files| files.write_text("hard", "x"),
@@ -215,7 +215,7 @@ fn pipes_sockets_and_devices_are_neither_read_nor_waited_for() {
 }
 
 #[test]
-fn a_message_shows_no_path_but_the_one_that_was_asked_for() {
+fn error_message_shows_only_the_requested_path() {
     let ground = Ground::new();
     ground.link("ws/file", ground.path("out/secret"));
     let files = ground.files();
@@ -229,7 +229,7 @@ fn a_message_shows_no_path_but_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn symlink_in_place_of_a_granted_folder_does_not_lead_out_of_the_workspace() {
+fn symlink_in_place_of_a_granted_directory_does_not_lead_out() {
     let ground = Ground::new();
     ground.put("ws/real/a", "text");
     ground.link("ws/out", ground.path("out"));

@@ -1,5 +1,5 @@
 use super::{
-    super::pattern::{LetterCase, Pattern},
+    super::pattern::{LetterCase, LinePattern},
     *,
 };
 
@@ -43,7 +43,7 @@ fn grep_finds_matches_anywhere_in_a_line() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_used_says_why() {
+fn invalid_pattern_is_explained() {
     let ground = file("a");
     let files = ground.files();
     refused(files.grep("", "f", PLAIN), "INVALID_INPUT grep grep-pattern-required");
@@ -64,7 +64,7 @@ fn a_pattern_that_cannot_be_used_says_why() {
 }
 
 #[test]
-fn lines_are_counted_as_lines_not_as_line_ends() {
+fn lines_are_counted_by_content_not_by_line_ends() {
     for (content, expect) in [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\n\r\n", 2)] {
         assert_eq!(file(content).files().line_count("f").unwrap(), expect, "{content:?}");
     }
@@ -73,7 +73,7 @@ fn lines_are_counted_as_lines_not_as_line_ends() {
 }
 
 #[test]
-fn a_slice_counts_from_either_end_and_is_clamped() {
+fn slice_counts_from_either_end_and_is_clamped() {
     let ground = file("0\n1\r\n2\n3\n4\n");
     for (start, end, expect) in [
         (0, 2, "01"),
@@ -93,7 +93,7 @@ fn a_slice_counts_from_either_end_and_is_clamped() {
 }
 
 #[test]
-fn cut_picks_fields_in_the_order_asked_for() {
+fn cut_returns_fields_in_the_requested_order() {
     check_cut("a\tb\tc\nd", &[3, 1], None, false, &["c\ta", "\td"]);
     check_cut("a, b,c", &[2, 2], Some(","), false, &[" b, b"]);
     check_cut("a  b   c", &[1, 3], Some(" +"), true, &["a\tc"]);
@@ -105,7 +105,7 @@ fn cut_picks_fields_in_the_order_asked_for() {
 }
 
 #[test]
-fn cut_refuses_what_it_cannot_cut_by() {
+fn cut_rejects_invalid_delimiters() {
     let ground = file("a");
     let files = ground.files();
     let cut = |fields: &[i64], delimiter: &str, regex| {
@@ -118,7 +118,7 @@ fn cut_refuses_what_it_cannot_cut_by() {
 }
 
 #[test]
-fn one_long_field_asked_for_a_million_times_is_too_much() {
+fn repeated_long_field_exceeds_the_limit() {
     let ground = file("x".repeat(1 << 20));
     let options = CutOptions { fields: vec![1; 1_000_000], ..CutOptions::default() };
     refused(ground.files().cut("f", &options), "HELPER_RUNTIME cut result-too-large");
@@ -127,7 +127,7 @@ fn one_long_field_asked_for_a_million_times_is_too_much() {
 }
 
 #[test]
-fn sorting_follows_its_options() {
+fn sort_follows_its_options() {
     let plain = SortOptions::default();
     check_sort("b\nB\na\n10\n9\nb", plain, &["10", "9", "B", "a", "b", "b"]);
     check_sort("b\na\nb", SortOptions { unique: true, reverse: true, ..plain }, &["b", "a"]);
@@ -144,7 +144,7 @@ fn sorting_follows_its_options() {
 }
 
 #[test]
-fn answers_have_a_most() {
+fn results_are_bounded() {
     let ground = file("a\n".repeat(20_000));
     let files = ground.files();
     assert_eq!(files.grep("a", "f", PLAIN).unwrap().len(), 10_000);
@@ -162,7 +162,7 @@ fn answers_have_a_most() {
 }
 
 #[test]
-fn scanning_has_a_most() {
+fn scans_are_bounded() {
     let ground = file("12345\n".repeat(100));
     let files = ground.files_with(|grants| (grants.caps.scan_bytes, grants.caps.line_bytes) = (599, 5));
     refused(files.line_count("f"), "HELPER_RUNTIME lineCount file-too-large");
@@ -175,16 +175,16 @@ fn scanning_has_a_most() {
 }
 
 #[test]
-fn a_pattern_made_to_run_away_does_not() {
+fn pathological_pattern_ends_in_time() {
     let ground = file(format!("{}!", "a".repeat(100_000)));
     for pattern in ["(a+)+$", "(a|aa)+$", "(a*)*b", "(.*a){20}b"] {
         assert!(ground.files().grep(pattern, "f", PLAIN).unwrap().is_empty(), "{pattern}");
     }
 }
 
-/// Every position of the line is another state of the automaton, and finding all matches is quadratic.
+/// Every position of the line is a new state of the automaton, and finding all matches is quadratic.
 #[test]
-fn a_call_that_is_over_stops_in_the_middle_of_a_line() {
+fn finished_call_stops_in_the_middle_of_a_line() {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     let ground = file("A".repeat(1 << 20));
@@ -195,9 +195,9 @@ fn a_call_that_is_over_stops_in_the_middle_of_a_line() {
     refused(files.cut("f", &quadratic), "HELPER_RUNTIME cut interrupted");
 }
 
-/// The stepped automaton against the library's own matcher.
+/// Compares the stepped automaton with the library's matcher.
 #[test]
-fn finding_agrees_with_the_regex_library() {
+fn find_agrees_with_the_regex_library() {
     let lines = ["", "a", "aab", "foo bar", "  x  ", "äöü", "1,2;3", "abcabc", "xäbx", "a-b--c"];
     let patterns =
         ["a", "a*", "b|ab", r"\s+", "[,;]", "(?:ab|abc)c?", "^.", ".$", r"(?-u:\b)b", "ö", "x+?", "-+|a"];
@@ -205,7 +205,7 @@ fn finding_agrees_with_the_regex_library() {
     let files = ground.files();
     for pattern in patterns {
         let oracle = regex::Regex::new(pattern).unwrap();
-        let mut ours = Pattern::new(&files, pattern, LetterCase::Counts).unwrap();
+        let mut ours = LinePattern::new(&files, pattern, LetterCase::Counts).unwrap();
         for line in lines {
             assert_eq!(ours.is_match(line).unwrap(), oracle.is_match(line), "{pattern} in {line:?}");
             for from in (0..=line.len()).filter(|at| line.is_char_boundary(*at)) {

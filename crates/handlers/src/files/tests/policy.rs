@@ -5,7 +5,7 @@ fn blocking(ground: &Ground, blocked: &[&str]) -> Files {
 }
 
 #[test]
-fn a_blocked_path_is_blocked_by_every_name() {
+fn blocked_path_is_blocked_under_every_name() {
     let ground = Ground::new();
     ground.put("ws/keys/id_rsa", CANARY);
     ground.put("ws/keys/readme", "r");
@@ -36,7 +36,7 @@ fn a_blocked_path_is_blocked_by_every_name() {
 }
 
 #[test]
-fn another_hard_link_to_a_blocked_file_is_blocked() {
+fn hard_link_to_a_blocked_file_is_blocked() {
     for (secret, blocked) in [
         ("ws/hidden.txt", "$WORKSPACE/hidden.txt"),
         ("ws/keys/deep/key", "$WORKSPACE/keys"),
@@ -64,7 +64,7 @@ fn another_hard_link_to_a_blocked_file_is_blocked() {
 }
 
 #[test]
-fn another_hard_link_to_the_gateways_own_files_is_blocked_however_many_there_are() {
+fn hard_link_to_the_gateways_files_is_blocked_in_large_trees() {
     let ground = Ground::new();
     for number in 0..2_100 {
         ground.put(&format!("state/{number}"), CANARY);
@@ -84,7 +84,7 @@ fn another_hard_link_to_the_gateways_own_files_is_blocked_however_many_there_are
 }
 
 #[test]
-fn what_is_blocked_is_not_listed_found_or_searched() {
+fn blocked_paths_are_not_listed_found_or_searched() {
     let ground = Ground::new();
     ground.put("ws/keys/id_rsa", CANARY);
     ground.put("ws/keys/readme", "CANARY song");
@@ -102,7 +102,7 @@ fn what_is_blocked_is_not_listed_found_or_searched() {
 }
 
 #[test]
-fn a_folder_is_not_moved_or_deleted_around_a_block() {
+fn directory_with_a_blocked_path_is_not_moved_or_deleted() {
     let ground = Ground::new();
     ground.put("ws/app/deep/.env", CANARY);
     ground.put("ws/app/f", "f");
@@ -114,7 +114,7 @@ fn a_folder_is_not_moved_or_deleted_around_a_block() {
     refused(files.move_("free/name", "free/.env"), "SECURITY move path-blocked");
     refused(files.copy("free/name", "app/name"), "SECURITY copy path-blocked");
     assert_eq!(ground.content("ws/app/deep/.env") + &ground.content("ws/app/f"), format!("{CANARY}f"));
-    // What it would be called there is blocked, though it is not here.
+    // Its new name would be blocked, although the old one is not.
     files.delete("app/f").unwrap();
     fs::remove_dir_all(ground.path("ws/app")).unwrap();
     refused(files.move_("free", "app"), "SECURITY move path-blocked");
@@ -122,14 +122,14 @@ fn a_folder_is_not_moved_or_deleted_around_a_block() {
 }
 
 #[test]
-fn a_block_counts_where_its_own_path_leads_through_links() {
+fn block_follows_symlinks_of_its_own_path() {
     let ground = Ground::new();
     ground.put("ws/real/secret", CANARY);
     ground.link("ws/alias", "real");
     let files = blocking(&ground, &["$WORKSPACE/alias/sec*"]);
     refused(files.read_text("real/secret"), "SECURITY readText path-blocked");
     refused(files.read_text("alias/secret"), "SECURITY readText path-blocked");
-    // A root that is itself reached through a link, and a block by the name in the grant.
+    // A root that is reached through a symlink, and a block by the name in the grant.
     ground.link("entry", "ws");
     for blocked in ["entry/real", "ws/real"] {
         let files = ground.files_with(|grants| {
@@ -146,7 +146,7 @@ fn a_block_counts_where_its_own_path_leads_through_links() {
 }
 
 #[test]
-fn home_is_blocked_by_both_of_its_names() {
+fn home_is_blocked_under_both_of_its_names() {
     let ground = Ground::new();
     ground.put("lib/.ssh/id_rsa", CANARY);
     ground.link("home", "lib");
@@ -163,7 +163,7 @@ fn home_is_blocked_by_both_of_its_names() {
 }
 
 #[test]
-fn inside_the_roots_only_the_allowed_paths_count() {
+fn only_allowed_paths_count_inside_the_roots() {
     let ground = Ground::new();
     ground.put("ws/in/a", "a");
     ground.put("ws/b", "b");

@@ -2,7 +2,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
 
-/// What a tree and a path are made of; few names, so that they meet.
+/// The parts of trees and paths. Few names, so they collide.
 const NAMES: [&str; 4] = ["a", "b", "out", "secret"];
 const STEPS: [&str; 12] = ["a", "b", "out", "secret", "..", ".", "", "ws", "/", "A", "deep", "\u{2025}"];
 
@@ -28,11 +28,11 @@ fn asked() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whatever of the tree can be made is made; links that name `/ws` and `/out` get the real folders.
+/// Creates what is possible of the tree; symlinks to `/ws` and `/out` get the real directories.
 fn plant(ground: &Ground, tree: &[(Vec<&str>, Planted)]) {
     for (names, what) in tree {
         let path = ground.path("ws").join(names.join("/"));
-        // Planting itself must not go through a link.
+        // The setup itself must not follow a symlink.
         if path.ancestors().any(Path::is_symlink) {
             continue;
         }
@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_outside_is_ever_told_or_touched(
+    fn nothing_outside_is_revealed_or_changed(
         tree in vec(planted(), 0..12),
         paths in vec(asked(), 1..5),
     ) {

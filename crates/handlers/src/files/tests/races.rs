@@ -6,7 +6,7 @@ use std::{
 
 use super::*;
 
-/// Runs `attack` over and over while `work` goes on, and at least as often as said.
+/// Repeats `attack` while `work` runs, and at least as often as given.
 fn while_swapping(swaps: usize, attack: impl Fn(usize) + Sync, work: impl Fn()) {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -22,7 +22,7 @@ fn while_swapping(swaps: usize, attack: impl Fn(usize) + Sync, work: impl Fn()) 
     });
 }
 
-/// Puts `ready` in the place of `name` in one step, and `name` in the place of `ready`.
+/// Swaps `ready` and `name` atomically.
 fn exchange(ground: &Ground, ready: &str, name: &str) {
     let flags = rustix::fs::RenameFlags::EXCHANGE;
     let cwd = rustix::fs::CWD;
@@ -30,7 +30,7 @@ fn exchange(ground: &Ground, ready: &str, name: &str) {
 }
 
 #[test]
-fn a_file_swapped_for_a_link_is_never_read_through() {
+fn file_swapped_for_a_symlink_is_never_read_through() {
     let ground = Ground::new();
     ground.put("ws/a", "plain");
     ground.link("aside", "../out/secret");
@@ -47,7 +47,7 @@ fn a_file_swapped_for_a_link_is_never_read_through() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_never_read_or_searched_through() {
+fn directory_swapped_for_a_symlink_is_never_searched_through() {
     let ground = Ground::new();
     ground.put("ws/d/secret", "plain");
     ground.link("aside", "../out");
@@ -69,7 +69,7 @@ fn a_folder_swapped_for_a_link_is_never_read_or_searched_through() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_is_never_written_or_deleted_through() {
+fn directory_swapped_for_a_symlink_is_never_written_through() {
     let ground = Ground::new();
     ground.put("ws/d/e/f", "plain");
     ground.link("aside", "../out");
@@ -89,9 +89,9 @@ fn a_folder_swapped_for_a_link_is_never_written_or_deleted_through() {
     assert!(ground.is_untouched());
 }
 
-/// A folder of the workspace is carried out of it while a file in it is read by `..` through a link.
+/// A directory is moved out of the workspace while a file is read through a symlink with `..` in it.
 #[test]
-fn a_folder_carried_out_is_not_climbed_from() {
+fn moved_out_directory_does_not_lead_outside() {
     let ground = Ground::new();
     ground.put("ws/d/e/f", "plain");
     ground.link("ws/d/e/up", "../../../out/secret");
@@ -112,7 +112,7 @@ fn a_folder_carried_out_is_not_climbed_from() {
 }
 
 #[test]
-fn a_block_holds_while_the_link_to_it_is_swapped() {
+fn block_holds_while_its_symlink_is_swapped() {
     let ground = Ground::new();
     ground.put("ws/keys/id", CANARY);
     ground.put("ws/a", "plain");
@@ -129,7 +129,7 @@ fn a_block_holds_while_the_link_to_it_is_swapped() {
 }
 
 #[test]
-fn a_reader_never_sees_half_a_write() {
+fn reader_never_sees_a_partial_write() {
     let ground = Ground::new();
     ground.put("ws/a", "0".repeat(100_000));
     let (writer, reader) = (ground.files(), ground.files());
@@ -145,7 +145,7 @@ fn a_reader_never_sees_half_a_write() {
 }
 
 #[test]
-fn additions_of_several_calls_are_all_kept() {
+fn concurrent_appends_are_all_kept() {
     let ground = Ground::new();
     let files = [ground.files(), ground.files()];
     thread::scope(|scope| {
@@ -158,11 +158,11 @@ fn additions_of_several_calls_are_all_kept() {
     assert_eq!(files[0].line_count("log").unwrap(), 60);
 }
 
-/// Additions wait for each other also where no state is kept, as when a draft is tried out.
+/// Appends also wait for each other without a state directory, as in a test of a draft.
 #[test]
-fn additions_are_kept_without_a_state() {
+fn appends_are_kept_without_a_state_directory() {
     let ground = Ground::new();
-    let files = [(); 2].map(|()| ground.files_with(|grants| grants.turns = ground.path("nowhere/turns")));
+    let files = [(); 2].map(|()| ground.files_with(|grants| grants.locks = ground.path("nowhere/turns")));
     thread::scope(|scope| {
         for files in &files {
             scope.spawn(|| (0..15).for_each(|_| drop(files.append_text("log", "line\n").unwrap())));
@@ -172,9 +172,9 @@ fn additions_are_kept_without_a_state() {
     assert!(!ground.path("nowhere").exists());
 }
 
-/// A command that may only read can open the workspace, and lock what it opened.
+/// A command that may only read can open the workspace and lock it.
 #[test]
-fn a_lock_on_the_workspace_keeps_nobody_waiting() {
+fn lock_on_the_workspace_blocks_no_call() {
     let ground = Ground::new();
     let held = fs::File::open(ground.path("ws")).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
@@ -187,13 +187,13 @@ fn a_lock_on_the_workspace_keeps_nobody_waiting() {
 }
 
 #[test]
-fn gateways_take_turns_and_say_whom_they_waited_for() {
+fn gateways_lock_the_workspace_and_report_the_wait() {
     let ground = Ground::new();
     let files = ground.files();
     files.write_text("a", "one").unwrap();
-    let mut turns = fs::read_dir(ground.state.path().join("turns")).unwrap();
-    let turn = turns.next().unwrap().unwrap().path();
-    assert!(turns.next().is_none());
+    let mut locks = fs::read_dir(ground.state.path().join("turns")).unwrap();
+    let turn = locks.next().unwrap().unwrap().path();
+    assert!(locks.next().is_none());
     assert_eq!(fs::metadata(&turn).unwrap().permissions().mode() & 0o777, 0o600);
     let held = fs::File::open(turn).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_workspace_is_the_only_read_root_unless_more_are_granted() {
+fn workspace_is_the_only_read_root_by_default() {
     let ground = Ground::new();
     let files = ground.files();
     assert_eq!(files.workspace(), ground.text_path("ws"));
@@ -17,7 +17,7 @@ fn the_workspace_is_the_only_read_root_unless_more_are_granted() {
 }
 
 #[test]
-fn a_file_is_read_by_every_name_that_it_has_in_the_workspace() {
+fn file_is_read_under_every_name_in_the_workspace() {
     let ground = Ground::new();
     ground.put("ws/a/b.txt", "text\r\n");
     ground.link("ws/link", "a/../a/b.txt");
@@ -35,7 +35,7 @@ fn a_file_is_read_by_every_name_that_it_has_in_the_workspace() {
 }
 
 #[test]
-fn what_is_no_path_is_refused() {
+fn invalid_paths_are_rejected() {
     let ground = Ground::new();
     let files = ground.files();
     refused(files.read_text(""), "INVALID_INPUT readText path-required");
@@ -48,7 +48,7 @@ fn what_is_no_path_is_refused() {
 }
 
 #[test]
-fn a_path_that_the_workspace_makes_too_long_is_an_error_not_a_panic() {
+fn path_too_long_with_the_workspace_is_an_error() {
     let ground = Ground::new();
     let path = format!("{}/x", "y".repeat(200)).repeat(19);
     refused(ground.files().read_text(&path), "HELPER_RUNTIME readText io");
@@ -72,7 +72,7 @@ fn only_regular_utf8_files_are_read() {
 }
 
 #[test]
-fn a_listing_is_sorted_relative_inside_and_absolute_outside() {
+fn listing_is_sorted_and_relative_inside_the_workspace() {
     let ground = Ground::new();
     for file in ["ws/b", "ws/a", "ws/sub/c", "lib/l", "ws/.toolgate-0123456789abcdef.tmp"] {
         ground.put(file, "");
@@ -87,7 +87,7 @@ fn a_listing_is_sorted_relative_inside_and_absolute_outside() {
 }
 
 #[test]
-fn names_that_are_not_utf8_are_listed_with_replacement_signs() {
+fn names_that_are_not_utf8_are_listed_with_replacement_characters() {
     use std::os::unix::ffi::OsStrExt as _;
     let ground = Ground::new();
     fs::write(ground.path("ws").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "").unwrap();
@@ -95,7 +95,7 @@ fn names_that_are_not_utf8_are_listed_with_replacement_signs() {
 }
 
 #[test]
-fn stat_tells_size_time_and_kind() {
+fn stat_returns_size_time_and_kind() {
     let ground = Ground::new();
     ground.put("ws/a", "12345");
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123);
@@ -108,14 +108,14 @@ fn stat_tells_size_time_and_kind() {
 }
 
 #[test]
-fn a_file_may_be_called_as_the_kernel_calls_deleted_ones() {
+fn file_name_may_look_like_a_deleted_file() {
     let ground = Ground::new();
     ground.put("ws/notes (deleted)", "kept");
     assert_eq!(ground.files().read_text("notes (deleted)").unwrap(), "kept");
 }
 
 #[test]
-fn a_large_file_is_refused_before_it_is_read() {
+fn large_file_is_rejected_before_it_is_read() {
     let ground = Ground::new();
     fs::File::create(ground.path("ws/sparse")).unwrap().set_len(1 << 40).unwrap();
     ground.put("ws/fits", "1234");
@@ -131,7 +131,7 @@ fn a_large_file_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn without_the_right_nothing_is_read_or_written() {
+fn without_rights_nothing_is_read_or_written() {
     let ground = Ground::new();
     ground.put("ws/a", "a");
     let reader = ground.files_with(|grants| grants.rights = FileRights::Read);
@@ -147,7 +147,7 @@ fn without_the_right_nothing_is_read_or_written() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_used_is_an_error_at_once() {
+fn unusable_workspace_is_an_error() {
     let ground = Ground::new();
     for workspace in [ground.path("none"), PathBuf::from("ws"), ground.path("out/secret")] {
         let grants = FileGrants { workspace, ..ground.grants() };
@@ -156,7 +156,7 @@ fn a_workspace_that_cannot_be_used_is_an_error_at_once() {
 }
 
 #[test]
-fn a_call_that_is_over_stops() {
+fn finished_call_stops() {
     let ground = Ground::new();
     ground.put("ws/a", "a\n");
     let files = Files::open(&ground.grants(), || true).unwrap();
@@ -168,7 +168,7 @@ fn a_call_that_is_over_stops() {
 }
 
 #[test]
-fn a_real_path_that_is_too_long_is_said_to_be() {
+fn too_long_real_path_is_reported() {
     let ground = Ground::new();
     let name = "y".repeat(250);
     let mut dir = fs::File::open(ground.path("ws")).unwrap();
@@ -184,7 +184,7 @@ fn a_real_path_that_is_too_long_is_said_to_be() {
 }
 
 #[test]
-fn a_host_without_openat2_is_said_to_be_one() {
+fn host_without_openat2_is_reported() {
     for errno in [rustix::io::Errno::NOSYS, rustix::io::Errno::PERM] {
         let fault = kernel::unsupported(&errno.into()).unwrap();
         refused::<()>(Err(fault.by("safety.fs.readText")), "HELPER_RUNTIME readText host-unsupported");

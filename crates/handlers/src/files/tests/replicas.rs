@@ -20,7 +20,7 @@ fn names_below(folder: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn copy_holds_files_folders_modes_and_symlinks() {
+fn copy_contains_files_directories_modes_and_symlinks() {
     let ground = Ground::new();
     ground.put("ws/a/b.txt", "text");
     ground.put("ws/run.sh", "#!/bin/sh");
@@ -53,7 +53,7 @@ fn copied_directories_are_private() {
 }
 
 #[test]
-fn copy_leaves_out_blocked_files_by_every_name() {
+fn copy_excludes_blocked_files_under_every_name() {
     let ground = Ground::new();
     ground.put("ws/.env", CANARY);
     ground.put("ws/seen.txt", "text");

@@ -13,7 +13,7 @@ fn tree() -> Ground {
 const ALL: FindOptions = FindOptions { max_depth: 0, kind: None };
 
 #[test]
-fn find_goes_down_in_the_order_of_the_names() {
+fn find_walks_in_name_order() {
     let ground = tree();
     let files = ground.files();
     let everything =
@@ -35,7 +35,7 @@ fn find_goes_down_in_the_order_of_the_names() {
 }
 
 #[test]
-fn find_refuses_what_it_cannot_walk_or_match() {
+fn find_rejects_invalid_directories_and_globs() {
     let ground = tree();
     let files = ground.files();
     refused(files.find("a.txt", "*", ALL), "INVALID_INPUT find find-not-a-directory");
@@ -47,7 +47,7 @@ fn find_refuses_what_it_cannot_walk_or_match() {
 }
 
 #[test]
-fn search_tells_file_line_and_text() {
+fn search_returns_file_line_and_text() {
     let ground = tree();
     ground.put("ws/b/binary.txt", b"the start\n\xff\xfe");
     ground.put("ws/b/long.txt", format!("the start\n{}", "x".repeat(2 << 20)));
@@ -82,7 +82,7 @@ fn search_tells_file_line_and_text() {
 }
 
 #[test]
-fn search_has_a_most() {
+fn search_is_bounded() {
     let ground = Ground::new();
     ground.put("ws/f", "x\n".repeat(5000));
     let options = SearchOptions::default();
@@ -96,7 +96,7 @@ fn search_has_a_most() {
 }
 
 #[test]
-fn a_tree_has_a_most_in_width_and_depth() {
+fn tree_walk_is_bounded_in_width_and_depth() {
     let ground = Ground::new();
     let files = ground
         .files_with(|grants| (grants.caps.walked, grants.caps.entries, grants.caps.depth) = (20, 10, 4));
@@ -124,7 +124,7 @@ fn a_tree_has_a_most_in_width_and_depth() {
 }
 
 #[test]
-fn a_tree_of_a_thousand_levels_neither_hangs_nor_overflows() {
+fn deep_tree_neither_hangs_nor_overflows() {
     let ground = Ground::new();
     let mut dir = fs::File::open(ground.path("ws")).unwrap();
     for _ in 0..1000 {

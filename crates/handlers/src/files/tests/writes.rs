@@ -1,12 +1,12 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use super::{
-    super::{access::Parents, stage::Staged},
+    super::{access::MissingParents, staged_file::StagedFile},
     *,
 };
 
 #[test]
-fn writing_makes_folders_and_replaces() {
+fn write_creates_directories_and_replaces() {
     let ground = Ground::new();
     let files = ground.files();
     let path = ground.text_path("ws/a/b/c.txt");
@@ -27,7 +27,7 @@ fn writing_makes_folders_and_replaces() {
 }
 
 #[test]
-fn a_replaced_file_keeps_its_mode_and_a_new_one_is_not_writable_by_others() {
+fn replaced_file_keeps_its_mode_and_new_file_is_not_world_writable() {
     let ground = Ground::new();
     ground.put("ws/a", "");
     fs::set_permissions(ground.path("ws/a"), fs::Permissions::from_mode(0o4640)).unwrap();
@@ -40,7 +40,7 @@ fn a_replaced_file_keeps_its_mode_and_a_new_one_is_not_writable_by_others() {
 }
 
 #[test]
-fn writing_has_a_most() {
+fn writes_are_bounded() {
     let ground = Ground::new();
     let files = ground.files_with(|grants| grants.caps.write_bytes = 10);
     files.write_text("a", "1234567890").unwrap();
@@ -54,7 +54,7 @@ fn writing_has_a_most() {
 }
 
 #[test]
-fn a_replacement_that_would_fill_all_memory_is_reckoned_first() {
+fn size_of_a_replacement_is_computed_first() {
     let ground = Ground::new();
     ground.put("ws/a", "x".repeat(1 << 20));
     let result = ground.files().edit_text("a", "x", &"y".repeat(10 << 20), Occurrences::All);
@@ -62,13 +62,13 @@ fn a_replacement_that_would_fill_all_memory_is_reckoned_first() {
 }
 
 #[test]
-fn an_edit_replaces_exactly_what_was_meant() {
+fn edit_replaces_exactly_the_given_text() {
     let ground = Ground::new();
     ground.put("ws/a", "one two two");
     ground.put("ws/bad", b"\xff");
     let files = ground.files();
     let edited = files.edit_text("a", "one", "1", Occurrences::Only).unwrap();
-    assert_eq!(edited, Edited { path: ground.text_path("ws/a"), replacements: 1 });
+    assert_eq!(edited, EditResult { path: ground.text_path("ws/a"), replacements: 1 });
     refused(files.edit_text("a", "two", "2", Occurrences::Only), "INVALID_INPUT editText edit-ambiguous");
     refused(files.edit_text("a", "three", "3", Occurrences::All), "INVALID_INPUT editText edit-no-match");
     refused(files.edit_text("a", "", "3", Occurrences::All), "INVALID_INPUT editText edit-old-required");
@@ -81,7 +81,7 @@ fn an_edit_replaces_exactly_what_was_meant() {
 }
 
 #[test]
-fn copies_come_from_any_root_and_go_to_the_workspace() {
+fn copy_reads_any_root_and_writes_the_workspace() {
     let ground = Ground::new();
     ground.put("lib/l", b"\xff\x00");
     ground.link("ws/to-a", "a");
@@ -97,7 +97,7 @@ fn copies_come_from_any_root_and_go_to_the_workspace() {
 }
 
 #[test]
-fn moving_renames_within_the_workspace() {
+fn move_renames_within_the_workspace() {
     let ground = Ground::new();
     ground.put("ws/a", "a");
     ground.put("ws/b", "b");
@@ -121,7 +121,7 @@ fn moving_renames_within_the_workspace() {
 }
 
 #[test]
-fn deleting_says_whether_there_was_something() {
+fn delete_reports_whether_something_existed() {
     let ground = Ground::new();
     ground.put("ws/a", "");
     ground.put("ws/d/e/f", "");
@@ -146,28 +146,28 @@ fn deleting_says_whether_there_was_something() {
     assert!(ground.is_untouched());
 }
 
-/// As if the process were killed between the two steps: nothing is dropped, nothing is renamed.
+/// Simulates a process killed between the two steps: nothing is dropped, nothing is renamed.
 #[test]
-fn a_write_that_is_cut_off_leaves_the_old_content() {
+fn interrupted_write_leaves_the_old_content() {
     let ground = Ground::new();
     ground.put("ws/a", "old");
     let files = ground.files();
     let place = files.writable("a").unwrap();
-    let target = files.target(&place, Parents::MustExist, "a").unwrap().unwrap();
-    std::mem::forget(Staged::write(&target, None, b"new").unwrap());
+    let target = files.target(&place, MissingParents::MustExist, "a").unwrap().unwrap();
+    std::mem::forget(StagedFile::write(&target, None, b"new").unwrap());
     assert_eq!(fs::read_dir(ground.path("ws")).unwrap().count(), 2);
     assert_eq!(files.read_text("a").unwrap(), "old");
     assert_eq!(files.list(".").unwrap(), ["a"]);
     assert!(files.search_in_files(".", "*", "new", SearchOptions::default()).unwrap().is_empty());
-    drop(Staged::write(&target, None, b"new").unwrap());
+    drop(StagedFile::write(&target, None, b"new").unwrap());
     assert_eq!(fs::read_dir(ground.path("ws")).unwrap().count(), 2);
-    Staged::write(&target, None, b"new").unwrap().commit().unwrap();
+    StagedFile::write(&target, None, b"new").unwrap().commit().unwrap();
     assert_eq!(files.read_text("a").unwrap(), "new");
 }
 
 /// A tool sends a few bytes, and the gateway moves the whole file.
 #[test]
-fn what_is_moved_is_told_once_also_where_nothing_comes_of_it() {
+fn moved_bytes_are_counted_once_also_on_failure() {
     let ground = Ground::new();
     let files = ground.files();
     ground.put("ws/large.txt", "x".repeat(1_000));

@@ -1,4 +1,4 @@
-//! What is in the records of effects that did not come to their end?
+//! Tests records of interrupted effects.
 
 use std::sync::mpsc;
 
@@ -17,7 +17,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         allowed: Vec::new(),
         blocked: Vec::new(),
         own: Vec::new(),
-        turns: workspace.join("state/turns"),
+        locks: workspace.join("state/turns"),
         caps: FileCaps::default(),
     };
     let scope = EffectScope {
@@ -26,7 +26,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         methods_to_ask_for: Vec::new(),
         files: Some(Arc::new(files)),
         judged: Arc::from([]),
-        veil: None,
+        redactor: None,
         looks: Looks::default(),
         caller: "tester".to_owned(),
     };
@@ -41,13 +41,13 @@ fn file(function: &str, path: &str) -> Effect {
     })
 }
 
-/// The deadline drops the future of an effect. What it had begun may be done, or be done later: it must be known.
+/// The deadline drops the future of an effect, but the effect may still happen, so it must be recorded.
 #[test]
-fn a_file_function_that_is_cut_off_is_in_the_records() {
+fn interrupted_file_function_is_recorded() {
     let workspace = tempfile::tempdir().unwrap();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(1).build().unwrap();
-    // The only thread for files waits for somebody else, so that no file function comes to its end.
+    // The only blocking thread is occupied, so no file function finishes.
     let (release, wait) = mpsc::channel::<()>();
     runtime.spawn_blocking(move || wait.recv());
     let mut effects = effects(workspace.path());
@@ -70,9 +70,9 @@ fn a_file_function_that_is_cut_off_is_in_the_records() {
     assert_eq!(told, expected);
 }
 
-/// Threads that hang on a disk are so many and no more, whoever asks for them.
+/// The number of threads that wait for a disk is bounded.
 #[test]
-fn a_file_function_without_a_place_is_refused_as_busy() {
+fn file_function_without_a_permit_is_rejected_as_busy() {
     let workspace = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut effects = effects(workspace.path());
@@ -93,7 +93,7 @@ fn far_off() -> tokio::time::Instant {
 }
 
 #[test]
-fn an_effect_with_an_outcome_is_in_the_records_once() {
+fn finished_effect_is_recorded_once() {
     let workspace = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut effects = effects(workspace.path());

@@ -8,7 +8,7 @@ use toolgate_egress::{EgressLimits, EgressMode, Guard, HostRule, Listeners, Syst
 
 use super::*;
 
-/// Answers every request with what is said of its path, or hangs up.
+/// Answers every request by its path, or closes the connection.
 fn serve(answer: fn(&str) -> Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -35,7 +35,7 @@ fn serve(answer: fn(&str) -> Option<&'static str>) -> String {
 
 fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
     let resolver = SystemResolver::with_servers(&[]).unwrap();
-    // Roots that sign for nobody; none of this speaks TLS.
+    // Roots that sign nothing; these tests do not use TLS.
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     let roots = TlsRoots::Pem(signed.cert.pem().into_bytes());
     let rules = EgressRules {
@@ -55,7 +55,7 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
         methods_to_ask_for: methods_to_ask_for.iter().map(|method| (*method).to_owned()).collect(),
         files: None,
         judged: Arc::from([]),
-        veil: None,
+        redactor: None,
         looks: Looks::default(),
         caller: "tester".to_owned(),
     };
@@ -80,13 +80,13 @@ fn fetch(effects: &mut CallEffects, url: String, headers: &[(&str, &str)]) -> Ef
     runtime.block_on(effects.perform(Effect::Fetch(call(url, headers))))
 }
 
-/// Of each record: the target and the outcome.
+/// The target and outcome of each record.
 fn told(mut effects: CallEffects) -> Vec<(String, String)> {
     effects.take_records().into_iter().map(|record| (record.target, record.outcome)).collect()
 }
 
 #[test]
-fn where_redirects_led_is_recorded_also_when_they_end_badly() {
+fn redirects_are_recorded_also_when_they_fail() {
     let server = serve(|path| {
         (path == "/")
             .then_some("HTTP/1.1 307 x\r\nlocation: /lost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
@@ -109,9 +109,9 @@ fn where_redirects_led_is_recorded_also_when_they_end_badly() {
     assert_eq!(told(endless), expected);
 }
 
-/// What was sent to the first server was sent, and who was not reached is known by name.
+/// The request reached the first server, and the denied one is named.
 #[test]
-fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
+fn denied_redirect_is_recorded_with_its_target() {
     let server = serve(|path| match path {
         "/host" => {
             Some("HTTP/1.1 307 x\r\nlocation: http://other.test/in?key=1#f\r\ncontent-length: 0\r\n\r\n")
@@ -133,7 +133,7 @@ fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
         let sent = (format!("{server}{path}"), "307".to_owned());
         assert_eq!(told(listing), [sent, (refused.to_owned(), outcome.to_owned())], "{path}");
     }
-    // Where a redirect names no place, there is only the server that said so.
+    // A redirect without a target is recorded under the server that sent it.
     let mut nowhere = effects(&[]);
     fetch(&mut nowhere, format!("{server}/nowhere"), &[]);
     let outcome = "HELPER_RUNTIME invalid-redirect".to_owned();
@@ -141,7 +141,7 @@ fn a_refused_redirect_is_told_of_the_place_that_was_refused() {
 }
 
 #[test]
-fn every_server_on_the_way_has_its_own_status_and_the_last_one_the_bytes() {
+fn every_hop_has_its_status_and_the_last_one_the_bytes() {
     let server = serve(|path| match path {
         "/" => Some("HTTP/1.1 302 x\r\nlocation: /end?key=1\r\ncontent-length: 0\r\n\r\n"),
         _ => Some("HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhello"),
@@ -154,7 +154,7 @@ fn every_server_on_the_way_has_its_own_status_and_the_last_one_the_bytes() {
     assert_eq!(told, [(&format!("{server}/"), "302", 0), (&format!("{server}/end"), "200", 5)]);
 }
 
-/// Sends on to a place that takes the request and never answers.
+/// Redirects to a server that accepts the request and never answers.
 fn serve_silence() -> String {
     serve(|path| match path {
         "/" => Some("HTTP/1.1 307 x\r\nlocation: /silent\r\ncontent-length: 0\r\n\r\n"),
@@ -171,7 +171,7 @@ fn check_silence(server: &str, effects: CallEffects, outcome: &str) {
 }
 
 #[test]
-fn where_a_request_was_when_its_time_was_over_is_recorded() {
+fn hop_at_the_timeout_is_recorded() {
     let (server, mut hurried) = (serve_silence(), effects(&[]));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let limited = FetchCall { timeout_ms: 3_000, ..call(format!("{server}/"), &[]) };
@@ -180,7 +180,7 @@ fn where_a_request_was_when_its_time_was_over_is_recorded() {
 }
 
 #[test]
-fn where_a_request_was_when_it_was_dropped_is_recorded() {
+fn hop_of_a_dropped_request_is_recorded() {
     let (server, mut dropped) = (serve_silence(), effects(&[]));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let begun = dropped.perform(Effect::Fetch(call(format!("{server}/"), &[])));
@@ -190,7 +190,7 @@ fn where_a_request_was_when_it_was_dropped_is_recorded() {
 }
 
 #[test]
-fn a_header_does_not_override_the_method_that_was_judged() {
+fn header_does_not_override_the_checked_method() {
     let server = serve(|_| Some("HTTP/1.1 200 x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
     for (header, value) in [
         ("X-HTTP-Method-Override", "DELETE"),
@@ -210,9 +210,9 @@ fn a_header_does_not_override_the_method_that_was_judged() {
     assert!(matches!(sent, EffectAnswer::Fetched(_)), "{sent:?}");
 }
 
-/// What carries a secret does not follow a redirect to another origin, however the secret is written.
+/// A header or body with a secret does not follow a redirect to another origin, in any encoding.
 #[test]
-fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
+fn encoded_secret_in_header_or_body_is_reported_to_egress() {
     let mask = Mask::new(&["Hunter2/(Sesame)!*'~42".to_owned()]);
     let headers = [
         ("x-plain", "Hunter2/(Sesame)!*'~42"),
@@ -231,7 +231,7 @@ fn a_header_or_body_with_a_secret_in_any_spelling_is_told_to_egress() {
     assert_eq!(request(form, &mask).body_holds, BodyHolds::Secrets);
 }
 
-/// A webhook's address can be a secret as a whole.
+/// The whole address of a webhook can be a secret.
 #[test]
 fn secret_with_a_query_is_masked_before_the_query_is_cut() {
     let mut lent = effects(&[]);
@@ -241,9 +241,9 @@ fn secret_with_a_query_is_masked_before_the_query_is_cut() {
     assert_eq!(lent.take_records()[0].target, "***");
 }
 
-/// A body that is cut off is handed to nobody, and was fetched all the same.
+/// A truncated body is not passed on, but it was fetched.
 #[test]
-fn what_arrives_counts_also_where_nothing_is_handed_on() {
+fn received_bytes_count_also_on_failure() {
     let server = serve(|path| match path {
         "/cut" => Some("HTTP/1.1 200 x\r\ncontent-length: 10\r\nconnection: close\r\n\r\nhello"),
         "/whole" => Some("HTTP/1.1 200 x\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"),

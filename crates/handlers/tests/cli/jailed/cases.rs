@@ -1,4 +1,4 @@
-//! What holds in the real jail.
+//! Tests command tools in the real jail.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{LeftEffects, Reason, Refusal, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
-    CliTool, Ended, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch, Order,
+    CliTool, CommandOrder, CommandOutcome, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch,
 };
 use toolgate_sandbox::{CommandRequired, Jailer};
 use toolgate_spec::PathPattern;
@@ -50,7 +50,7 @@ pub const ALL: [(&str, fn()); 19] = [
     ("without_a_network_there_is_none", without_a_network_there_is_none),
 ];
 
-/// One for all cases, as a gateway has one.
+/// One for all cases, like in a gateway.
 static JAILER: LazyLock<Jailer> = LazyLock::new(|| Jailer::start(&env::current_exe().unwrap()).unwrap());
 
 pub fn launcher() -> Arc<dyn Launch> {
@@ -65,7 +65,7 @@ pub fn launcher() -> Arc<dyn Launch> {
     })
 }
 
-/// Such as sign for nobody; none of this speaks TLS.
+/// Certificates that sign nothing; these tests do not use TLS.
 pub fn roots() -> TlsRoots {
     let signed = rcgen::generate_simple_self_signed(vec!["nobody.test".to_owned()]).unwrap();
     TlsRoots::Pem(signed.cert.pem().into_bytes())
@@ -162,7 +162,8 @@ fn what_is_blocked_is_not_seen() {
     assert_eq!(check(&world, &read, &json!({ "path": "a/note" })), "TOKEN=3\n");
 }
 
-/// Blocked elsewhere, by a pattern, as a folder, or as a place of credentials. The search does not fail for it either.
+/// Blocked elsewhere by a pattern, as a directory, or as a location of credentials. The search does not fail because
+/// of it.
 fn another_name_shows_nothing_blocked() {
     let world = World::new();
     world.write("workspace/docs/note", "KEY=seen\n");
@@ -187,7 +188,7 @@ fn another_name_shows_nothing_blocked() {
     assert_eq!(found, format!("{}:KEY=seen\n", world.at("docs/note")));
 }
 
-/// In a namespace of its own, so that the host's mounts stay as they are.
+/// In a separate mount namespace, which leaves the host's mounts unchanged.
 fn a_second_mount_shows_nothing_blocked() {
     let mut mounter = Command::new("unshare");
     mounter.args(["--mount", "--propagation", "private"]);
@@ -198,7 +199,7 @@ fn a_second_mount_shows_nothing_blocked() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Mounts what is blocked, by name and by pattern, in what a command is shown.
+/// Mounts blocked files, by name and by pattern, inside the view of a command.
 pub fn be_a_mounter() -> ExitCode {
     let world = World::new();
     world.write("workspace/docs/note", "KEY=seen\n");
@@ -243,7 +244,7 @@ fn a_link_of_a_blocked_name_shows_nothing() {
     assert_eq!(check(&world, &search, &json!({})), "./config/note:KEY=seen\n");
 }
 
-/// Neither by copying, moving and linking, nor as a folder, nor through a link in place of one.
+/// Neither by copying, moving and linking, nor as a directory, nor through a symlink in its place.
 fn what_is_blocked_is_not_made() {
     for (command, blocked, made) in [
         ("cp, args: [readme.md, .env]", "**/.env", ".env"),
@@ -260,7 +261,7 @@ fn what_is_blocked_is_not_made() {
         let tool = tried("classification: write", &cli, &execution);
         let why = fails(&world, &tool, &json!({}), Reason::BlockedPathMade);
         let made = world.at(&format!("docs/{made}"));
-        assert!(why.contains(&format!("making `{made}`")), "{command}: {why}");
+        assert!(why.contains(&format!("creating `{made}`")), "{command}: {why}");
         assert!(fs::symlink_metadata(&made).is_err(), "{command}: it is still there");
     }
 }
@@ -282,7 +283,7 @@ fn writing_is_for_those_who_say_so() {
     );
 }
 
-/// It may only read, and it can lock what it reads.
+/// It may only read, but it can lock what it reads.
 fn a_lock_of_a_command_keeps_nobody_waiting() {
     let world = World::new();
     let (spec, policy) = resolve(&tried(
@@ -303,7 +304,7 @@ fn a_lock_of_a_command_keeps_nobody_waiting() {
         allowed: vec![PathPattern::parse("/").unwrap()],
         blocked: Vec::new(),
         own: Vec::new(),
-        turns: root.join("workspace/.toolgate/turns"),
+        locks: root.join("workspace/.toolgate/turns"),
         caps: FileCaps::default(),
     };
     let workspace = fs::File::open(root.join("workspace")).unwrap();
@@ -339,11 +340,11 @@ fn refusals_are_told() {
     assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
     assert!(message.contains("execution.allowedPaths"), "{message}");
     assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);
-    // `ls` opens nothing before it gives up.
+    // `ls` opens nothing before it fails.
     let tool =
         tried("classification: read", &format!("command: ls, args: ['-l', {secret}]"), "timeout: 20000");
     let report = run(&world, &tool, &json!({})).unwrap();
-    // Without a view of its own it is answered.
+    // Without a private view the command gets an answer.
     if report.walls.iter().any(|wall| wall == "private-view") {
         let message = report.outcome.unwrap_err().message;
         assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
@@ -351,7 +352,7 @@ fn refusals_are_told() {
     }
 }
 
-/// The real jail, and word of when it has told that something was refused.
+/// The real jail, with a signal once it has reported a denial.
 pub struct Watched {
     pub jailed: Arc<dyn Launch>,
     pub path: String,
@@ -359,17 +360,17 @@ pub struct Watched {
 }
 
 impl Launch for Watched {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
-        let (so_far, path, is_told) =
-            (Arc::clone(&order.so_far), self.path.clone(), Arc::clone(&self.is_told));
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
+        let (progress, path, is_told) =
+            (Arc::clone(&order.progress), self.path.clone(), Arc::clone(&self.is_told));
         let run = self.jailed.launch(order);
         Box::pin(async move {
             let watching = async {
-                while !so_far.tell().1.told.iter().any(|refused| refused.describe().contains(&path)) {
+                while !progress.current().1.listed.iter().any(|refused| refused.describe().contains(&path)) {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
                 is_told.notify_one();
-                std::future::pending::<Ended>().await
+                std::future::pending::<CommandOutcome>().await
             };
             tokio::select! {
                 ended = run => ended,
@@ -379,7 +380,7 @@ impl Launch for Watched {
     }
 }
 
-/// Whoever goes away before the command ends; it would never.
+/// The caller disconnects before the command ends, which it never does.
 fn refusals_of_a_dropped_call_are_left() {
     let world = World::new();
     let secret = world.root().join("outside/passwd").display().to_string();
@@ -401,7 +402,7 @@ fn refusals_of_a_dropped_call_are_left() {
     assert!(left.contains(&format!("reading `{secret}`")), "{left}");
 }
 
-/// A filter that only `.git/info/attributes` names, and that needs nothing but a shell, which every jail has.
+/// A filter that only `.git/info/attributes` names, and that needs only a shell, which every jail has.
 fn attributes_of_a_repository_run_nothing() {
     let world = World::new();
     repository(&world);
@@ -414,7 +415,7 @@ fn attributes_of_a_repository_run_nothing() {
     assert!(diff.contains("+# changed") && !diff.contains("forged"), "{diff}");
 }
 
-/// A repository can say that it lies somewhere else, or that its objects do.
+/// A repository can claim that it, or its objects, are elsewhere.
 fn a_repository_elsewhere_is_not_reached() {
     let world = World::new();
     repository(&world);
@@ -456,11 +457,11 @@ capability: {{network: {network}, execution: {{timeout: 20000}}}}
     let (spec, policy) = resolve(&text);
     let program = env::current_exe().unwrap();
     let tool = CliTool::new(with_command(&spec, &program), &policy, &world.host()).unwrap();
-    // A test binary is larger than what a tool may use by default.
+    // A test binary needs more memory than a tool has by default.
     tool.with_limits(|limits, _| limits.memory_bytes = 512 << 20)
 }
 
-/// Answers one request and says which.
+/// Answers one request and returns it.
 fn server() -> (String, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -503,7 +504,7 @@ fn nothing_else_is_reached() {
     let answer = report.outcome.unwrap().unwrap();
     assert!(answer.as_str().unwrap().contains("403"), "{answer}");
     assert_eq!(report.refused, [format!("reaching `{address}`")]);
-    // Going around the proxy leads nowhere, also where the rules would allow the host.
+    // Bypassing the proxy fails, even if the rules allow the host.
     let around = world.handlers(launcher()).runnable(client(&world, "direct", LOOPBACK));
     let report = call(&around, &json!({ "target": address })).unwrap();
     assert!(report.outcome.unwrap_err().message.contains("exit code 3"));
@@ -532,7 +533,7 @@ fn a_secret_leaves_only_where_it_was_lent() {
 
 fn a_method_is_not_sent_unless_asked_for() {
     let world = World::new();
-    // Without a tunnel, so that the proxy sees what is sent.
+    // Without a tunnel, so the proxy sees the request.
     let network =
         "{access: limited, allowedHosts: ['127.0.0.1'], blockPrivateIPs: false, blockedPorts: [443]}";
     let asking = |methods: &str| {

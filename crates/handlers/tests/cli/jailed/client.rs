@@ -1,4 +1,4 @@
-//! A command that reaches out: it asks the proxy that its environment names, or goes around it.
+//! A command that uses the network: through the proxy of its environment, or directly.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 
 pub const ROLE: &str = "fetch";
 
-/// `proxied URL` or `direct ADDRESS`; prints what comes back. `KEY` is put behind a URL, `METHOD` stands for GET.
+/// `proxied URL` or `direct ADDRESS`; prints the response. `KEY` is appended to the URL, `METHOD` replaces GET.
 pub fn main(words: &[String]) -> ExitCode {
     let [how, target] = words else { return ExitCode::from(2) };
     let (address, line) = match how.as_str() {

@@ -1,4 +1,4 @@
-//! What holds for a command in a container of Podman that reaches out: the shipped shell, in an image that is made here.
+//! Tests the network of a command in a Podman container: the shipped shell, in an image built here.
 
 use std::{
     env,
@@ -34,7 +34,7 @@ pub const ALL: [(&str, fn()); 6] = [
     ("contained_is_left_by_a_dropped_call", is_left_by_a_dropped_call),
 ];
 
-/// Why none of this can be tried: chosen, or nobody but root opens a way out.
+/// Why these tests cannot run: disabled, or egress needs root.
 pub fn left_out() -> Option<String> {
     if env::var_os("TOOLGATE_TESTS_NO_CONTAINERS").is_some_and(|value| value == "1") {
         return Some("TOOLGATE_TESTS_NO_CONTAINERS=1".to_owned());
@@ -47,7 +47,7 @@ fn reaches_the_host_that_was_asked_for() {
     let shell = shell(&world, IMAGE);
     let fetch = format!("wget -q -O - http://allowed.test:{}/a", server.port);
     let asking = json!({ "command": fetch, "host": "allowed.test" });
-    // Each call is asked for; what was granted to one is not there for the next.
+    // Each call is approved separately; a grant for one does not apply to the next.
     for _ in 0..2 {
         let survey = Arc::clone(&shell).survey(asking.as_object().unwrap(), &StopFlag::default()).unwrap();
         let sources: Vec<&str> = survey.questions.iter().map(|question| question.source.name()).collect();
@@ -64,7 +64,7 @@ fn reaches_the_host_that_was_asked_for() {
     assert_eq!(server.requests(), ["GET /a HTTP/1.1"; 2]);
 }
 
-/// Neither by another name or number, nor by a tunnel, nor by asking for names, nor without the variables.
+/// Neither by another name or address, nor by a tunnel, nor by DNS, nor without the variables.
 fn reaches_nothing_else() {
     let (world, server) = (World::new(), Server::start());
     let port = server.port;
@@ -109,7 +109,7 @@ fn reaches_nothing_else() {
 fn sends_no_secret() {
     let (world, server) = (World::new(), Server::start());
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
-    // Put together in there, where nobody sees it before it leaves.
+    // Assembled inside the container, so only the request contains it.
     let (head, tail) = token.split_at(9);
     let target = format!("http://allowed.test:{}/?k={head}''{tail}", server.port);
     let asking =
@@ -168,7 +168,7 @@ fn is_left_by_a_dropped_call() {
     }
 }
 
-/// Reaches one host, is refused another, and goes on for ever.
+/// Reaches one host, is denied another, and never ends.
 fn lingering(server: &Server) -> Value {
     let port = server.port;
     let line =
@@ -188,7 +188,7 @@ fn shell(world: &World, image: &str) -> Arc<dyn Runnable> {
     world.handlers(launcher(image)).runnable(tool(world))
 }
 
-/// As shipped, but that the shell of the image is another one, and that its one server is in reach of this machine alone.
+/// The shipped tool, with another shell in the image and one server on this machine.
 fn tool(world: &World) -> CliTool {
     let (spec, _) = resolve(&manifest("bash"));
     let operator = "tools: {bash: {capability: {network: {blockPrivateIPs: false}}}}";
@@ -210,7 +210,7 @@ fn launcher(image: &str) -> Arc<dyn Launch> {
     })
 }
 
-/// Every name is this machine's.
+/// Every name resolves to this machine.
 struct ThisMachine;
 
 impl Resolve for ThisMachine {
@@ -219,7 +219,7 @@ impl Resolve for ThisMachine {
     }
 }
 
-/// Says `hello` to everybody, and keeps the first line of what it was asked.
+/// Answers `hello` to every request, and keeps its first line.
 struct Server {
     port: u16,
     asked: Arc<Mutex<Vec<String>>>,
@@ -258,7 +258,7 @@ fn text(report: &RunReport) -> String {
     }
 }
 
-/// Without questions for names, of which a program asks as many as it likes.
+/// Without DNS queries, whose number varies.
 fn effects(report: &RunReport) -> Vec<String> {
     let told = report.effects.iter().filter(|effect| effect.what.starts_with("http "));
     told.map(|effect| format!("{} {} {}", effect.what, effect.target, effect.outcome)).collect()

@@ -1,4 +1,4 @@
-//! Nothing in a repository makes a shipped git tool run a program or show what other tools block.
+//! No repository makes a shipped git tool run a program, or show what other tools block.
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -102,7 +102,7 @@ fn calls() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// A repository whose settings name a program for everything, in `evil/config`; they are not in force yet.
+/// A repository with settings that name a program everywhere, in `evil/config`; they are not active yet.
 fn hostile() -> World {
     let world = World::new();
     repository(&world);
@@ -186,14 +186,14 @@ fn alternates(workspace: &Path) {
     fs::write(workspace.join(".git/objects/info/alternates"), "../../evil/objects\n").unwrap();
 }
 
-/// Does git, without the guards of the shipped tools, run the program?
+/// Whether git runs the program without the guards of the shipped tools.
 fn is_trap(workspace: &Path) -> bool {
     let output = Command::new("git").arg("diff").current_dir(workspace).output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     String::from_utf8_lossy(&said).contains(RAN)
 }
 
-/// Result or failure of a call, with all that was refused to it.
+/// Result or failure of a call, with all its denials.
 fn everything_said(world: &World, name: &str, arguments: &Value) -> String {
     let report = run(world, &manifest(name), arguments).unwrap();
     format!("{:?} {:?}", report.outcome, report.console)
@@ -211,7 +211,7 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// Says that it ran, in words that are not in the command itself, and shows what other tools block.
+/// Shows that it ran, with a text that is not in the command itself, and prints what other tools block.
 const PROGRAM: &str = "printf 'program%sran ' -; cat .env secrets/key #";
 const RAN: &str = "program-ran";
 const SECRET: &str = "only-in-blocked-files";

@@ -1,6 +1,7 @@
-//! Command tools in the real jail. This program is the gateway, its own jailer, and a command that reaches out.
+//! Tests command tools in the real jail. This program is the gateway, its own jailer, and a command with network
+//! access.
 //!
-//! Not an ordinary test binary, for a jailer has one thread. It understands a filter and `--list`.
+//! It has its own `main`, because a jailer must have one thread. It supports a filter and `--list`.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,

@@ -1,9 +1,8 @@
-//! Does a caller's argument ever change which files, hosts or programs a command reaches? The real programs, in the real
-//! jail, with tools of the kind that one is tempted to write; what was reached is looked up afterwards, not argued from
-//! the command line.
+//! Tests that a caller's argument never changes which files, hosts or programs a command reaches. Real programs run
+//! in the real jail, with typical tools. What they reached is observed, not derived from the command line.
 //!
-//! Every tool may write to its folder, so that a file that an argument changed would be seen, and every command sees more
-//! than its author named, so that an argument that leads there would be seen as well.
+//! Every tool may write to its directory and sees more than its author named, so that any effect of an argument is
+//! visible.
 
 mod canary;
 mod controls;

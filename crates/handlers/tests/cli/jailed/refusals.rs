@@ -1,4 +1,4 @@
-//! What is told of refusals, to whom, and how much of it? By a command that has itself refused what it likes.
+//! Tests how denials are reported, to whom and how many, with a command that provokes them.
 
 use std::{
     env, fs,
@@ -30,7 +30,7 @@ pub const ALL: [(&str, fn()); 6] = [
 
 pub const ROLE: &str = "be-refused";
 
-/// In the jail: `make`, `fetch`, `fail` behind a flood of calls; `nest` and `run` without.
+/// In the jail: `make`, `fetch`, `fail` with a flood of calls; `nest` and `run` without.
 pub fn be_refused(words: &[String]) -> ExitCode {
     let [what] = words else { return ExitCode::from(2) };
     if matches!(what.as_str(), "make" | "fetch" | "fail") {
@@ -48,7 +48,7 @@ pub fn be_refused(words: &[String]) -> ExitCode {
     ExitCode::from(if what == "fetch" { 0 } else { 3 })
 }
 
-/// Through the proxy, which says no.
+/// Through the proxy, which denies it.
 fn fetch(host: &str) {
     let proxy = env::var("http_proxy").unwrap();
     let mut stream = TcpStream::connect(proxy.trim_start_matches("http://")).unwrap();
@@ -58,7 +58,7 @@ fn fetch(host: &str) {
     assert_eq!(&answer, b"HTTP/1.1 403");
 }
 
-/// As long as a path can be, of a character that takes six to be shown; and many of them, run in vain.
+/// Paths of maximal length, of a character that takes six to display; many of them.
 fn nest() {
     let mut folder = env::current_dir().unwrap();
     for _ in 0..14 {
@@ -87,12 +87,12 @@ capability: {{{capability}}}
     );
     let (spec, policy) = resolve(&manifest);
     let tool = CliTool::new(with_command(&spec, &env::current_exe().unwrap()), &policy, &world.host());
-    // A test binary is larger than what a tool may use by default.
+    // A test binary needs more memory than a tool has by default.
     let tool = tool.unwrap().with_limits(|limits, _| limits.memory_bytes = 512 << 20);
     call(&world.handlers(launcher()).runnable(tool), &json!({})).unwrap()
 }
 
-/// A caller who names paths, and is told of those that are there.
+/// A caller who names paths, and would learn which exist.
 fn what_is_there_outside_is_not_told() {
     let world = World::new();
     let manifest = tried(
@@ -117,7 +117,7 @@ testInput: {report: x}",
     if has_view {
         assert_eq!(present, absent);
     } else {
-        // The kernel says itself which it is.
+        // The kernel's own error text.
         assert!(!present.contains("the jail refused"), "{present}");
     }
 }
@@ -132,7 +132,7 @@ fn what_was_made_is_told_behind_a_flood() {
     assert_eq!(failure.reason, Reason::BlockedPathMade, "{}", failure.message);
     for number in 0..8 {
         let line =
-            format!("making `{}`, which is blocked (set aside as `", world.at(&format!("docs/.key{number}")));
+            format!("creating `{}`, which is blocked (renamed to `", world.at(&format!("docs/.key{number}")));
         assert!(report.refused.iter().take(8).any(|told| told.starts_with(&line)), "{:?}", report.refused);
     }
 }
@@ -163,6 +163,6 @@ fn what_is_granted_is_not_run() {
     fs::rename(world.root().join("bin/x.sh"), world.at("docs/x.sh")).unwrap();
     let message = be_refused_in(&world, "run", BLOCKED).outcome.unwrap_err().message;
     assert!(message.contains(&format!("the jail refused: running `{}`", world.at("docs/x.sh"))), "{message}");
-    assert!(message.contains("nothing in granted folders can be run"), "{message}");
+    assert!(message.contains("programs in granted directories cannot be run"), "{message}");
     assert!(!message.contains("allowedPaths"), "{message}");
 }

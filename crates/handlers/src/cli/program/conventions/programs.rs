@@ -1,10 +1,13 @@
-//! Which programs are known, and for what?
+//! The table of known programs.
 
-use super::{FirstElement, Known, Lines, Marks, Operands, OptionsEnd, Search, UNKNOWN};
+use super::{
+    Conventions, FirstElement, Operands, OptionsEnd, SearchMode, SpecialCharacters, UNKNOWN, ValueLines,
+};
 use crate::cli::program::file_values;
 
-/// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
-pub static PROGRAMS: [Known; 43] = [
+/// `echo` is missing because it would print the `--`. In `git`, `--` separates revisions from paths, so only its
+/// search is known.
+pub static PROGRAMS: [Conventions; 43] = [
     with_dashes(&["cat", "realpath", "readlink", "dirname"], "", &["relative-to", "relative-base"]),
     with_dashes(&["tac"], "s", &["separator"]),
     with_dashes(
@@ -23,7 +26,7 @@ pub static PROGRAMS: [Known; 43] = [
         "alw",
         &["algorithm", "length", "wrap"],
     ),
-    Known {
+    Conventions {
         partly: Some(1),
         ..with_dashes(
             &["ls", "dir", "vdir"],
@@ -81,7 +84,7 @@ pub static PROGRAMS: [Known; 43] = [
             "number-width",
         ],
     ),
-    Known {
+    Conventions {
         partly: Some(1),
         ..with_dashes(
             &["du"],
@@ -96,19 +99,19 @@ pub static PROGRAMS: [Known; 43] = [
     with_dashes(&["mkdir"], "m", &["mode"]),
     with_dashes(&["rm", "rmdir", "unlink"], "", &[]),
     with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
-    Known {
-        search: Search::With("grep"),
+    Conventions {
+        search: SearchMode::With("grep"),
         telling: "p",
         answer: Some(1),
-        ..with_marks(&["git"], Marks::None)
+        ..with_marks(&["git"], SpecialCharacters::None)
     },
-    // Its exit code 1 is a failure.
-    Known { search: Search::Always, ..with_marks(&["logcli"], Marks::None) },
-    Known {
-        search: Search::WithOption('g', "grep"),
+    // For this program, exit code 1 is a failure.
+    Conventions { search: SearchMode::Always, ..with_marks(&["logcli"], SpecialCharacters::None) },
+    Conventions {
+        search: SearchMode::WithOption('g', "grep"),
         nothing_found: Some("-- No entries --"),
         answer: Some(1),
-        ..with_marks(&["journalctl"], Marks::None)
+        ..with_marks(&["journalctl"], SpecialCharacters::None)
     },
     searching(
         &[
@@ -141,8 +144,8 @@ pub static PROGRAMS: [Known; 43] = [
     searching(&["ack"], "ABCm", "p"),
     searching(&["ag"], "ABCGWgmp", "H"),
     searching(&["ug", "ugrep"], "ABCDJKMNOdefgmt", "+"),
-    Known {
-        search: Search::Always,
+    Conventions {
+        search: SearchMode::Always,
         answer: Some(1),
         partly: Some(2),
         ..with_dashes(
@@ -167,7 +170,7 @@ pub static PROGRAMS: [Known; 43] = [
             ],
         )
     },
-    Known {
+    Conventions {
         answer: Some(1),
         ..with_dashes(
             &["diff"],
@@ -191,15 +194,15 @@ pub static PROGRAMS: [Known; 43] = [
             ],
         )
     },
-    Known { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
-    Known {
+    Conventions { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
+    Conventions {
         partly: Some(1),
         ..with_marks(
             &["find"],
-            Marks::Leading { signs: "()!,", why: "which to this command begins an expression" },
+            SpecialCharacters::Leading { signs: "()!,", why: "which begins an expression of this command" },
         )
     },
-    Known {
+    Conventions {
         operands: Operands::Urls,
         files: &file_values::CURL,
         letters: "ACDEFHKPQTUXYbcdemortuwxyz",
@@ -241,24 +244,27 @@ pub static PROGRAMS: [Known; 43] = [
         ..with_marks(&["curl"], NAMES_A_FILE)
     },
     with_marks(&["wget"], NAMES_A_FILE),
-    Known {
+    Conventions {
         first: FirstElement::Options,
         ..with_marks(
             &["tar", "bsdtar", "ar"],
-            Marks::Anywhere { signs: ":@", why: "which to this command can name another machine or archive" },
+            SpecialCharacters::Anywhere {
+                signs: ":@",
+                why: "which this command can read as another machine or archive",
+            },
         )
     },
-    Known { first: FirstElement::Options, ..with_marks(&["ps"], Marks::None) },
+    Conventions { first: FirstElement::Options, ..with_marks(&["ps"], SpecialCharacters::None) },
     with_marks(
         &["ssh", "scp", "sftp", "rsync", "mosh"],
-        Marks::AllBut {
+        SpecialCharacters::AllBut {
             signs: "._@%+=,/-",
-            why: "which a shell at the other end, or the command itself, gives a meaning",
+            why: "which has a special meaning for the remote shell or the command itself",
         },
     ),
     with_marks(
         &["make", "gmake", "dd"],
-        Marks::Anywhere { signs: "=", why: "which to this command is a setting" },
+        SpecialCharacters::Anywhere { signs: "=", why: "which this command reads as a setting" },
     ),
     with_marks(
         &[
@@ -311,30 +317,33 @@ pub static PROGRAMS: [Known; 43] = [
             "strip",
             "windres",
         ],
-        Marks::Leading { signs: "@", why: "which to this command names a file of further arguments" },
+        SpecialCharacters::Leading {
+            signs: "@",
+            why: "which this command reads as a file of further arguments",
+        },
     ),
-    Known { lines: Lines::Many, ..with_marks(&["bash"], Marks::None) },
-    Known {
+    Conventions { lines: ValueLines::Many, ..with_marks(&["bash"], SpecialCharacters::None) },
+    Conventions {
         operands: Operands::FilesOrSettings,
-        // Not `v`: what a caller writes after it would be a setting.
+        // Not `v`: its value is an assignment.
         letters: "F",
-        ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], Marks::None)
+        ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], SpecialCharacters::None)
     },
     with_marks(
         &["less", "more", "most"],
-        Marks::Leading { signs: "+", why: "which to this command is a command of its own" },
+        SpecialCharacters::Leading { signs: "+", why: "which begins a command of this program" },
     ),
     with_marks(
         &[
             "tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "luahbtex", "lualatex",
             "etex", "ptex", "platex", "eptex", "uptex", "uplatex", "euptex",
         ],
-        // All arguments together are the first line of the document.
-        Marks::AllBut { signs: "/._-+,", why: "which in a line of this command's can begin code" },
+        // The arguments together form the first line of the document.
+        SpecialCharacters::AllBut { signs: "/._-+,", why: "which can begin code for this command" },
     ),
     with_marks(
         &["openssl"],
-        Marks::Anywhere { signs: ":", why: "which to this command can name a file or variable" },
+        SpecialCharacters::Anywhere { signs: ":", why: "which this command can read as a file or variable" },
     ),
 ];
 
@@ -342,23 +351,28 @@ const fn with_dashes(
     names: &'static [&'static str],
     letters: &'static str,
     words: &'static [&'static str],
-) -> Known {
-    Known { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
+) -> Conventions {
+    Conventions { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
 }
 
-const fn with_marks(names: &'static [&'static str], marks: Marks) -> Known {
-    Known { names, marks, ..UNKNOWN }
+const fn with_marks(names: &'static [&'static str], marks: SpecialCharacters) -> Conventions {
+    Conventions { names, marks, ..UNKNOWN }
 }
 
-const fn searching(names: &'static [&'static str], letters: &'static str, telling: &'static str) -> Known {
-    Known {
-        search: Search::Always,
+const fn searching(
+    names: &'static [&'static str],
+    letters: &'static str,
+    telling: &'static str,
+) -> Conventions {
+    Conventions {
+        search: SearchMode::Always,
         letters,
         telling,
         answer: Some(1),
         partly: Some(2),
-        ..with_marks(names, Marks::None)
+        ..with_marks(names, SpecialCharacters::None)
     }
 }
 
-const NAMES_A_FILE: Marks = Marks::Leading { signs: "@<", why: "which to this command names a file to send" };
+const NAMES_A_FILE: SpecialCharacters =
+    SpecialCharacters::Leading { signs: "@<", why: "which this command reads as a file to send" };

@@ -1,11 +1,11 @@
 use super::*;
 
-fn of(command: &str) -> &'static Known {
-    Known::of(command, command).unwrap()
+fn of(command: &str) -> &'static Conventions {
+    Conventions::of(command, command).unwrap()
 }
 
 #[test]
-fn a_program_is_known_by_its_name_with_or_without_a_version() {
+fn program_is_known_with_or_without_version_suffix() {
     for name in ["tar", "/usr/bin/tar", "tar-1.35", "TAR"] {
         assert!(of(name).reads_first_as_options(), "{name}");
     }
@@ -17,17 +17,17 @@ fn a_program_is_known_by_its_name_with_or_without_a_version() {
 }
 
 #[test]
-fn a_link_is_what_it_is_called_and_what_it_leads_to() {
+fn symlinked_program_is_known_by_either_name() {
     let names = [("slogin", "ssh"), ("ssh", "slogin"), ("ssh", "ssh")];
     for (called, file) in names {
-        assert!(Known::of(called, file).unwrap().refuses("x;id", "").is_some(), "{called} {file}");
+        assert!(Conventions::of(called, file).unwrap().refuses("x;id", "").is_some(), "{called} {file}");
     }
-    assert!(Known::of("/usr/bin/ls", "busybox").unwrap().ends_options_at_dashes());
-    assert!(Known::of("grep", "find").is_none() && Known::of("egrep", "grep").is_some());
+    assert!(Conventions::of("/usr/bin/ls", "busybox").unwrap().ends_options_at_dashes());
+    assert!(Conventions::of("grep", "find").is_none() && Conventions::of("egrep", "grep").is_some());
 }
 
 #[test]
-fn each_program_is_told_of_once() {
+fn each_program_is_listed_once() {
     let mut names: Vec<&str> = PROGRAMS.iter().flat_map(|known| known.names).copied().collect();
     let all = names.len();
     names.sort_unstable();
@@ -36,7 +36,7 @@ fn each_program_is_told_of_once() {
 }
 
 #[test]
-fn a_url_that_a_caller_begins_leads_to_a_web_server() {
+fn url_from_caller_must_be_a_web_address() {
     let curl = of("curl");
     for url in ["http://ftp.a/b", "ftp", "ftpx.a", "a.ftp.b"] {
         assert_eq!(curl.refuses_operand(url), None, "{url}");
@@ -70,7 +70,7 @@ fn a_url_that_a_caller_begins_leads_to_a_web_server() {
 }
 
 #[test]
-fn a_value_names_a_file_by_its_option() {
+fn option_decides_whether_a_value_names_a_file() {
     let curl = of("curl");
     let refuses = |option, before, part: &str| {
         curl.refuses_file(option, (before, part), &format!("{before}{part}")).is_some()
@@ -107,7 +107,7 @@ fn a_value_names_a_file_by_its_option() {
 }
 
 #[test]
-fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
+fn option_takes_next_element_or_rest_of_its_own() {
     let grep = of("grep");
     for option in ["-e", "-rne", "-m", "--regexp", "--max-count"] {
         assert!(grep.takes_next(option), "{option}");
@@ -120,19 +120,19 @@ fn an_option_takes_the_next_element_or_the_rest_of_its_own() {
 }
 
 #[test]
-fn an_operand_of_awk_sets_no_variable() {
+fn awk_operand_sets_no_variable() {
     for operand in ["FS=,", "x=1", "_a9=", "awk::NR=1", "a=/b"] {
         assert!(of("mawk").refuses_operand(operand).is_some(), "{operand}");
     }
     for operand in ["a.txt", "./a=b", "/w/a=b", "a b=c", "a.b=c", "=x", "9a=x", ":x=1"] {
         assert_eq!(of("awk").refuses_operand(operand), None, "{operand}");
     }
-    // A separator is none, whatever it is.
+    // A field separator is not an assignment.
     assert!(of("awk").takes_next("-F") && !of("awk").takes_next("-v"));
 }
 
 #[test]
-fn commands_and_code_among_files_are_refused() {
+fn commands_and_code_in_file_names_are_rejected() {
     assert!(of("less").refuses("+!id", "").is_some() && of("less").refuses("a+b", "").is_none());
     let code = [
         "\\input{/etc/passwd}",
@@ -152,7 +152,7 @@ fn commands_and_code_among_files_are_refused() {
 }
 
 #[test]
-fn a_file_of_further_arguments_is_none_of_a_callers() {
+fn caller_cannot_name_a_file_of_further_arguments() {
     let compilers =
         ["c++", "c99", "cpp", "gfortran", "x86_64-linux-gnu-gcc", "aarch64-linux-gnu-g++-12", "clang-15"];
     let others = [
@@ -171,8 +171,8 @@ fn a_file_of_further_arguments_is_none_of_a_callers() {
         assert!(of(name).refuses("@options", "--output=").is_some(), "{name}");
         assert_eq!(of(name).refuses("a@b", ""), None, "{name}");
     }
-    // Links that lead from one name of a program to another.
+    // Symlinks between names of a program.
     for (called, file) in [("c++", "x86_64-linux-gnu-g++-12"), ("strings", "x86_64-linux-gnu-strings")] {
-        assert!(Known::of(called, file).unwrap().refuses("@options", "").is_some(), "{called} {file}");
+        assert!(Conventions::of(called, file).unwrap().refuses("@options", "").is_some(), "{called} {file}");
     }
 }

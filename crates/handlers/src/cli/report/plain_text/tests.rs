@@ -8,7 +8,7 @@ fn check(bytes: impl AsRef<[u8]>, expect: &str) {
 }
 
 #[test]
-fn sequences_of_every_kind_are_taken_out() {
+fn sequences_of_every_kind_are_removed() {
     check("\x1b[1;31mred\x1b[0m", "red");
     check("\x1b[38;2;255;0;0mx\x1b[?25l\x1b[2K", "x");
     check("\u{9b}31mx", "x");
@@ -22,7 +22,7 @@ fn sequences_of_every_kind_are_taken_out() {
 }
 
 #[test]
-fn what_does_not_end_takes_no_more_than_its_line() {
+fn unterminated_sequence_ends_with_its_line() {
     for start in ["\x1b", "\x1b[", "\x1b[12;", "\x1b]0;tit", "\x1bP", "\x1b(", "\u{9b}1", "\u{9d}x", "\x1bO"]
     {
         check(format!("a{start}"), "a");
@@ -37,14 +37,14 @@ fn what_does_not_end_takes_no_more_than_its_line() {
 }
 
 #[test]
-fn stray_controls_and_bytes_do_not_come_through() {
+fn stray_control_characters_and_bytes_are_removed() {
     check(b"\xef\xbb\xbfx\xff\xfey\0z\x07", "x\u{fffd}\u{fffd}yz");
     check("a\u{85}b\u{7f}c\x0cd", "abcd");
     check("tab\there\n", "tab\there\n");
 }
 
 #[test]
-fn of_overwritten_lines_the_last_state_is_left() {
+fn overwritten_line_keeps_its_last_state() {
     check(
         "Receiving:  1% (1/9)\rReceiving: 50% (5/9)\rReceiving: 100% (9/9), done.\n",
         "Receiving: 100% (9/9), done.\n",
@@ -61,23 +61,23 @@ fn of_overwritten_lines_the_last_state_is_left() {
 
 proptest! {
     #[test]
-    fn whatever_comes_out_cannot_steer_a_terminal(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn output_contains_no_control_characters(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let text = plain(&bytes);
         prop_assert!(!text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')));
     }
 
     #[test]
-    fn lines_without_controls_are_left_alone(text in "[ -~\u{e9}\u{4e00}\n\t]{0,200}") {
+    fn lines_without_control_characters_are_unchanged(text in "[ -~\u{e9}\u{4e00}\n\t]{0,200}") {
         prop_assert_eq!(plain(text.as_bytes()), text);
     }
 
     #[test]
-    fn no_line_that_tells_no_progress_is_lost(lines in proptest::collection::vec("[a-b0-2/#= ]{0,3}[a-b0-2/#=]", 1..6)) {
+    fn only_progress_lines_are_dropped(lines in proptest::collection::vec("[a-b0-2/#= ]{0,3}[a-b0-2/#=]", 1..6)) {
         prop_assert_eq!(plain(lines.join("\r").as_bytes()), lines.join("\n"));
     }
 
     #[test]
-    fn line_breaks_stay(text in "[a-z\x1b\\[\\]\u{9b}\n;0-9]{0,200}") {
+    fn line_breaks_are_kept(text in "[a-z\x1b\\[\\]\u{9b}\n;0-9]{0,200}") {
         let breaks = |text: &str| text.matches('\n').count();
         prop_assert_eq!(breaks(&plain(text.as_bytes())), breaks(&text));
     }

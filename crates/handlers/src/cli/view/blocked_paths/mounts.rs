@@ -1,51 +1,57 @@
-//! Where in sight has the host mounted something blocked a second time? There it has a name that is not blocked, and neither a
-//! link nor a number of names tells that it is the same.
+//! Blocked paths that the host has mounted a second time inside the view. Their second path is not blocked, and
+//! neither symlinks nor inode numbers reveal it.
 
 use std::path::{Path, PathBuf};
 
 use toolgate_sandbox::MountTable;
 use toolgate_spec::model::SandboxKind;
 
-use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Pattern, Stop};
+use toolgate_gate::StopFlag;
 
-/// What a command is shown, and by which mounts.
+use super::{BlockedFindings, BlockedPaths, BlockedPattern, EntryBudget, MOST_LOOKED_AT};
+
+/// The places that a command sees, and the mounts of the host.
 #[derive(Debug)]
-struct Sight<'a> {
+struct VisibleMounts<'a> {
     mounts: &'a MountTable,
     places: &'a [PathBuf],
     sandbox: SandboxKind,
 }
 
-impl Blocked {
-    /// Adds what a view of these places would show of it, or says why that cannot be told.
+impl BlockedPaths {
+    /// Adds the blocked paths that a view of these places would show through mounts, or explains why that cannot be
+    /// checked.
     pub fn add_mounted(
         &self,
         places: &[PathBuf],
         sandbox: SandboxKind,
-        stop: &Stop,
-        found: &mut Found,
+        stop: &StopFlag,
+        found: &mut BlockedFindings,
     ) -> Result<(), String> {
-        // Nothing but these places can show it.
+        // Only these places can show it.
         if places.is_empty() {
             return Ok(());
         }
         let mounts = MountTable::read().map_err(|error| {
-            format!(
-                "whether something blocked is mounted in its folders cannot be told: {error}; mount `/proc`"
-            )
+            format!("cannot check for blocked files mounted in its directories: {error}; mount `/proc`")
         })?;
-        self.add_seen(&Sight { mounts: &mounts, places, sandbox }, stop, found)
+        self.add_seen(&VisibleMounts { mounts: &mounts, places, sandbox }, stop, found)
     }
 
-    fn add_seen(&self, sight: &Sight<'_>, stop: &Stop, found: &mut Found) -> Result<(), String> {
-        // Nearly everywhere, and a table is long.
+    fn add_seen(
+        &self,
+        sight: &VisibleMounts<'_>,
+        stop: &StopFlag,
+        found: &mut BlockedFindings,
+    ) -> Result<(), String> {
+        // Most hosts have no such mounts, and the table is long.
         if !sight.mounts.shows_anything_twice() {
             return Ok(());
         }
         let plain = self.patterns.iter().filter(|pattern| !pattern.has_wildcard);
         let plain = plain.flat_map(|pattern| &pattern.starts).chain(&self.guarded);
         found.blocked.extend(plain.flat_map(|path| sight.of(path)).map(|(name, _)| name));
-        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
         for pattern in self.patterns.iter().filter(|pattern| pattern.has_wildcard) {
             for start in &pattern.starts {
                 for (_, seen) in sight.of(start) {
@@ -59,29 +65,29 @@ impl Blocked {
         Ok(())
     }
 
-    /// A pattern knows the names below its own beginning, so they are looked for there.
+    /// A pattern matches names below its prefix, so the search runs there.
     fn add_twins(
         &self,
-        pattern: &Pattern,
+        pattern: &BlockedPattern,
         known: &Path,
         seen: &Path,
-        budget: &mut Budget<'_>,
-        found: &mut Found,
+        budget: &mut EntryBudget<'_>,
+        found: &mut BlockedFindings,
     ) -> Result<(), String> {
         if self.covers(pattern, known) {
             found.blocked.push(seen.to_owned());
             return Ok(());
         }
-        let mut there = Found::default();
+        let mut there = BlockedFindings::default();
         self.search(known, &[pattern], None, budget, &mut there);
         if let Some(why) = there.trouble {
             return Err(format!(
-                "`{}` is mounted a second time as `{}`, and what of it is blocked cannot be told: {why}",
+                "`{}` is also mounted at `{}`, and it cannot be checked what is blocked there: {why}",
                 known.display(),
                 seen.display()
             ));
         }
-        // What is closed under one name is closed under the other, and its owner can open it.
+        // A directory that is closed under one path is closed under the other, and its owner can open it.
         let hidden = there.blocked.iter().chain(&there.closed);
         let below = hidden.filter_map(|path| path.strip_prefix(known).ok());
         found.blocked.extend(below.map(|below| join(seen, below)));
@@ -89,8 +95,8 @@ impl Blocked {
     }
 }
 
-impl Sight<'_> {
-    /// Every other name of a path, or of something in it, that is in sight; and the part of it that is.
+impl VisibleMounts<'_> {
+    /// The other visible paths of a path or of its contents, and the visible part of each.
     fn of(&self, path: &Path) -> Vec<(PathBuf, PathBuf)> {
         let mut seen = Vec::new();
         for name in self.mounts.seen_outside(path) {
@@ -105,13 +111,13 @@ impl Sight<'_> {
         seen
     }
 
-    /// A container sees nothing that is mounted below a bind, and where it sees nothing, nothing can be covered.
+    /// A container does not see mounts below a bind, so nothing can be hidden there.
     fn shows(&self, place: &Path, name: &Path) -> bool {
         self.sandbox != SandboxKind::Container || self.mounts.lie_in_one_mount(place, name)
     }
 }
 
-/// Without a slash at the end where there is nothing to add.
+/// Avoids a trailing slash if `below` is empty.
 fn join(path: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { path.to_owned() } else { path.join(below) }
 }
@@ -125,8 +131,8 @@ mod tests {
     use super::*;
     use crate::files::{FileCaps, FileGrants, FileRights};
 
-    /// `secret` is mounted on `work/m`, and one file of it on `work/key`. `blocked` and what is to be hidden are told from
-    /// the folder around both.
+    /// `secret` is mounted on `work/m`, and one of its files on `work/key`. All paths are relative to the directory
+    /// around both.
     #[track_caller]
     fn check_in(sandbox: SandboxKind, blocked: &str, place: &str, expect: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
@@ -151,13 +157,13 @@ mod tests {
             allowed: vec![PathPattern::parse("/").unwrap()],
             blocked: vec![PathPattern::parse(&format!("{at}/{blocked}")).unwrap()],
             own: Vec::new(),
-            turns: root.join("state/turns"),
+            locks: root.join("state/turns"),
             caps: FileCaps::default(),
         };
-        let blocked = Blocked::new(Some(&grants), &[]).unwrap();
-        let sight = Sight { mounts: &mounts, places: &[root.join(place)], sandbox };
-        let mut found = Found::default();
-        blocked.add_seen(&sight, &Stop::default(), &mut found).unwrap();
+        let blocked = BlockedPaths::new(Some(&grants), &[]).unwrap();
+        let sight = VisibleMounts { mounts: &mounts, places: &[root.join(place)], sandbox };
+        let mut found = BlockedFindings::default();
+        blocked.add_seen(&sight, &StopFlag::default(), &mut found).unwrap();
         found.blocked.sort();
         let expect: Vec<PathBuf> = expect.iter().map(|path| root.join(path)).collect();
         assert_eq!(found.blocked, expect);
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_by_name_is_hidden_where_it_is_mounted() {
+    fn path_blocked_by_name_is_hidden_where_it_is_mounted() {
         check("secret", "work", &["work/key", "work/m"]);
         check("secret/app", "work", &["work/key", "work/m/app"]);
         check("secret/app/note", "work", &["work/m/app/note"]);
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_by_a_pattern_is_hidden_where_it_is_mounted() {
+    fn path_blocked_by_pattern_is_hidden_where_it_is_mounted() {
         check("secret/**/.env", "work", &["work/key", "work/m/app/.env"]);
         check("secret/**/.env", "work/m/app", &["work/m/app/.env"]);
         check("secret/**/.env", "work/m/app/.env", &["work/m/app/.env"]);
@@ -188,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_container_only_what_its_bind_shows() {
+    fn container_hides_only_what_its_bind_shows() {
         check_in(SandboxKind::Container, "secret", "work", &[]);
         check_in(SandboxKind::Container, "secret/**/.env", "work", &[]);
         check_in(SandboxKind::Container, "secret/app", "work/m", &["work/m/app"]);

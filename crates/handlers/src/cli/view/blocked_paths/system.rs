@@ -1,5 +1,5 @@
-//! What is blocked in the folders that every command sees? They are no grant of the tool's, and a block in them counts all
-//! the same. The folders of programs themselves stay, since nothing runs without them.
+//! Blocked paths in the system directories, which every command sees without a grant. The program directories
+//! themselves stay visible, because nothing runs without them.
 
 use std::{
     collections::BTreeSet,
@@ -9,16 +9,19 @@ use std::{
 
 use toolgate_sandbox::{SYSTEM_FOLDERS, system_settings};
 
-use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Stop};
+use toolgate_gate::StopFlag;
 
-impl Blocked {
-    /// What to hide there, or why that cannot be told. Patterns count that begin there: one that begins above, such as
-    /// `/**/.env`, counts in what is granted, since nobody could search a whole system before every call.
-    pub fn in_system(&self, stop: &Stop) -> Result<BTreeSet<PathBuf>, String> {
+use super::{BlockedFindings, BlockedPaths, EntryBudget, MOST_LOOKED_AT};
+
+impl BlockedPaths {
+    /// The paths to hide there, or why they cannot be found. Only patterns that begin there are searched for. A
+    /// pattern such as `/**/.env` begins above and applies to granted directories; searching the whole system before
+    /// every call would take too long.
+    pub fn in_system(&self, stop: &StopFlag) -> Result<BTreeSet<PathBuf>, String> {
         let kept = kept_folders();
         let seen = seen_folders(&kept);
-        let mut found = Found::default();
-        let mut budget = Budget::new(MOST_LOOKED_AT, stop);
+        let mut found = BlockedFindings::default();
+        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
         for pattern in &self.patterns {
             for start in pattern.starts.iter().filter(|start| lies_in(start, &seen)) {
                 if pattern.has_wildcard {
@@ -31,12 +34,12 @@ impl Blocked {
         if let Some(why) = found.trouble {
             return Err(why);
         }
-        // A folder that is closed to us stays closed: where it is seen, nobody changes it.
+        // A directory that the gateway cannot read stays closed, because commands cannot change it.
         let holds_none = |path: &PathBuf| !kept.iter().any(|folder| folder.starts_with(path));
         Ok(found.blocked.into_iter().filter(holds_none).collect())
     }
 
-    /// Does a pattern with a wildcard begin there? Then [`Self::in_system`] has to list directories.
+    /// Whether a pattern with a wildcard begins there. Then [`Self::in_system`] has to list directories.
     pub fn searches_system(&self) -> bool {
         let seen = seen_folders(&kept_folders());
         let wild = self.patterns.iter().filter(|pattern| pattern.has_wildcard);
@@ -56,7 +59,7 @@ fn lies_in(path: &Path, folders: &BTreeSet<PathBuf>) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// As they are called, and where links lead.
+/// Both as written and with symlinks resolved.
 fn under_all_names(paths: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
     paths.flat_map(|path| [fs::canonicalize(&path).unwrap_or_else(|_| path.clone()), path]).collect()
 }

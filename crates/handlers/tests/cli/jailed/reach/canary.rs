@@ -1,4 +1,4 @@
-//! What did a call reach? Marks in files, a port that nobody may come to, and all that a command said.
+//! Observes what a call reached: marker files, a forbidden port, and all output of the command.
 
 use std::{
     collections::BTreeMap,
@@ -18,21 +18,22 @@ use std::{
 
 use serde_json::json;
 use toolgate_gate::Runnable;
-use toolgate_handlers::{CliTool, Ended, Ending, Launch, Order};
+use toolgate_handlers::{CliTool, CommandOrder, CommandOutcome, Launch};
+use toolgate_sandbox::Ending;
 
 use crate::{
     catalog,
     world::{World, call},
 };
 
-/// In what the command can see, but its author did not name: text and name of a file, name of a branch.
+/// Visible to the command, but not named by its author: text and name of a file, name of a branch.
 const NEAR: &str = "n3ar-mark-51c9";
-/// In what the tool was not granted.
+/// Not granted to the tool.
 const OUTSIDE: &str = "0utside-mark-7f3a";
-/// What a shell makes of `RAN-$((6*7))`.
+/// The shell's result of `RAN-$((6*7))`.
 const RAN: &str = "RAN-42";
 
-/// A tree with marks, and two ports: one that may be asked, and one that may not.
+/// A tree with markers, and two ports: one allowed, one forbidden.
 pub struct Canary {
     pub world: World,
     watch: Arc<Watch>,
@@ -41,17 +42,17 @@ pub struct Canary {
     before: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// What came of one call.
+/// The outcome of one call.
 #[derive(Debug)]
 pub struct Seen {
     pub has_run: bool,
-    /// Everything that must not be.
+    /// Everything that must not happen.
     pub wrong: Vec<String>,
     pub said: String,
 }
 
 impl Canary {
-    /// `launcher` runs the commands; what they say is kept.
+    /// `launcher` runs the commands and keeps their output.
     pub fn new(launcher: Arc<dyn Launch>) -> Self {
         let world = World::new();
         plant(&world);
@@ -69,8 +70,8 @@ impl Canary {
         let ended = self.watch.take();
         let mut said = format!("{answer:?}");
         for one in &ended {
-            assert!(!matches!(one.ending, Ending::NoJail(_)), "{:?}", one.ending);
-            // Also what is not released, because the command failed.
+            assert!(!matches!(one.ending, Ending::JailFailed(_)), "{:?}", one.ending);
+            // Also output that is not returned because the command failed.
             said.push_str(&String::from_utf8_lossy(&one.stdout));
             said.push_str(&String::from_utf8_lossy(&one.stderr));
         }
@@ -81,7 +82,7 @@ impl Canary {
         Seen { has_run: !ended.is_empty(), wrong, said }
     }
 
-    /// The places that a text names, filled in.
+    /// Fills in the places that a text names.
     pub fn fill(&self, text: &str) -> String {
         let root = self.world.root();
         let at = |path: &str| root.join(path).display().to_string();
@@ -102,7 +103,7 @@ impl Canary {
     }
 }
 
-/// `inside` is what the tools are granted; `docs`, `archives` and `out` in it are what their authors name.
+/// `inside` is granted to the tools; their authors name `docs`, `archives` and `out` in it.
 fn plant(world: &World) {
     let near: &str = &format!("hello docs {NEAR}\n");
     let near_name: &str = &format!("workspace/inside/private/{NEAR}");
@@ -134,7 +135,7 @@ fn plant(world: &World) {
     catalog::git(&inside, &["branch", NEAR]);
     tar(&inside, &["--create", "--file=archives/a.tar", "docs/a.txt", "docs/sub"]);
     tar(&inside, &["--create", "--file=private/near.tar", &format!("private/{NEAR}")]);
-    // What an extraction may make is there already, so that it changes nothing.
+    // The targets of an extraction already exist, so it changes nothing.
     tar(&inside, &["--extract", "--file=archives/a.tar", "--directory=out"]);
     symlink(world.root().join("outside"), Path::new(&inside).join("docs/leads_out")).unwrap();
 }
@@ -143,7 +144,7 @@ fn tar(folder: &str, args: &[&str]) {
     assert!(Command::new("tar").args(args).current_dir(folder).status().unwrap().success(), "{args:?}");
 }
 
-/// Everything below a folder, byte for byte.
+/// The content of everything below a directory.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -171,7 +172,7 @@ fn differences(before: &BTreeMap<PathBuf, Vec<u8>>, now: &BTreeMap<PathBuf, Vec<
     changed.chain(gone).map(|(path, _)| format!("{} changed", path.display())).collect()
 }
 
-/// Remembers who came.
+/// Records incoming connections.
 struct Port {
     address: SocketAddr,
     seen: mpsc::Receiver<SocketAddr>,
@@ -179,7 +180,7 @@ struct Port {
 
 impl Port {
     fn open() -> Self {
-        // Another address than the one that may be asked: hosts are told apart.
+        // Another address than the allowed one, which distinguishes the hosts.
         let listener = TcpListener::bind("127.0.0.2:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, seen) = mpsc::channel();
@@ -193,20 +194,20 @@ impl Port {
         Self { address, seen }
     }
 
-    /// Whoever came since the last time. We come last ourselves, so that nobody is overlooked who is still in the queue.
+    /// Connections since the last call. It connects last itself, because it must not miss a queued connection.
     fn strangers(&self) -> Vec<SocketAddr> {
         let own = TcpStream::connect(self.address).unwrap().local_addr().unwrap();
         self.seen.iter().take_while(|peer| *peer != own).collect()
     }
 }
 
-/// Answers everybody, for as long as the test runs, with the body and the cookies that came.
+/// Answers every request with its body and cookies, for as long as the test runs.
 fn web_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
-            // One that goes away early is not our concern, and one that stays silent must not keep the others waiting.
+            // Clients that disconnect early are ignored, and silent ones must not delay others.
             stream.set_read_timeout(Some(PATIENCE)).ok();
             let asked = request(&mut stream);
             if !asked.is_empty() {
@@ -217,7 +218,7 @@ fn web_server() -> SocketAddr {
     address
 }
 
-/// All that a client has to say, or said before it went away.
+/// All that a client sends before it stops or disconnects.
 fn request(stream: &mut TcpStream) -> String {
     let (mut asked, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
@@ -249,20 +250,20 @@ fn answer(asked: &str) -> String {
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Keeps what came of each command.
+/// Keeps the outcome of each command.
 struct Watch {
     launcher: Arc<dyn Launch>,
-    ended: Arc<Mutex<Vec<Ended>>>,
+    ended: Arc<Mutex<Vec<CommandOutcome>>>,
 }
 
 impl Watch {
-    fn take(&self) -> Vec<Ended> {
+    fn take(&self) -> Vec<CommandOutcome> {
         mem::take(&mut *self.ended.lock().unwrap())
     }
 }
 
 impl Launch for Watch {
-    fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>> {
+    fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
         let running = self.launcher.launch(order);
         let kept = Arc::clone(&self.ended);
         Box::pin(async move {

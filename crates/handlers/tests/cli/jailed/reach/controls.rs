@@ -1,5 +1,5 @@
-//! Would it be seen? The same tools, the same jail and the same eyes, but the command line of somebody who could choose
-//! it: what the checks keep away is reached, and found.
+//! Checks that the tests can detect something: with a command line chosen by the attacker, the same tools in the same
+//! jail reach the markers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     world::{Unjailed, resolve},
 };
 
-/// A tool with this very command line, whatever a check would say of it.
+/// A tool with exactly this command line, without checks.
 fn raw(canary: &Canary, tempting: &Tempting, words: &[&str]) -> Seen {
     let elements: Vec<Arg> = words.iter().map(|word| Arg::literal(canary.fill(word).leak())).collect();
     let (spec, policy) = resolve(&tempting.manifest(canary));
@@ -91,13 +91,13 @@ pub fn curl_values() {
 
 pub fn ssh() {
     is_seen(&programs::SSH_HOST, &["-oProxyCommand=touch {MARK}", "127.0.0.1", "uptime"], MARK);
-    // The port is open to whoever is in no jail.
+    // The port is reachable without a jail.
     let canary = Canary::new(Arc::new(Unjailed));
     let seen = raw(&canary, &programs::SSH_HOST, &["-oBatchMode=yes", "-p", "{PORT}", "127.0.0.2", "uptime"]);
     assert!(seen.wrong.iter().any(|wrong| wrong.contains(STRANGER)), "{seen:?}");
 }
 
-/// What lies outside is reached where it is granted.
+/// Files outside are reached if they are granted.
 pub fn outside() {
     let wider = Tempting { allowed: "'{OUTSIDE}'", cwd: None, ..programs::GREP_PATTERN };
     is_seen(&wider, &["--recursive", "hello", "{OUT}"], OUTSIDE);

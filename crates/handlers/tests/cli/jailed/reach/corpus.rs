@@ -1,18 +1,18 @@
-//! What is put into arguments. Names in braces stand for places of a canary.
+//! Values for arguments. Names in braces stand for places of a canary.
 
 use proptest::prelude::*;
 
-/// Whatever program it is for.
+/// For any program.
 pub fn common() -> impl Iterator<Item = String> {
     let long = ["a".repeat(10_000), "../".repeat(1_000), "x".repeat(70_000), "-".repeat(5_000)];
     FAMILIES.iter().copied().flatten().chain(ODD).map(|word| (*word).to_owned()).chain(long)
 }
 
-/// Words beside and inside each other, and texts that nobody thought of.
+/// Combinations of words, and random texts.
 pub fn made_of(words: Vec<String>) -> impl Strategy<Value = String> {
     let short: Vec<String> = words.into_iter().filter(|word| word.len() < 300).collect();
     let nasty = prop::sample::select(short);
-    // Letters only: digits might come to be somebody's address.
+    // Letters only: digits could form an address.
     let word = "[a-z]{0,4}";
     prop_oneof![
         (word, nasty.clone(), word).prop_map(|(before, nasty, after)| format!("{before}{nasty}{after}")),
@@ -83,7 +83,7 @@ static FAMILIES: [&[&str]; 8] = [
     ],
 ];
 
-/// Empty, blank, dashed in other ways than with a hyphen, wild, quoted.
+/// Empty, blank, with dashes other than a hyphen, with wildcards, quoted.
 const ODD: &[&str] = &[
     "",
     " ",

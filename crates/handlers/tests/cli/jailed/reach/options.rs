@@ -1,4 +1,4 @@
-//! What each program is tempted with: its own options, and its own words for other places.
+//! Values for each program: its own options and special words.
 
 pub const GIT: &[&str] = &[
     "-p",
@@ -226,7 +226,7 @@ pub const TAR: &[&str] = &[
     "file://{NEAR}",
 ];
 
-/// Not the web, in spellings that curl or the one who judges it might take for something else; and its options.
+/// Non-web URLs in spellings that curl or the check might read differently, and options of curl.
 pub const OTHER_SCHEMES: &[&str] = &[
     "file://{NEAR}",
     "file:{NEAR}",
@@ -331,7 +331,7 @@ pub const URLS: &[&str] = &[
     "dict.nowhere.test",
 ];
 
-/// Fields of a form that are files.
+/// Form fields that are files.
 pub const FORMS: &[&str] = &[
     "a=@{NEAR}",
     "a=@private/near.txt",
@@ -353,7 +353,7 @@ pub const FORMS: &[&str] = &[
     "<{NEAR}",
 ];
 
-/// Data that is encoded, and read from a file.
+/// Encoded data that is read from a file.
 pub const ENCODED: &[&str] = &[
     "a@{NEAR}",
     "a@private/near.txt",
@@ -367,7 +367,7 @@ pub const ENCODED: &[&str] = &[
     "=@private/near.txt",
 ];
 
-/// Files of cookies, and cookies.
+/// Cookie files, and cookies.
 pub const COOKIES: &[&str] = &[
     "{INSIDE}/private/near.cookies",
     "private/near.cookies",

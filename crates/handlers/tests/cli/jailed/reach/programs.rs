@@ -1,4 +1,4 @@
-//! Tools of the kind that one is tempted to write, and what arguments make of them: nothing.
+//! Typical tools, and checks that arguments do not change what they reach.
 
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
@@ -10,15 +10,15 @@ use crate::cases;
 pub struct Tempting {
     pub command: &'static str,
     pub args: &'static str,
-    /// What the parameter's schema says besides that it is a text.
+    /// The parameter's schema, besides its type.
     pub schema: &'static str,
     pub cwd: Option<&'static str>,
     pub allowed: &'static str,
     pub network: &'static str,
     pub harmless: &'static str,
-    /// What a harmless call says.
+    /// The output of a harmless call.
     pub answer: &'static str,
-    /// For one that names paths: a folder that it may name paths in.
+    /// For path parameters: a directory that it may name paths in.
     pub below: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ const TEXT: Tempting = Tempting {
     below: None,
 };
 
-/// It sees no more than the path named.
+/// It sees only the named path.
 const PATH: Tempting = Tempting {
     schema: ", format: path",
     cwd: None,
@@ -116,7 +116,7 @@ pub const CURL_LISTED: Tempting = Tempting {
     ..TEXT
 };
 
-/// Every public host, of which there is none in a test.
+/// Every public host, of which a test has none.
 pub const CURL_OPEN: Tempting = Tempting {
     network: ", network: {access: full}",
     harmless: "http://nowhere.test/",
@@ -126,7 +126,7 @@ pub const CURL_OPEN: Tempting = Tempting {
 
 pub const CURL_WITHOUT_NETWORK: Tempting = Tempting { network: "", answer: "onnect", ..CURL_LISTED };
 
-/// What is sent comes back, so that a file that was sent is seen.
+/// The server returns what it receives, so a sent file is visible.
 pub const CURL_FORM: Tempting = Tempting {
     args: "'--silent', '--show-error', '--form', '{x}', 'http://{ALLOWED}/'",
     schema: "",
@@ -171,7 +171,7 @@ capability:
         ))
     }
 
-    /// The corpus, and for paths also the corpus below a folder where paths may be.
+    /// The corpus; for paths, also below an allowed directory.
     fn words(&self, canary: &Canary, options: &[&str]) -> Vec<String> {
         let common = corpus::common().map(|word| canary.fill(&word)).collect::<Vec<_>>();
         let below = self.below.map(|folder| common.iter().map(move |word| format!("{folder}/{word}")));
@@ -181,7 +181,7 @@ capability:
     }
 }
 
-/// Calls a tool with all of the corpus and with what can be made of it.
+/// Calls a tool with the corpus and with random combinations of it.
 #[track_caller]
 fn holds(tempting: &Tempting, options: &[&str]) {
     let canary = Canary::new(cases::launcher());
@@ -198,13 +198,13 @@ fn holds(tempting: &Tempting, options: &[&str]) {
         assert!(seen.wrong.is_empty(), "{tempting:?} with {word:?}: {seen:?}");
         ran += usize::from(seen.has_run);
     }
-    // Neither is everything refused, nor nothing.
+    // Some calls must be rejected, and some must not.
     assert!(ran > 0 && ran < words.len(), "{tempting:?}: {ran} of {} ran", words.len());
     let seed = seed();
     let config = Config {
         cases: 32,
         failure_persistence: None,
-        // What a failed case has done would be found again with every smaller one.
+        // Reset, otherwise every smaller case would find the effects of a failed one.
         max_shrink_iters: 0,
         rng_seed: RngSeed::Fixed(seed),
         ..Config::default()
@@ -216,7 +216,7 @@ fn holds(tempting: &Tempting, options: &[&str]) {
     assert!(made.is_ok(), "{tempting:?}: {made:?}; again with {SEED}={seed}");
 }
 
-/// Another one in every run, unless somebody wants to see a failure again.
+/// A new seed in every run, unless a failure is reproduced.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     let wanted = std::env::var(SEED).ok().map(|seed| seed.parse().unwrap());
@@ -259,7 +259,7 @@ pub fn curl_values() {
     holds(&CURL_COOKIE, options::COOKIES);
 }
 
-/// Whatever the network: what is not the web is refused before there is a process.
+/// Regardless of the network: URLs that are not on the web are rejected before a process starts.
 pub fn curl_schemes_start_nothing() {
     let canary = Canary::new(cases::launcher());
     for tempting in [CURL_LISTED, CURL_OPEN, CURL_WITHOUT_NETWORK] {

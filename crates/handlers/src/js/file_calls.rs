@@ -1,4 +1,4 @@
-//! Which file function was asked for? Names, arguments and options from the frame become one typed call.
+//! Converts the name, arguments and options of a file call from the wire into a typed call.
 
 use serde_json::{Value, json};
 use toolgate_sandbox::wire::FileCall;
@@ -8,7 +8,7 @@ use crate::files::{
     SearchOptions, SortOptions,
 };
 
-/// Performs the call; the answer is JSON in the shape that tools know.
+/// Performs the call. The result is JSON in the form that tools expect.
 pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
     answer(files, call).map_err(|error| {
         let helper = HELPERS.iter().find(|name| name.strip_prefix(ALL) == Some(call.function.as_str()));
@@ -17,7 +17,7 @@ pub fn perform(files: &Files, call: &FileCall) -> Result<String, FileError> {
 }
 
 fn answer(files: &Files, call: &FileCall) -> Result<String, FileError> {
-    let asked = Asked { call };
+    let asked = FileArguments { call };
     let answer = match call.function.as_str() {
         "workspace" => json!(files.workspace()),
         "readRoots" => json!(files.read_roots()),
@@ -60,18 +60,18 @@ fn answer(files: &Files, call: &FileCall) -> Result<String, FileError> {
     Ok(answer.to_string())
 }
 
-struct Asked<'a> {
+struct FileArguments<'a> {
     call: &'a FileCall,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> FileArguments<'a> {
     fn text_or(&self, index: usize, default: &'a str) -> &'a str {
         self.call.arguments.get(index).map(String::as_str).filter(|text| !text.is_empty()).unwrap_or(default)
     }
 
-    /// May be empty, unlike a path; the function itself says so where it must not be.
+    /// May be empty, unlike a path; the function itself rejects an empty text where necessary.
     fn text(&self, index: usize) -> Result<&'a str, FileError> {
-        // Trailing absent arguments are cut off by the prelude; an empty text is a text.
+        // The prelude drops trailing absent arguments; an empty text is kept.
         self.call
             .arguments
             .get(index)

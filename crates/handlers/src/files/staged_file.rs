@@ -1,4 +1,4 @@
-//! How does a file change so that nobody ever sees half of it?
+//! Replaces files atomically.
 
 use std::{
     fs::{File, Metadata, Permissions},
@@ -8,35 +8,35 @@ use std::{
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-use super::{access::Target, kernel};
+use super::{access::WriteTarget, kernel};
 
-/// New content, complete and on disk, beside the file that it is to replace. Dropped, it was never there; only a
-/// process that is killed leaves it behind, under a name that no listing shows.
-pub(super) struct Staged<'t> {
-    target: &'t Target,
+/// New content on disk, next to the file that it will replace. It is removed on drop. Only a killed process leaves it
+/// behind, under a name that listings skip.
+pub(super) struct StagedFile<'t> {
+    target: &'t WriteTarget,
     name: Option<String>,
 }
 
-impl<'t> Staged<'t> {
-    pub fn write(target: &'t Target, replaced: Option<&Metadata>, bytes: &[u8]) -> io::Result<Self> {
+impl<'t> StagedFile<'t> {
+    pub fn write(target: &'t WriteTarget, replaced: Option<&Metadata>, bytes: &[u8]) -> io::Result<Self> {
         let name = random_name()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Closed to others until the content is in: the old file may have been private.
+        // Private until the content is complete, because the old file may have been private.
         let mode = if replaced.is_some() { PRIVATE } else { ORDINARY };
         let mut file = File::from(openat(&target.folder, &name, flags, Mode::from_raw_mode(mode))?);
         let staged = Self { target, name: Some(name) };
         file.write_all(bytes)?;
         if let Some(replaced) = replaced {
-            // Root may hand the file back to its owner; for others it can only become their own, as in any editor.
+            // Root can give the file back to its owner; other users become its owner, as in any editor.
             let _ = fchown(&file, Some(replaced.uid()), Some(replaced.gid()));
             file.set_permissions(Permissions::from_mode(replaced.mode() & PERMISSION_BITS))?;
         }
-        // The content before the name: after a power cut the name must not lead to an empty file.
+        // Sync the content before the rename: after a power cut the name must not lead to an empty file.
         file.sync_all()?;
         Ok(staged)
     }
 
-    /// A link that was put in the file's place meanwhile is replaced, not followed.
+    /// A symlink placed there meanwhile is replaced, not followed.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(name) = self.name.as_deref() else { return Ok(()) };
         renameat(&self.target.folder, name, &self.target.folder, &self.target.name)?;
@@ -45,7 +45,7 @@ impl<'t> Staged<'t> {
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for StagedFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = unlinkat(&self.target.folder, name, AtFlags::empty());
@@ -61,5 +61,5 @@ fn random_name() -> io::Result<String> {
 const PRIVATE: u32 = 0o600;
 const ORDINARY: u32 = 0o644;
 
-/// Without set-user-id and its kin: new content does not inherit them.
+/// Without set-user-id and similar bits, which new content does not inherit.
 const PERMISSION_BITS: u32 = 0o777;

@@ -1,9 +1,8 @@
-//! Does the policy grant this path, by any of its names?
+//! Decides whether the policy grants a path under all of its names.
 //!
-//! A file has several names: the one in the grant and the real one, where a root is reached through a link. A block
-//! counts under each of them, and the literal beginning of a blocked path is also taken as links make of it now, so that
-//! blocking `/var/run/x` blocks `/run/x`. Hard links are the matter of `twins.rs`. Not seen: folders whose file system
-//! ignores letter case.
+//! A root that is reached through a symlink has two names: the one in the grant and the real one. A block applies to
+//! both. The symlinks in the literal prefix of a blocked path are also resolved, so blocking `/var/run/x` blocks
+//! `/run/x`. `blocked_links.rs` handles hard links. Case-insensitive file systems are not supported.
 
 use std::{
     fs,
@@ -13,37 +12,38 @@ use std::{
 use toolgate_spec::{PathPattern, PathRoots};
 
 use super::{
-    error::{Fault, Reason, quoted},
+    error::{FileFault, FileReason, quoted},
     grants::FileGrants,
-    place::{Roots, below, join},
+    roots::{GrantedRoots, below, join},
 };
 
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(super) struct PathPolicy {
     allowed: Vec<PathPattern>,
     blocked: Vec<PathPattern>,
-    /// By the names in the grant, and by the real ones where they differ.
-    bases: Vec<Base>,
+    /// By the names in the grant, and by the real ones if they differ.
+    bases: Vec<PatternBase>,
 }
 
+/// The directories that `$WORKSPACE` and `$HOME` stand for in patterns.
 #[derive(Debug, PartialEq)]
-struct Base {
-    workspace: String,
-    home: String,
+pub(crate) struct PatternBase {
+    pub workspace: String,
+    pub home: String,
 }
 
-impl Base {
-    fn roots(&self) -> PathRoots<'_> {
+impl PatternBase {
+    pub fn roots(&self) -> PathRoots<'_> {
         PathRoots { workspace: &self.workspace, home: &self.home }
     }
 }
 
-impl Judge {
-    pub fn new(grants: &FileGrants) -> Result<Self, Fault> {
+impl PathPolicy {
+    pub fn new(grants: &FileGrants) -> Result<Self, FileFault> {
         let (granted_home, real_home) = names_of(&grants.home)?;
         let (granted_workspace, real_workspace) = names_of(&grants.pattern_workspace)?;
-        let granted = Base { workspace: granted_workspace, home: granted_home };
-        let real = Base { workspace: real_workspace, home: real_home };
+        let granted = PatternBase { workspace: granted_workspace, home: granted_home };
+        let real = PatternBase { workspace: real_workspace, home: real_home };
         let mut blocked = grants.blocked.clone();
         for pattern in &grants.blocked {
             blocked.extend(behind_links(pattern, real.roots())?);
@@ -52,32 +52,32 @@ impl Judge {
         Ok(Self { allowed: grants.allowed.clone(), blocked, bases })
     }
 
-    /// Judges an absolute clean path below a root's real path.
-    pub fn check(&self, path: &str, roots: &Roots, asked: &str) -> Result<(), Fault> {
+    /// Checks an absolute clean path below a root's real path.
+    pub fn check(&self, path: &str, roots: &GrantedRoots, asked: &str) -> Result<(), FileFault> {
         match self.verdict(path, roots) {
             None => Ok(()),
-            Some(Reason::PathBlocked) => {
+            Some(FileReason::PathBlocked) => {
                 let message = format!("{} is blocked for this tool", quoted(asked));
-                Err(Fault::new(Reason::PathBlocked, message))
+                Err(FileFault::new(FileReason::PathBlocked, message))
             }
             Some(reason) => {
                 let message = format!("{} is not among the paths allowed to this tool", quoted(asked));
-                Err(Fault::new(reason, message))
+                Err(FileFault::new(reason, message))
             }
         }
     }
 
-    pub fn grants(&self, path: &str, roots: &Roots) -> bool {
+    pub fn grants(&self, path: &str, roots: &GrantedRoots) -> bool {
         self.verdict(path, roots).is_none()
     }
 
-    pub fn blocks(&self, path: &str, roots: &Roots) -> bool {
-        self.verdict(path, roots) == Some(Reason::PathBlocked)
+    pub fn blocks(&self, path: &str, roots: &GrantedRoots) -> bool {
+        self.verdict(path, roots) == Some(FileReason::PathBlocked)
     }
 
-    /// Where what is blocked begins: the whole path, or what comes before its first wildcard.
+    /// The literal prefixes of the blocked patterns.
     pub fn blocked_starts(&self) -> impl Iterator<Item = PathBuf> {
-        let start = |pattern: &PathPattern, base: &Base| {
+        let start = |pattern: &PathPattern, base: &PatternBase| {
             let written = written(pattern.text(), base.roots());
             let parts = written.split('/').filter(|part| !matches!(*part, "" | "."));
             parts
@@ -87,7 +87,7 @@ impl Judge {
         self.blocked.iter().flat_map(move |pattern| self.bases.iter().map(move |base| start(pattern, base)))
     }
 
-    fn verdict(&self, path: &str, roots: &Roots) -> Option<Reason> {
+    fn verdict(&self, path: &str, roots: &GrantedRoots) -> Option<FileReason> {
         let mut names = vec![path.to_owned()];
         for root in roots.iter().filter(|root| root.real != root.granted) {
             if below(path, &root.real).is_some() {
@@ -100,17 +100,17 @@ impl Judge {
             })
         };
         if covered(&self.blocked) {
-            return Some(Reason::PathBlocked);
+            return Some(FileReason::PathBlocked);
         }
-        (!covered(&self.allowed)).then_some(Reason::PathNotAllowed)
+        (!covered(&self.allowed)).then_some(FileReason::PathNotAllowed)
     }
 }
 
-/// A folder's name in the grant, and its real one.
-fn names_of(folder: &Path) -> Result<(String, String), Fault> {
+/// The path of a directory in the grant, and its real path.
+fn names_of(folder: &Path) -> Result<(String, String), FileFault> {
     let unusable = || {
-        Fault::new(
-            Reason::GrantUnusable,
+        FileFault::new(
+            FileReason::GrantUnusable,
             "the home folder or workspace has a name that is not UTF-8; rename it",
         )
     };
@@ -119,7 +119,7 @@ fn names_of(folder: &Path) -> Result<(String, String), Fault> {
     Ok((granted, real.to_str().ok_or_else(unusable)?.to_owned()))
 }
 
-/// With the folder in place of its name.
+/// Replaces `$WORKSPACE` and `$HOME`.
 fn written(text: &str, base: PathRoots<'_>) -> String {
     match (text.strip_prefix("$WORKSPACE"), text.strip_prefix("$HOME")) {
         (Some(rest), _) => format!("{}/{rest}", base.workspace),
@@ -128,13 +128,13 @@ fn written(text: &str, base: PathRoots<'_>) -> String {
     }
 }
 
-/// The same block by the path that links lead to, where that is another one.
-fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<PathPattern>, Fault> {
+/// The same pattern with the symlinks of its prefix resolved, if that changes it.
+fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<PathPattern>, FileFault> {
     let text = pattern.text();
     let written = written(text, base);
     let parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let literal = parts.iter().take_while(|part| !part.contains('*')).count();
-    // The longest beginning that exists is resolved; what does not exist has no links.
+    // Resolves the longest existing prefix; the rest has no symlinks.
     for length in (1..=literal).rev() {
         let (exists, rest) = parts.split_at(length);
         let exists = format!("/{}", exists.join("/"));
@@ -145,10 +145,10 @@ fn behind_links(pattern: &PathPattern, base: PathRoots<'_>) -> Result<Option<Pat
         let real = real.to_str().map(|real| join(real, &rest.join("/")));
         let pattern = real.and_then(|real| PathPattern::parse(&real).ok()).ok_or_else(|| {
             let message = format!(
-                "blocked path {} leads to a name that cannot be blocked; block its folder",
+                "blocked path {} leads to a name that cannot be blocked; block its directory",
                 quoted(text)
             );
-            Fault::new(Reason::GrantUnusable, message)
+            FileFault::new(FileReason::GrantUnusable, message)
         })?;
         return Ok(Some(pattern));
     }

@@ -1,4 +1,4 @@
-//! A caller who chooses the lines must not thereby choose what the detector sees.
+//! A caller who selects lines must not choose what the detector sees.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const AROUND: [&str; 2] = ["a note before the key", "a note behind the key"];
 
-/// Lines of base64 that are nobody's key.
+/// Lines of base64 that are not a real key.
 fn body(lines: usize, width: usize) -> Vec<String> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut state: u32 = 7;
@@ -29,9 +29,9 @@ fn detector() -> Arc<Detector> {
     Detector::shipped().unwrap()
 }
 
-fn veiled(ground: &Ground, reads: VeiledReads) -> Files {
+fn redacted_reads(ground: &Ground, reads: RedactedReads) -> Files {
     let files = ground.files_with(|grants| grants.rights = FileRights::Read);
-    files.veiled(Some(Veil::new(&detector(), reads)))
+    files.redacted(Some(SecretRedactor::new(&detector(), reads)))
 }
 
 #[track_caller]
@@ -42,10 +42,10 @@ fn shows_none_of(body: &[String], shown: &str) {
 }
 
 #[test]
-fn no_choice_of_lines_shows_a_part_of_a_key() {
+fn no_selection_of_lines_shows_a_part_of_a_key() {
     let (ground, body) = (Ground::new(), body(6, 70));
     ground.put("ws/deploy/id_ed25519", with_a_key(&body));
-    let files = veiled(&ground, VeiledReads::All);
+    let files = redacted_reads(&ground, RedactedReads::All);
     let path = "deploy/id_ed25519";
     let fields = CutOptions { fields: vec![1], ..CutOptions::default() };
     let halves = CutOptions { fields: vec![1, 2], delimiter: Some("[A-M]+".to_owned()), regex: true };
@@ -68,12 +68,12 @@ fn no_choice_of_lines_shows_a_part_of_a_key() {
     assert_eq!([all[0].as_str(), all[all.len() - 1].as_str()], AROUND);
 }
 
-/// Whether a pattern matches must tell nothing either, or a key is guessed letter by letter.
+/// Matches of a pattern must not reveal a key letter by letter.
 #[test]
-fn what_is_taken_out_is_not_searched() {
+fn redacted_text_is_not_searched() {
     let (ground, body) = (Ground::new(), body(6, 70));
     ground.put("ws/key", with_a_key(&body));
-    let files = veiled(&ground, VeiledReads::All);
+    let files = redacted_reads(&ground, RedactedReads::All);
     for pattern in ["[A-Za-z0-9+/]{70}", "BEGIN", &body[3][..4]] {
         let pattern = pattern.replace('+', r"\+");
         assert_eq!(files.grep(&pattern, "key", GrepOptions::default()).unwrap(), [""; 0], "{pattern}");
@@ -83,11 +83,11 @@ fn what_is_taken_out_is_not_searched() {
 }
 
 #[test]
-fn a_key_far_down_in_a_long_file_is_found_all_the_same() {
+fn key_far_down_in_a_long_file_is_found() {
     let (ground, body) = (Ground::new(), body(40, 70));
     let lines = 30_000;
     ground.put("ws/long", format!("{}{}", "nothing to see here\n".repeat(lines), with_a_key(&body)));
-    let files = veiled(&ground, VeiledReads::All);
+    let files = redacted_reads(&ground, RedactedReads::All);
     let first = i64::try_from(lines).unwrap() + 10;
     let shown = files.slice("long", first, first + 5).unwrap();
     assert_eq!(shown.len(), 5);
@@ -95,72 +95,72 @@ fn a_key_far_down_in_a_long_file_is_found_all_the_same() {
 }
 
 #[test]
-fn what_was_taken_out_is_told_once() {
+fn redactions_are_reported_once() {
     let (ground, body) = (Ground::new(), body(6, 70));
     ground.put("ws/key", with_a_key(&body));
-    let veil = Veil::new(&detector(), VeiledReads::All);
-    let files = ground.files().veiled(Some(veil.clone()));
+    let redactor = SecretRedactor::new(&detector(), RedactedReads::All);
+    let files = ground.files().redacted(Some(redactor.clone()));
     let reads: [fn(&Files); 2] =
         [|files| drop(files.slice("key", 0, 2).unwrap()), |files| drop(files.read_text("key").unwrap())];
     for read in reads {
         read(&files);
-        let found = veil.take_found();
+        let found = redactor.take_found();
         assert_eq!(found.iter().map(|found| &*found.kind).collect::<Vec<_>>(), ["private-key"]);
-        assert_eq!(veil.take_found(), []);
+        assert_eq!(redactor.take_found(), []);
     }
 }
 
-/// A line that is taken out as a whole costs what it took to read it.
+/// A redacted line costs what it took to read it.
 #[test]
-fn a_key_without_end_is_not_read_without_end() {
+fn unterminated_key_is_not_read_forever() {
     let ground = Ground::new();
     ground.put("ws/key", with_a_key(&body(1, 100_000)));
     let files = ground.files_with(|grants| grants.caps.scan_bytes = 50_000);
-    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let files = files.redacted(Some(SecretRedactor::new(&detector(), RedactedReads::All)));
     let found = files.grep("x", "key", GrepOptions::default());
     refused(found, "HELPER_RUNTIME grep file-too-large");
     let hits = files.search_in_files(".", "*", "x", SearchOptions::default());
     refused(hits, "HELPER_RUNTIME searchInFiles scan-too-large");
 }
 
-/// Looking through a long text takes a while, and nobody waits for it any more.
+/// Scanning a long text takes time, and must stop when the call is over.
 #[test]
-fn a_call_that_is_over_stops_in_the_middle_of_a_text() {
+fn finished_call_stops_in_the_middle_of_a_text() {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     let ground = Ground::new();
     ground.put("ws/long", "nothing to see here\n".repeat(100_000));
     let asked = Arc::new(AtomicUsize::new(0));
     let asks = Arc::clone(&asked);
     let files = Files::open(&ground.grants(), move || asks.fetch_add(1, Relaxed) >= 10).unwrap();
-    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let files = files.redacted(Some(SecretRedactor::new(&detector(), RedactedReads::All)));
     refused(files.read_text("long"), "HELPER_RUNTIME readText interrupted");
     assert_eq!(asked.load(Relaxed), 11);
 }
 
-/// Pictures and archives beside a text cost what it took to see that they are none.
+/// Images and archives only cost what it takes to see that they are not text.
 #[test]
-fn what_is_not_text_is_passed_over_at_once() {
+fn binary_file_is_skipped_early() {
     let ground = Ground::new();
     for number in 0..300 {
         ground.put(&format!("ws/pictures/{number}"), [b"\x89PNG\r\n".as_slice(), &[0xff; 2000]].concat());
     }
     ground.put("ws/text", "a needle\n");
     let files = ground.files_with(|grants| grants.caps.scan_bytes = 50_000);
-    let files = files.veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let files = files.redacted(Some(SecretRedactor::new(&detector(), RedactedReads::All)));
     let hits = files.search_in_files(".", "*", "needle", SearchOptions::default()).unwrap();
     assert_eq!(hits.iter().map(|hit| hit.file.as_str()).collect::<Vec<_>>(), ["text"]);
 }
 
-/// Lines before the wrong byte lack their secrets, and the line with it is refused even where a secret ends right there.
+/// Lines before the invalid byte are redacted, and its line is rejected even if a secret ends right before it.
 #[test]
-fn a_text_that_turns_out_to_be_none_is_veiled_up_to_there() {
+fn partly_binary_file_is_redacted_up_to_the_invalid_byte() {
     let (ground, body) = (Ground::new(), body(6, 70));
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let text = with_a_key(&body);
     let cut = text.find(&body[4]).unwrap() + 30;
     ground.put("ws/whole", [text.as_bytes(), token.as_bytes(), b"\x80 more\n"].concat());
     ground.put("ws/cut", [&text.as_bytes()[..cut], b"\xc3(", &text.as_bytes()[cut..]].concat());
-    let files = veiled(&ground, VeiledReads::All);
+    let files = redacted_reads(&ground, RedactedReads::All);
     for (path, good) in [("whole", 10), ("cut", 6)] {
         let shown = files.slice(path, 0, good).unwrap();
         assert_eq!(shown[0], AROUND[0]);
@@ -172,21 +172,21 @@ fn a_text_that_turns_out_to_be_none_is_veiled_up_to_there() {
     }
 }
 
-/// A character that is cut in two by the end of what is read at once is no wrong byte.
+/// A character cut by the end of a read buffer is not an invalid byte.
 #[test]
-fn a_character_across_two_pieces_is_text() {
+fn character_across_two_buffers_is_text() {
     let ground = Ground::new();
     ground.put("ws/f", format!("{}ä\nend\n", "x".repeat(64 * 1024 - 1)));
-    let files = veiled(&ground, VeiledReads::All);
+    let files = redacted_reads(&ground, RedactedReads::All);
     assert_eq!(files.slice("f", 1, 2).unwrap(), ["end"]);
 }
 
 #[test]
-fn what_is_written_holds_no_marks() {
+fn written_files_contain_no_redaction_markers() {
     let (ground, body) = (Ground::new(), body(6, 70));
     let text = with_a_key(&body);
     ground.put("ws/key", &text);
-    let files = ground.files().veiled(Some(Veil::new(&detector(), VeiledReads::All)));
+    let files = ground.files().redacted(Some(SecretRedactor::new(&detector(), RedactedReads::All)));
     files.copy("key", "copy").unwrap();
     assert_eq!(ground.content("ws/copy"), text);
     files.append_text("copy", "more\n").unwrap();
@@ -194,13 +194,13 @@ fn what_is_written_holds_no_marks() {
     assert_eq!(ground.content("ws/copy"), format!("{}more\n", text.replace(AROUND[0], "edited")));
 }
 
-/// What a tool sends is judged on its way out, and must not be changed in secret before.
+/// Outgoing requests are checked, and must not be changed silently before.
 #[test]
-fn a_whole_text_stays_exact_for_a_tool_that_sends() {
+fn whole_file_stays_exact_for_a_tool_that_sends() {
     let (ground, body) = (Ground::new(), body(6, 70));
     let text = with_a_key(&body);
     ground.put("ws/key", &text);
-    let files = veiled(&ground, VeiledReads::Lines);
+    let files = redacted_reads(&ground, RedactedReads::Lines);
     assert_eq!(files.read_text("key").unwrap(), text);
     shows_none_of(&body, &format!("{:?}", files.slice("key", 3, 6).unwrap()));
 }

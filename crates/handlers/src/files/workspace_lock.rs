@@ -1,14 +1,13 @@
-//! Who changes the workspace now? One call at a time, so that no change of another is lost: in this process, and in others that keep
-//! their state in the same folder.
+//! Serialises changes of the workspace, because concurrent changes could be lost: between calls of this process, and between
+//! gateways with the same state directory.
 //!
-//! Nothing is locked that a tool can open. A command that may only read could hold a lock on the workspace itself, and every
-//! call that writes would wait for it.
+//! Tools cannot open the lock file. A command that may only read could otherwise lock the workspace itself and block
+//! every write.
 
 use std::{
     collections::BTreeSet,
     fs::File,
     io,
-    os::unix::fs::MetadataExt as _,
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
@@ -21,35 +20,29 @@ use rustix::{
 
 use super::{
     Files,
-    error::{Fault, Reason},
+    error::{FileFault, FileReason},
     kernel,
 };
+use crate::hard_links::{FileNumber, file_number};
 
-/// Held while a call changes the workspace. Given back when dropped, to other gateways first.
+/// Held while a call changes the workspace. On drop, it unlocks for other gateways first.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct WorkspaceLock {
     _among_gateways: Option<File>,
-    _here: Taken,
+    _here: ProcessLock,
 }
 
-/// The workspace is changed by a call of this process.
+/// Marks the workspace as locked by a call of this process.
 #[derive(Debug)]
-struct Taken(Identity);
-
-/// A folder, by whichever name it was reached.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
+struct ProcessLock(FileNumber);
 
 impl Files {
-    pub(super) fn turn(&self) -> Result<Turn, Fault> {
+    pub(super) fn lock_workspace(&self) -> Result<WorkspaceLock, FileFault> {
         let folder = kernel::metadata(&self.roots.workspace.dir, ".")?;
-        let workspace = Identity { device: folder.dev(), inode: folder.ino() };
+        let workspace = file_number(&folder);
         let mut tries = MOST_TRIES;
         self.wait(&mut tries, || Ok(taken().insert(workspace)))?;
-        let here = Taken(workspace);
+        let here = ProcessLock(workspace);
         let lock = self.lock_of(workspace).map_err(|error| no_turn(&error))?;
         if let Some(lock) = &lock {
             self.wait(&mut tries, || match flock(lock, FlockOperation::NonBlockingLockExclusive) {
@@ -58,14 +51,21 @@ impl Files {
                 Err(error) => Err(no_turn(&error.into())),
             })?;
         }
-        Ok(Turn { _among_gateways: lock, _here: here })
+        Ok(WorkspaceLock { _among_gateways: lock, _here: here })
     }
 
-    fn wait(&self, tries: &mut usize, mut is_ours: impl FnMut() -> Result<bool, Fault>) -> Result<(), Fault> {
+    fn wait(
+        &self,
+        tries: &mut usize,
+        mut is_ours: impl FnMut() -> Result<bool, FileFault>,
+    ) -> Result<(), FileFault> {
         while !is_ours()? {
-            self.go_on()?;
+            self.check_deadline()?;
             let Some(left) = tries.checked_sub(1) else {
-                return Err(Fault::new(Reason::Io, "other calls keep changing the workspace; try again"));
+                return Err(FileFault::new(
+                    FileReason::Io,
+                    "other calls keep changing the workspace; try again",
+                ));
             };
             *tries = left;
             thread::sleep(BETWEEN_TRIES);
@@ -73,15 +73,15 @@ impl Files {
         Ok(())
     }
 
-    /// `None` where no state is kept, or not by us: then no other gateway takes turns with this process.
-    fn lock_of(&self, workspace: Identity) -> io::Result<Option<File>> {
-        match mkdir(&self.turns, Mode::RWXU) {
+    /// `None` without a writable state directory: then no other gateway shares it with this process.
+    fn lock_of(&self, workspace: FileNumber) -> io::Result<Option<File>> {
+        match mkdir(&self.locks, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        // Opened anew: a lock belongs to the opening.
-        let path = self.turns.join(format!("{:x}-{:x}", workspace.device, workspace.inode));
+        // Opened separately, because a lock belongs to the open file description.
+        let path = self.locks.join(format!("{:x}-{:x}", workspace.0, workspace.1));
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(CWD, &path, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(Some(file.into())),
@@ -91,25 +91,25 @@ impl Files {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ProcessLock {
     fn drop(&mut self) {
         taken().remove(&self.0);
     }
 }
 
-fn taken() -> MutexGuard<'static, BTreeSet<Identity>> {
-    static TAKEN: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+fn taken() -> MutexGuard<'static, BTreeSet<FileNumber>> {
+    static TAKEN: Mutex<BTreeSet<FileNumber>> = Mutex::new(BTreeSet::new());
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Without the place: it is none that a tool may know of.
-fn no_turn(error: &io::Error) -> Fault {
-    Fault::new(
-        Reason::Io,
+/// Without the path, which tools must not learn.
+fn no_turn(error: &io::Error) -> FileFault {
+    FileFault::new(
+        FileReason::Io,
         format!("the gateway's state cannot be written: {}; make room or free it", error.kind()),
     )
 }
 
-/// Less than any tool may take, so that it is told why it waited.
+/// Below the shortest timeout of a tool, so the tool sees this message.
 const MOST_TRIES: usize = 1_250;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);

@@ -1,4 +1,4 @@
-//! Which handler runs this tool? A closed union and a match.
+//! Dispatches tools to their handlers.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,7 +9,7 @@ use toolgate_spec::model::{Body, Handler, ToolSpec};
 use crate::{
     cli::CliHandlers,
     js::{EnvironmentSecrets, JsHandlers},
-    own::OwnVariables,
+    own_variables::OwnVariables,
     rust::RustHandlers,
 };
 
@@ -22,7 +22,7 @@ pub struct ToolHandlers {
 }
 
 impl ToolHandlers {
-    /// Names the gateway's own files and variables anew.
+    /// Replaces the gateway's own files and variables.
     #[must_use]
     pub fn guarding(mut self, files: Vec<PathBuf>, own: OwnVariables) -> Self {
         self.js.secrets = Arc::new(EnvironmentSecrets(own.clone()));

@@ -1,9 +1,9 @@
-//! A path is judged and shown to a person; while the person thinks, it is made to lead elsewhere.
+//! A path is judged and shown to a person, and then made to lead elsewhere before the approval.
 
 use super::*;
 
 /// The files of a call whose arguments name these paths.
-fn judged(ground: &Ground, paths: &[(&str, Wanted)]) -> Files {
+fn judged(ground: &Ground, paths: &[(&str, FileAccess)]) -> Files {
     let looking = ground.files();
     let judged: Vec<JudgedPath> = paths
         .iter()
@@ -21,11 +21,11 @@ fn swap_for_link(ground: &Ground, inside: &str, to: &str) {
 }
 
 #[test]
-fn a_folder_that_becomes_a_link_is_not_written_through() {
+fn directory_replaced_by_symlink_is_not_written_through() {
     let ground = Ground::new();
     ground.put("ws/a/b.yml", "plain");
     ground.put("ws/.github/b.yml", "plain");
-    let files = judged(&ground, &[("a/b.yml", Wanted::Write), ("a/new/c.yml", Wanted::Write)]);
+    let files = judged(&ground, &[("a/b.yml", FileAccess::Write), ("a/new/c.yml", FileAccess::Write)]);
     swap_for_link(&ground, "ws/a", ".github");
     for path in ["a/b.yml", "./a//b.yml", "a/x/../b.yml", &ground.text_path("ws/a/b.yml")] {
         refused(files.edit_text(path, "plain", "gone", Occurrences::Only), "SECURITY editText path-changed");
@@ -46,11 +46,11 @@ fn a_folder_that_becomes_a_link_is_not_written_through() {
 }
 
 #[test]
-fn a_file_that_becomes_a_link_is_not_read_through() {
+fn file_replaced_by_symlink_is_not_read_through() {
     let ground = Ground::new();
     ground.put("ws/notes", "plain");
     ground.put("ws/.env", CANARY);
-    let files = judged(&ground, &[("notes", Wanted::Read), ("later", Wanted::Read)]);
+    let files = judged(&ground, &[("notes", FileAccess::Read), ("later", FileAccess::Read)]);
     swap_for_link(&ground, "ws/notes", ".env");
     ground.link("ws/later", ".env");
     for path in ["notes", "later"] {
@@ -62,11 +62,11 @@ fn a_file_that_becomes_a_link_is_not_read_through() {
 }
 
 #[test]
-fn what_lies_below_a_judged_folder_lies_in_it() {
+fn path_below_a_judged_directory_stays_in_it() {
     let ground = Ground::new();
     ground.put("ws/a/b.yml", "plain");
     ground.put("ws/.github/b.yml", CANARY);
-    let files = judged(&ground, &[("a", Wanted::Write)]);
+    let files = judged(&ground, &[("a", FileAccess::Write)]);
     assert_eq!(files.read_text("a/b.yml").unwrap(), "plain");
     files.write_text("a/new/c.yml", "x").unwrap();
     swap_for_link(&ground, "ws/a", ".github");
@@ -77,9 +77,9 @@ fn what_lies_below_a_judged_folder_lies_in_it() {
     assert!(!ground.path("ws/.github/d").exists());
 }
 
-/// Nothing has changed, so the message must not say so. A link to what is blocked is refused as that.
+/// Nothing has changed, so the message must not say so. A symlink to a blocked path is denied as blocked.
 #[test]
-fn a_link_out_of_a_judged_folder_is_told_as_one() {
+fn symlink_out_of_a_judged_directory_is_reported_as_such() {
     let ground = Ground::new();
     ground.put("ws/docs/a.md", "plain");
     ground.put("ws/README.md", "shared");
@@ -89,7 +89,7 @@ fn a_link_out_of_a_judged_folder_is_told_as_one() {
     ground.link("ws/docs/lib", "../lib");
     ground.link("ws/docs/inside.md", "a.md");
     ground.link("ws/docs/env", "../.env");
-    let look = ground.files().locate("docs", Wanted::Read).unwrap();
+    let look = ground.files().locate("docs", FileAccess::Read).unwrap();
     let judged = [JudgedPath { asked: "docs".to_owned(), real: look.real }];
     let files = ground.files_with(|grants| grants.blocked.push(pattern("$WORKSPACE/.env")));
     let files = files.keep_to(&judged).unwrap();
@@ -100,17 +100,18 @@ fn a_link_out_of_a_judged_folder_is_told_as_one() {
     refused(files.stat("docs/env"), "SECURITY stat path-blocked");
     assert!(!ground.path("ws/lib/c.md").exists() && !ground.path("ws/lib/new").exists());
     assert_eq!(files.read_text("docs/inside.md").unwrap(), "plain");
-    let files = self::judged(&ground, &[("docs", Wanted::Read), ("docs/README.md", Wanted::Read)]);
+    let files = self::judged(&ground, &[("docs", FileAccess::Read), ("docs/README.md", FileAccess::Read)]);
     assert_eq!(files.read_text("docs/README.md").unwrap(), "shared", "named, it is judged by itself");
 }
 
-/// What leads where it led is used as ever, also when it is written anew, by this call or by another.
+/// A path that still leads to the same place stays usable, also if this call or another replaces the file.
 #[test]
-fn what_leads_where_it_led_is_used() {
+fn unchanged_path_stays_usable() {
     let ground = Ground::new();
     ground.put("ws/real/b.yml", "plain");
     ground.link("ws/a", "real");
-    let paths = [("a/b.yml", Wanted::Write), ("a/new/c.yml", Wanted::Write), ("a/none", Wanted::Read)];
+    let paths =
+        [("a/b.yml", FileAccess::Write), ("a/new/c.yml", FileAccess::Write), ("a/none", FileAccess::Read)];
     let files = judged(&ground, &paths);
     ground.files().write_text("real/b.yml", "other plain").unwrap();
     files.edit_text("a/b.yml", "plain", "edited", Occurrences::Only).unwrap();
@@ -120,17 +121,17 @@ fn what_leads_where_it_led_is_used() {
     files.write_text("a/new/c.yml", "made").unwrap();
     files.write_text("a/none", "made").unwrap();
     assert_eq!(files.read_text("a/none").unwrap(), "made");
-    // Paths that the arguments do not name are the tool's own business.
+    // Paths that the arguments do not name are not compared.
     assert_eq!(files.read_text("real/b.yml").unwrap(), "again");
     files.write_text("elsewhere/x", "x").unwrap();
 }
 
 #[test]
-fn a_link_that_is_written_to_is_refused_as_one() {
+fn write_to_a_symlink_is_denied() {
     let ground = Ground::new();
     ground.put("ws/real", "plain");
     ground.link("ws/link", "real");
-    let files = judged(&ground, &[("link", Wanted::Write)]);
+    let files = judged(&ground, &[("link", FileAccess::Write)]);
     assert_eq!(files.read_text("link").unwrap(), "plain");
     refused(files.write_text("link", "x"), "SECURITY writeText write-through-symlink");
 }

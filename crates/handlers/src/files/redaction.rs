@@ -1,8 +1,9 @@
-//! Which secrets in a file are kept from a tool whose caller chooses what it shows?
+//! Redacts secrets in files for tools whose caller chooses what is shown.
 //!
-//! The filter at the end of a call sees what the tool returns, and no more. A caller who chooses lines leaves out those by which a
-//! secret is known: a key without its first line is a few lines of letters. So a text is looked through as a whole, before
-//! anything is chosen from it. Patterns are matched against what is left: whether one matches would tell the rest letter by letter.
+//! The filter at the end of a call only sees the result. A caller who selects lines could leave out those that
+//! identify a secret: without its first line, a key is just letters. The whole file is therefore scanned before
+//! anything is selected. Patterns are matched against the redacted text, because a match would reveal the secret
+//! letter by letter.
 
 use std::{
     fs::File,
@@ -13,64 +14,64 @@ use std::{
 
 use toolgate_secrets::{Detector, SecretFinding, Stream, Tier};
 
-use super::error::Fault;
+use super::error::FileFault;
 
-/// Takes secrets out of what is read. Clones gather what they found in one place.
+/// Redacts secrets in what is read. Clones share their findings.
 #[derive(Clone, Debug)]
-pub struct Veil {
+pub struct SecretRedactor {
     detector: Arc<Detector>,
-    reads: VeiledReads,
+    reads: RedactedReads,
     found: Arc<Mutex<Vec<SecretFinding>>>,
 }
 
-/// Which reads lack their secrets?
+/// Which reads are redacted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum VeiledReads {
-    /// Those that choose lines. A whole text stays as it is, for a tool that sends it: what leaves is judged on its way out, and
-    /// refused rather than changed.
+pub enum RedactedReads {
+    /// Reads that select lines. Whole files stay exact for tools that send them: outgoing requests are checked and
+    /// denied, not changed.
     Lines,
     All,
 }
 
-impl Veil {
-    pub fn new(detector: &Arc<Detector>, reads: VeiledReads) -> Self {
+impl SecretRedactor {
+    pub fn new(detector: &Arc<Detector>, reads: RedactedReads) -> Self {
         Self { detector: Arc::clone(detector), reads, found: Arc::default() }
     }
 
-    /// What was taken out so far. Once: what is taken is not told again.
+    /// The findings so far. Each is returned once.
     pub fn take_found(&self) -> Vec<SecretFinding> {
         mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// In pieces, and asks before each whether to go on.
+    /// Scans in pieces, and checks the deadline before each.
     pub(super) fn over_text(
         &self,
         text: String,
-        go_on: impl Fn() -> Result<(), Fault>,
-    ) -> Result<String, Fault> {
-        if self.reads == VeiledReads::Lines {
+        check_deadline: impl Fn() -> Result<(), FileFault>,
+    ) -> Result<String, FileFault> {
+        if self.reads == RedactedReads::Lines {
             return Ok(text);
         }
         let mut stream = self.detector.stream(TAKEN_OUT);
         let mut shown = Vec::with_capacity(text.len());
         for piece in text.as_bytes().chunks(TEXT_PIECE) {
-            go_on()?;
+            check_deadline()?;
             shown.extend(stream.push(piece));
         }
-        go_on()?;
+        check_deadline()?;
         let (rest, found) = stream.finish();
         shown.extend(rest);
         self.note(found);
-        // Of UTF-8 the stream gives back UTF-8.
+        // The stream returns valid UTF-8 for valid UTF-8.
         Ok(String::from_utf8(shown)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// No more than `most` bytes of the file are read, and one that shows that there are more.
-    pub(super) fn over_file(&self, file: File, most: usize) -> VeiledFile {
+    /// Reads at most `most` bytes, and one more to detect longer files.
+    pub(super) fn over_file(&self, file: File, most: usize) -> RedactedFile {
         let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
-        VeiledFile {
-            veil: self.clone(),
+        RedactedFile {
+            redactor: self.clone(),
             file: file.take(most),
             stream: Some(self.detector.stream(TAKEN_OUT)),
             is_begun: false,
@@ -88,23 +89,23 @@ impl Veil {
     }
 }
 
-/// A file as it reads without its secrets; it has as many lines.
-pub(super) struct VeiledFile {
-    veil: Veil,
+/// A file with redacted secrets. It has the same number of lines.
+pub(super) struct RedactedFile {
+    redactor: SecretRedactor,
     file: io::Take<File>,
-    /// `None` once the file has come to its end.
+    /// `None` at the end of the file.
     stream: Option<Stream>,
     is_begun: bool,
-    /// Where the file turned out not to be text; it is given back at the end, and nothing behind it is read.
+    /// The first byte that is not text. It is returned at the end, and nothing after it is read.
     wrong_byte: Option<u8>,
     ready: Vec<u8>,
-    /// How much of `ready` was given back.
+    /// The part of `ready` that was already returned.
     given: usize,
     unpaid: usize,
 }
 
-impl VeiledFile {
-    /// How much of the file was read since the last time: what was taken out had to be read all the same.
+impl RedactedFile {
+    /// The bytes read since the last call, including redacted ones.
     pub fn take_unpaid(&mut self) -> usize {
         mem::take(&mut self.unpaid)
     }
@@ -121,17 +122,18 @@ impl VeiledFile {
             self.ready = stream.push(&piece);
         } else if let Some(stream) = self.stream.take() {
             let (rest, found) = stream.finish();
-            self.veil.note(found);
+            self.redactor.note(found);
             self.ready = rest;
             self.ready.extend(self.wrong_byte.take());
         }
         Ok(())
     }
 
-    /// A search passes over what is not text, and must not pay for the whole of it. The line with the wrong byte is refused, so
-    /// what follows is never shown. The byte does not pass through the detector, which could take it out with a secret before it.
+    /// A search skips files that are not text, and must not read all of them. The line with the invalid byte is
+    /// rejected, so nothing after it is shown. The byte bypasses the detector, which could redact it together with a
+    /// secret before it.
     fn end_where_text_ends(&mut self, piece: &mut Vec<u8>) {
-        // A character that is merely cut by the end of the piece has no error length.
+        // A character cut by the end of the piece has no error length.
         if let Err(error) = str::from_utf8(piece)
             && error.error_len().is_some()
         {
@@ -144,7 +146,7 @@ impl VeiledFile {
     }
 }
 
-impl Read for VeiledFile {
+impl Read for RedactedFile {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.given == self.ready.len() && self.stream.is_some() {
             self.refill()?;
@@ -156,18 +158,18 @@ impl Read for VeiledFile {
     }
 }
 
-impl Drop for VeiledFile {
-    /// Whoever has seen enough does not read to the end.
+impl Drop for RedactedFile {
+    /// A reader that has enough does not read to the end.
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            self.veil.note(stream.findings().to_vec());
+            self.redactor.note(stream.findings().to_vec());
         }
     }
 }
 
-/// As for what a tool returns.
+/// The same tier as for results.
 const TAKEN_OUT: Tier = Tier::Probable;
 const PIECE: u64 = 64 * 1024;
 const TEXT_PIECE: usize = 64 * 1024;
-/// What is found after that is taken out all the same; only the list ends.
+/// Later findings are still redacted, but not listed.
 const MOST_FOUND: usize = 10_000;

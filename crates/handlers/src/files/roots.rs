@@ -1,7 +1,7 @@
-//! Which file does a tool mean by a path, and below which root does it lie?
+//! Cleans paths and finds the granted root that contains them.
 //!
-//! Paths are cleaned as text first (`.`, `..`, doubled slashes), as the reference runtime does, so that a path means
-//! the same whether or not its folders exist. What links then make of it is the kernel's to say, beneath the root.
+//! Paths are cleaned as text first (`.`, `..`, doubled slashes), like in the reference runtime. A path therefore
+//! means the same whether or not its directories exist. The kernel then resolves symlinks beneath the root.
 
 use std::{
     fs::{self, File},
@@ -9,49 +9,49 @@ use std::{
 };
 
 use super::{
-    error::{Fault, Reason, quoted},
+    error::{FileFault, FileReason, quoted},
     grants::FileGrants,
     kernel::{self, UNFINISHED},
 };
 
-/// A granted folder or file, opened once, under the name in the grant and under its own.
+/// A granted directory or file, opened once, by its name in the grant and its real path.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct GrantedRoot {
     pub granted: String,
     pub real: String,
-    /// The folder; of a file, the one around it, of which nothing else is granted.
+    /// The directory; for a file, the directory around it, of which nothing else is granted.
     pub dir: File,
-    /// What the root itself is called in `dir`.
+    /// The name of the root in `dir`.
     itself: String,
 }
 
 #[derive(Debug)]
-pub(super) struct Roots {
-    pub workspace: Root,
-    others: Vec<Root>,
+pub(super) struct GrantedRoots {
+    pub workspace: GrantedRoot,
+    others: Vec<GrantedRoot>,
 }
 
-/// Where a path leads before any link is followed.
+/// A path before symlinks are resolved.
 #[derive(Debug)]
-pub(super) struct Place<'r> {
+pub(super) struct CleanPath<'r> {
     /// Absolute and clean, below the real path of `root`.
     pub path: String,
-    pub root: &'r Root,
+    pub root: &'r GrantedRoot,
 }
 
-impl Roots {
-    pub fn open(grants: &FileGrants) -> Result<Self, Fault> {
-        let whole = Whole::of(&grants.pattern_workspace);
-        let workspace = Root::open(&grants.workspace, &whole)?.ok_or_else(|| {
-            Fault::new(Reason::GrantUnusable, "the workspace does not exist; create the folder")
+impl GrantedRoots {
+    pub fn open(grants: &FileGrants) -> Result<Self, FileFault> {
+        let whole = WholeWorkspace::of(&grants.pattern_workspace);
+        let workspace = GrantedRoot::open(&grants.workspace, &whole)?.ok_or_else(|| {
+            FileFault::new(FileReason::GrantUnusable, "the workspace does not exist; create the folder")
         })?;
         if workspace.is_file() {
             let message = "the workspace is a file; name a folder";
-            return Err(Fault::new(Reason::GrantUnusable, message));
+            return Err(FileFault::new(FileReason::GrantUnusable, message));
         }
-        let mut others: Vec<Root> = Vec::new();
+        let mut others: Vec<GrantedRoot> = Vec::new();
         for path in &grants.read_roots {
-            let Some(root) = Root::open(path, &whole)? else { continue };
+            let Some(root) = GrantedRoot::open(path, &whole)? else { continue };
             if root.real != workspace.real && others.iter().all(|other| other.real != root.real) {
                 others.push(root);
             }
@@ -59,39 +59,39 @@ impl Roots {
         Ok(Self { workspace, others })
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Root> {
+    pub fn iter(&self) -> impl Iterator<Item = &GrantedRoot> {
         std::iter::once(&self.workspace).chain(&self.others)
     }
 
-    /// Those that lie in no other one.
-    pub fn outermost(&self) -> impl Iterator<Item = &Root> {
+    /// Roots that are not inside another one.
+    pub fn outermost(&self) -> impl Iterator<Item = &GrantedRoot> {
         self.iter().filter(|root| {
             self.iter().all(|other| other.real == root.real || below(&root.real, &other.real).is_none())
         })
     }
 
-    /// The place of a path that may be read. The outermost root counts, so that a link may cross nested roots.
-    pub fn readable(&self, asked: &str) -> Result<Place<'_>, Fault> {
+    /// The clean path of something to read. The outermost root is used, so a symlink may cross nested roots.
+    pub fn readable(&self, asked: &str) -> Result<CleanPath<'_>, FileFault> {
         let path = self.clean(asked)?;
         let root = self.outermost().find(|root| below(&path, &root.real).is_some());
-        root.map(|root| Place { path, root }).ok_or_else(|| escapes(asked))
+        root.map(|root| CleanPath { path, root }).ok_or_else(|| escapes(asked))
     }
 
-    pub fn writable(&self, asked: &str) -> Result<Place<'_>, Fault> {
+    pub fn writable(&self, asked: &str) -> Result<CleanPath<'_>, FileFault> {
         let path = self.clean(asked)?;
-        // Names of unfinished writes are passed over by every listing; a file of a tool must not hide among them.
+        // Listings skip the names of unfinished writes, so a tool must not create such names.
         if path.split('/').any(|part| part.starts_with(UNFINISHED)) {
             let message =
                 format!("{} begins with `{UNFINISHED}`, which is kept for unfinished writes", quoted(asked));
-            return Err(Fault::new(Reason::InvalidPath, message));
+            return Err(FileFault::new(FileReason::InvalidPath, message));
         }
         match below(&path, &self.workspace.real) {
-            Some(_) => Ok(Place { path, root: &self.workspace }),
+            Some(_) => Ok(CleanPath { path, root: &self.workspace }),
             None => Err(outside_workspace(asked)),
         }
     }
 
-    /// As a tool is shown it: relative inside the workspace, absolute elsewhere.
+    /// The form that tools see: relative inside the workspace, absolute elsewhere.
     pub fn shown(&self, path: &str) -> String {
         match below(path, &self.workspace.real) {
             Some("") => ".".into(),
@@ -100,14 +100,14 @@ impl Roots {
         }
     }
 
-    /// By the name that the grant uses.
+    /// The path with the root's name in the grant.
     pub fn absolute(&self, path: &str) -> String {
         let root = self.iter().find(|root| below(path, &root.real).is_some());
         root.map_or_else(|| path.into(), |root| root.rename(path))
     }
 
-    /// The one name by which paths are compared: absolute, as text, by the real names of the roots.
-    pub fn clean(&self, asked: &str) -> Result<String, Fault> {
+    /// The form in which paths are compared: absolute, cleaned as text, with the real paths of the roots.
+    pub fn clean(&self, asked: &str) -> Result<String, FileFault> {
         check_text(asked)?;
         if !asked.starts_with('/') {
             return Ok(normal(&format!("{}/{asked}", self.workspace.real)));
@@ -118,20 +118,20 @@ impl Roots {
     }
 }
 
-/// The gateway's whole workspace, by the configured name and by the real one.
-struct Whole<'g> {
+/// The gateway's whole workspace, by its configured path and its real path.
+struct WholeWorkspace<'g> {
     granted: &'g Path,
     real: Option<PathBuf>,
 }
 
-impl<'g> Whole<'g> {
+impl<'g> WholeWorkspace<'g> {
     fn of(granted: &'g Path) -> Self {
         Self { granted, real: fs::canonicalize(granted).ok() }
     }
 
-    /// Refuses a grant that names a part of the workspace and lies elsewhere. A tool can plant a symlink in the workspace, and
-    /// the risk rating and the copies for test runs rely on the written path.
-    fn check(&self, path: &Path, real: &str) -> Result<(), Fault> {
+    /// Rejects a grant that names a part of the workspace but leads elsewhere. A tool can plant a symlink in the
+    /// workspace, and the risk rating and the copies for test runs rely on the written path.
+    fn check(&self, path: &Path, real: &str) -> Result<(), FileFault> {
         let is_part =
             path.starts_with(self.granted) || self.real.as_ref().is_some_and(|whole| path.starts_with(whole));
         let is_inside = self.real.as_ref().is_some_and(|whole| Path::new(real).starts_with(whole));
@@ -143,14 +143,15 @@ impl<'g> Whole<'g> {
             "the granted folder {} leads out of the workspace; name the folder itself",
             quoted(&inside)
         );
-        Err(Fault::new(Reason::GrantUnusable, message))
+        Err(FileFault::new(FileReason::GrantUnusable, message))
     }
 }
 
-impl Root {
+impl GrantedRoot {
     /// Follows symlinks, but not out of the workspace.
-    fn open(path: &Path, whole: &Whole<'_>) -> Result<Option<Self>, Fault> {
-        let unusable = |why: &str| Fault::new(Reason::GrantUnusable, format!("a granted folder {why}"));
+    fn open(path: &Path, whole: &WholeWorkspace<'_>) -> Result<Option<Self>, FileFault> {
+        let unusable =
+            |why: &str| FileFault::new(FileReason::GrantUnusable, format!("a granted folder {why}"));
         let granted = path.to_str().ok_or_else(|| unusable("has a name that is not UTF-8; rename it"))?;
         if !granted.starts_with('/') {
             return Err(unusable("is not an absolute path; write it out"));
@@ -167,7 +168,7 @@ impl Root {
         let Some(around) = kernel::real_path(&dir, granted)? else { return Ok(None) };
         let real = if itself == ITSELF { around } else { join(&around, &itself) };
         whole.check(path, &real)?;
-        // `..` means something else once links are followed, so such a name is not used for comparing.
+        // `..` may lead elsewhere once symlinks are resolved, so such a name is not compared.
         let is_plain = !granted.split('/').any(|part| part == "..");
         let granted = if is_plain { normal(granted) } else { real.clone() };
         Ok(Some(Self { granted, real, dir, itself }))
@@ -177,14 +178,14 @@ impl Root {
         self.itself != ITSELF
     }
 
-    /// The same path by the name of the grant.
+    /// The same path with the name in the grant.
     pub fn rename(&self, path: &str) -> String {
         below(path, &self.real).map_or_else(|| path.into(), |rest| join(&self.granted, rest))
     }
 }
 
-impl Place<'_> {
-    /// What the kernel is asked for, from the root's folder.
+impl CleanPath<'_> {
+    /// The path to open, relative to the root's directory.
     pub fn inside(&self) -> &str {
         match below(&self.path, &self.root.real) {
             Some("") | None => &self.root.itself,
@@ -197,7 +198,7 @@ impl Place<'_> {
     }
 }
 
-/// What of `path` is left below `folder`: empty for the folder itself.
+/// The rest of `path` below `folder`: empty for the directory itself.
 pub(super) fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
@@ -210,24 +211,24 @@ pub(super) fn join(folder: &str, rest: &str) -> String {
     }
 }
 
-pub(super) fn escapes(asked: &str) -> Fault {
+pub(super) fn escapes(asked: &str) -> FileFault {
     let message = format!(
         "{} leads out of the folders that this tool may read; absolute symbolic links count as leading out",
         quoted(asked)
     );
-    Fault::new(Reason::PathEscapesBase, message)
+    FileFault::new(FileReason::PathEscapesBase, message)
 }
 
-pub(super) fn outside_workspace(asked: &str) -> Fault {
+pub(super) fn outside_workspace(asked: &str) -> FileFault {
     let message = format!("{} is outside of the workspace; write inside it", quoted(asked));
-    Fault::new(Reason::WriteOutsideWorkspace, message)
+    FileFault::new(FileReason::WriteOutsideWorkspace, message)
 }
 
-fn check_text(asked: &str) -> Result<(), Fault> {
+fn check_text(asked: &str) -> Result<(), FileFault> {
     if asked.is_empty() {
-        return Err(Fault::new(Reason::PathRequired, "the path is empty; use `.` for the workspace"));
+        return Err(FileFault::new(FileReason::PathRequired, "the path is empty; use `.` for the workspace"));
     }
-    let invalid = |why: &str| Fault::new(Reason::InvalidPath, format!("{} {why}", quoted(asked)));
+    let invalid = |why: &str| FileFault::new(FileReason::InvalidPath, format!("{} {why}", quoted(asked)));
     if asked.contains('\0') {
         return Err(invalid("contains a NUL character; remove it"));
     }
@@ -251,9 +252,9 @@ fn normal(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// A folder, as the kernel is asked for it.
+/// The directory itself, as a path for the kernel.
 const ITSELF: &str = ".";
 
-/// Below the kernel's 4096, so that the workspace's own path rarely pushes it over; the kernel says so if it does.
+/// Below the kernel's 4096, which leaves room for the workspace's own path; the kernel rejects longer ones.
 const LONGEST_PATH: usize = 4000;
 const LONGEST_NAME: usize = 255;
