@@ -44,7 +44,7 @@ fn print_report(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failu
         for frame in &failure.stack {
             writeln!(terminal, "           at {}", visible(frame))?;
         }
-        if let Some([class, helper, reason]) = &failure.helper {
+        if let Some([class, helper, reason]) = failure.helper.as_deref() {
             writeln!(terminal, "  helper   {} {}: {}", visible(class), visible(helper), visible(reason))?;
         }
     }

@@ -229,7 +229,7 @@ pub struct RunFailure {
     /// Places in the author's own code.
     pub stack: Vec<String>,
     /// Which helper refused what: class, name, reason.
-    pub helper: Option<[String; 3]>,
+    pub helper: Option<Box<[String; 3]>>,
     /// What the tool said in failing, where the message has it without its secrets. Searched for alarming texts, and never shown.
     pub heard: Option<String>,
 }

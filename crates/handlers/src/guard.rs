@@ -10,30 +10,31 @@ use toolgate_secrets::{Detector, SecretFinding, Tier};
 pub struct SecretGuard {
     detector: Arc<Detector>,
     /// The values of the tool's own secrets, which it may send, plain and URL-encoded.
-    lent: Vec<String>,
+    own_secrets: Vec<String>,
     /// Values that a person approved for sending, although they may be secrets; also URL-encoded.
     agreed: Vec<String>,
 }
 
 impl SecretGuard {
-    pub fn new(detector: &Arc<Detector>, lent: &[String], agreed: &Agreed) -> Self {
-        let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
+    pub fn new(detector: &Arc<Detector>, own_secrets: &[String], agreed: &Agreed) -> Self {
+        let own_secrets = own_secrets.iter().filter(|secret| secret.len() >= SHORTEST);
         let spelled = |secret: &String| [secret.clone(), url_encoded(secret)];
         Self {
             detector: Arc::clone(detector),
-            lent: lent.flat_map(spelled).collect(),
+            own_secrets: own_secrets.flat_map(spelled).collect(),
             agreed: agreed.values().iter().flat_map(spelled).collect(),
         }
     }
 
     /// Replaces credentials that this call was given, so that the detector reports only foreign ones. The detector
     /// also looks at the text before a secret; the replacement therefore covers that context as well.
-    fn without_lent<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        if self.lent.is_empty() {
+    fn without_own_secrets<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        if self.own_secrets.is_empty() {
             return Cow::Borrowed(bytes);
         }
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let hidden = self.lent.iter().fold(text, |text, secret| text.replace(secret.as_str(), LENT));
+        let hidden =
+            self.own_secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), OWN_SECRET));
         Cow::Owned(hidden.into_bytes())
     }
 
@@ -56,7 +57,7 @@ impl SecretGuard {
 
 impl BodyGuard for SecretGuard {
     fn judge(&self, leaving: &OutgoingPart<'_>) -> Option<String> {
-        let bytes = self.without_lent(leaving.bytes);
+        let bytes = self.without_own_secrets(leaving.bytes);
         let bytes = match leaving.part {
             // The header name identifies the value, like a key in a body.
             RequestPart::Header(name) => Cow::Owned([name.as_bytes(), b": ", &bytes].concat()),
@@ -79,7 +80,7 @@ fn url_encoded(text: &str) -> String {
 }
 
 /// Too short to match a rule.
-const LENT: &str = "(lent)";
+const OWN_SECRET: &str = "(lent)";
 const SHORTEST: usize = 4;
 
 #[cfg(test)]
@@ -88,13 +89,18 @@ mod tests {
 
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
-    fn judged(lent: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
-        judged_after(lent, &Agreed::default(), part, text)
+    fn judged(own_secrets: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
+        judged_after(own_secrets, &Agreed::default(), part, text)
     }
 
-    fn judged_after(lent: &[&str], agreed: &Agreed, part: RequestPart<'_>, text: &str) -> Option<String> {
-        let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
-        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, agreed);
+    fn judged_after(
+        own_secrets: &[&str],
+        agreed: &Agreed,
+        part: RequestPart<'_>,
+        text: &str,
+    ) -> Option<String> {
+        let own_secrets: Vec<String> = own_secrets.iter().map(|&secret| secret.to_owned()).collect();
+        let guard = SecretGuard::new(&Detector::shipped().unwrap(), &own_secrets, agreed);
         guard.judge(&OutgoingPart { host: "a.example", part, bytes: text.as_bytes() })
     }
 

@@ -177,7 +177,7 @@ impl JsRunner {
                 egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, agreed)))
             }),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
-            methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
+            methods_to_ask_for: tool.surveyor.unapproved_methods(granted),
             files: tool.files.clone(),
             judged: granted.judged_paths(),
             redactor: tool.redacted_reads.map(|reads| SecretRedactor::new(&self.detector, reads)),
@@ -204,7 +204,7 @@ struct JsRun<'r> {
 impl Drop for JsRun<'_> {
     fn drop(&mut self) {
         let records = self.effects.take_records().into_iter();
-        let told = records.map(|entry| effects::masked(entry, self.mask)).collect();
+        let told = records.map(|entry| effects::masked(&entry, self.mask)).collect();
         // A call makes few enough helper calls to list all of them.
         let dropped = 0;
         self.left.leave(told, dropped);

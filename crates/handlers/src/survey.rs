@@ -128,12 +128,12 @@ impl Surveyor {
 
     /// The tool sends its requests itself.
     #[must_use]
-    pub fn of_a_command(self) -> Self {
+    pub fn for_command(self) -> Self {
         Self { sender: RequestSender::Command, ..self }
     }
 
     /// Methods that are denied in the run.
-    pub fn methods_not_asked_for(&self, granted: &CallGrants) -> Vec<String> {
+    pub fn unapproved_methods(&self, granted: &CallGrants) -> Vec<String> {
         self.methods.iter().filter(|name| !granted.methods.contains(name)).cloned().collect()
     }
 

@@ -126,7 +126,7 @@ fn to_json(report: &RunReport) -> Value {
             "code": failure.reason.code(),
             "message": failure.message,
             "stack": failure.stack,
-            "helper": failure.helper.as_ref().map(|[kind, name, reason]| json!({
+            "helper": failure.helper.as_deref().map(|[kind, name, reason]| json!({
                 "kind": kind, "name": name, "reason": reason,
             })),
         }),

@@ -171,7 +171,7 @@ fn judge(expect: &str, report: &RunReport) -> Result<(), String> {
     }
     let Err(failure) = &report.outcome else { return told() };
     if let Some(what) = expect.strip_prefix("throws ") {
-        let helper = failure.helper.as_ref().map(|[kind, _, reason]| format!("{kind} {reason}"));
+        let helper = failure.helper.as_deref().map(|[kind, _, reason]| format!("{kind} {reason}"));
         return if helper.as_deref() == Some(what) { Ok(()) } else { told() };
     }
     if expect.split('|').any(|code| code == failure.reason.code()) { Ok(()) } else { told() }

@@ -118,11 +118,11 @@ impl Program {
 
     /// Whether the program is on a disk other than the system's.
     pub fn waits_for_disk(&self) -> bool {
-        self.identity.is_some() && !self.is_part_of_the_system()
+        self.identity.is_some() && !self.is_in_system()
     }
 
     /// Whether every jail shows it.
-    pub fn is_part_of_the_system(&self) -> bool {
+    pub fn is_in_system(&self) -> bool {
         SYSTEM.iter().any(|folder| self.file.starts_with(folder))
     }
 }

@@ -19,7 +19,7 @@ use toolgate_spec::model::SandboxKind;
 use self::{
     denial::{Denial, Denials},
     denial_format::{DenialFormatter, FIRST_REFUSED, and_more, cut},
-    missing_paths::missed,
+    missing_paths::missing,
     plain_text::plain,
     search_results::SearchOutput,
 };
@@ -74,7 +74,7 @@ pub struct ReportedCall<'c> {
     pub tool: &'c CliTool,
     /// Without `argv[0]`.
     pub line: &'c [String],
-    pub sought: SearchOutput,
+    pub search_output: SearchOutput,
 }
 
 pub fn make(
@@ -83,7 +83,7 @@ pub fn make(
     call: &ReportedCall<'_>,
     formatter: DenialFormatter<'_>,
 ) -> RunReport {
-    let ReportedCall { tool, sought, .. } = *call;
+    let ReportedCall { tool, search_output, .. } = *call;
     let DenialFormatter { mask, detector, hidden_paths, .. } = formatter;
     let was_killed = !matches!(ended.ending, Ending::Exited(_));
     let stderr_is_cut = was_killed || ended.stderr.len() >= tool.limits.stderr_bytes;
@@ -91,24 +91,25 @@ pub fn make(
     // Redacted before the lines are joined and cut, because a key of several lines is not recognised in parts.
     let words = detector.redact(&stderr, Tier::Probable).text;
     if matches!(ended.ending, Ending::Exited(1..)) {
-        let missed = missed(tool, hidden_paths, &stderr);
+        let missing = missing(tool, hidden_paths, &stderr);
         let is_new = |one: &Denial| !ended.refused.listed.iter().any(|known| known.has_path_of(one));
-        let new: Vec<Denial> = missed.into_iter().filter(is_new).collect();
+        let new: Vec<Denial> = missing.into_iter().filter(is_new).collect();
         ended.refused.listed.extend(new);
     }
-    let broken_block = made_problem(sweep, tool, &mut ended.refused, formatter);
+    let broken_block = created_problem(sweep, tool, &mut ended.refused, formatter);
     ended.refused.put_in_order();
     let failing = FailedCommand { ended: &ended, words: &words, formatter };
     let outcome = match broken_block.or_else(|| failing.fault(call, &stderr)) {
         Some(problem) => Err(problem),
         None => match tool.reader.read(&ended.stdout) {
             Ok(value) => {
-                let value = sought.without_secrets(value, mask, detector);
+                let value = search_output.without_secrets(value, mask, detector);
                 Ok(Some(mask.value(tool.reader.shaped(value))))
             }
-            Err(message) => {
-                Err(RunProblem { reason: Reason::OutputUnreadable, message: failing.with_refused(message) })
-            }
+            Err(message) => Err(RunProblem {
+                reason: Reason::OutputUnreadable,
+                message: failing.with_denial_list(message),
+            }),
         },
     };
     if outcome.is_ok() {
@@ -190,7 +191,7 @@ fn usage_of(usage: &CommandUsage, effects: &NetworkEffects) -> RunUsage {
 
 /// Reports blocked paths that the command created, or that the check for them failed. This takes precedence over
 /// every other outcome.
-fn made_problem(
+fn created_problem(
     sweep: SweepResult,
     tool: &CliTool,
     refused: &mut Denials,
@@ -235,22 +236,25 @@ impl FailedCommand<'_> {
         let tool = call.tool;
         let name = tool.program.name.as_str();
         // A program may retry a denied operation until it is killed, so the denials are listed.
-        let with_denials = |said: String| self.with_refused(said);
+        let with_denials = |said: String| self.with_denial_list(said);
         let (reason, message) = match &self.ended.ending {
             Ending::Exited(0) => return None,
             // For example `grep` without matches. Output on `stderr` still means an error.
-            Ending::Exited(code) if tool.known.answers_by(*code, call.line) && stderr.trim().is_empty() => {
+            Ending::Exited(code)
+                if tool.known.is_answer_exit(*code, call.line) && stderr.trim().is_empty() =>
+            {
                 return None;
             }
             // A recursive command does not fail because of paths that were hidden from it.
             Ending::Exited(code)
-                if tool.known.could_not_see_all(*code) && self.formatter.hidden_paths.is_all_of(stderr) =>
+                if tool.known.is_partial_exit(*code)
+                    && self.formatter.hidden_paths.covers_all_errors(stderr) =>
             {
                 return None;
             }
             Ending::Exited(code) => (
                 Reason::CommandFailed,
-                self.with_words(format!("`{name}` ended with {}", exit_text(*code, tool.sandbox))),
+                self.with_error_output(format!("`{name}` ended with {}", exit_text(*code, tool.sandbox))),
             ),
             Ending::Signalled(CPU_TIME) => {
                 let said = format!("`{name}` used more CPU time than it may and was killed");
@@ -265,7 +269,7 @@ impl FailedCommand<'_> {
                     _ => "",
                 };
                 let said = format!("`{name}` was terminated by signal {number}{what}");
-                (Reason::CommandFailed, self.with_words(said))
+                (Reason::CommandFailed, self.with_error_output(said))
             }
             Ending::TimedOut => {
                 let time = tool.deadline.as_millis();
@@ -290,17 +294,17 @@ impl FailedCommand<'_> {
     }
 
     /// Appends the command's error output and the denials, which are often the cause.
-    fn with_words(&self, mut said: String) -> String {
+    fn with_error_output(&self, mut said: String) -> String {
         let lines: Vec<&str> =
             self.words.lines().map(str::trim).filter(|line| !line.is_empty()).take(FIRST_LINES).collect();
         if !lines.is_empty() {
             said = format!("{said}: {}", cut(&lines.join(" / "), LONGEST_WORDS));
         }
-        self.with_refused(said)
+        self.with_denial_list(said)
     }
 
-    fn with_refused(&self, said: String) -> String {
-        self.formatter.add_refused(said, &self.ended.refused, self.words)
+    fn with_denial_list(&self, said: String) -> String {
+        self.formatter.add_denials(said, &self.ended.refused, self.words)
     }
 }
 

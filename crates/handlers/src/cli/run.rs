@@ -31,10 +31,10 @@ use crate::{
             self,
             static_variables::{self, Statics},
         },
-        report::denial::Denial,
         report::{
             self, RunProblem,
             audience::{CallerTexts, DenialAudience},
+            denial::Denial,
             denial_format::DenialFormatter,
             missing_paths::NOT_THERE,
             output::OutputParser,
@@ -67,7 +67,7 @@ pub struct CliHandlers {
 impl CliHandlers {
     /// Makes a prepared tool callable.
     pub fn runnable(&self, mut tool: CliTool) -> Arc<dyn Runnable> {
-        for secret in environment::secret_ones(&tool.environment, &self.detector) {
+        for secret in environment::secret_variables(&tool.environment, &self.detector) {
             tool.environment.remove(&secret);
         }
         Arc::new(PreparedCommand {
@@ -161,16 +161,16 @@ impl PreparedCommand {
                     mask: Arc::clone(&mask),
                     left,
                 };
-                watch.command_begins();
+                watch.command_starts();
                 let ended = self.launcher.launch(order).await;
                 leaving.has_ended(&ended);
                 let made = watch.end(request.looks, request.caller).await;
                 let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                 let line = settled.line.clone();
-                let sought = tool.sought(&line);
+                let search_output = tool.search_output(&line);
                 let work = ReportWork::of(&ended, &self.tool);
                 let make_report = move || {
-                    let call = report::ReportedCall { tool: &tool, line: &line, sought };
+                    let call = report::ReportedCall { tool: &tool, line: &line, search_output };
                     let formatter = DenialFormatter {
                         mask: &mask,
                         detector: &detector,
@@ -258,7 +258,7 @@ async fn order(
     let (view, program) = view(tool, settled, request, due).await?;
     let mut files = view.files;
     if let Some(held) = program
-        && !tool.program.is_part_of_the_system()
+        && !tool.program.is_in_system()
     {
         let source = Source::Opened(held.into());
         files.binds.push(Bind { source, at: tool.program.file.clone(), access: Access::Execute });

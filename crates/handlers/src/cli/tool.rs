@@ -70,7 +70,7 @@ pub struct CliTool {
     pub(super) limits: OrderLimits,
     pub(super) deadline: Duration,
     pub(super) reader: OutputReader,
-    veils: SearchRedaction,
+    search_redaction: SearchRedaction,
     surveyor: Surveyor,
     paths: BTreeSet<String>,
     literals: Map<String, Value>,
@@ -120,9 +120,9 @@ impl CliTool {
             SandboxKind::Process | SandboxKind::None => Program::find,
         };
         let program = find(&written.command, &host.allowed, &open_folders(policy, &host.places))?;
-        let known = known_ways(&program)?;
-        check_way_out(policy, host)?;
-        let surveyor = Surveyor::new(&spec, policy, &host.places, upgrade(policy, host)).of_a_command();
+        let known = find_conventions(&program)?;
+        check_egress(policy, host)?;
+        let surveyor = Surveyor::new(&spec, policy, &host.places, upgrade(policy, host)).for_command();
         let paths = path_arguments::names(&spec, &surveyor)?;
         check_program(written, &program)?;
         check_shell(&written.command, policy)?;
@@ -144,20 +144,20 @@ impl CliTool {
         let allowed = policy.execution.timeout_ms.value;
         let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
         let may_search = match &body {
-            CommandBody::Manifest(cli) => search_terms::is_by_callers(cli, &spec, &paths),
+            CommandBody::Manifest(cli) => search_terms::is_chosen_by_caller(cli, &spec, &paths),
             CommandBody::Code(_) => true,
         };
-        let veils = if policy.data.sanitize_output.value && may_search {
+        let search_redaction = if policy.data.sanitize_output.value && may_search {
             SearchRedaction::Yes
         } else {
             SearchRedaction::No
         };
-        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&body, veils) {
+        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&body, search_redaction) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
             search_results::check_form(known, &texts, &cli.output)?;
         }
         Ok(Self {
-            veils,
+            search_redaction,
             view: Arc::new(ViewPlan::new(policy, &host.places, written.cwd.as_deref(), names_paths)?),
             environment: environment::base(&policy.execution, &host.environment)?,
             network: has_network.then(|| grants::rules(&policy.network)),
@@ -206,7 +206,7 @@ impl CliTool {
         let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
         let mut built = danger_texts::templates(given, &values)?;
         built.extend(danger_texts::elements(&elements, self.known, &line));
-        if self.veils == SearchRedaction::Yes {
+        if self.search_redaction == SearchRedaction::Yes {
             search_results::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the tool's author must choose another output format"))?;
         }
@@ -218,7 +218,7 @@ impl CliTool {
     /// removed from the output, but code could still reveal how many there were.
     pub(super) fn set_parser(&mut self, parser: OutputParser) -> Result<(), String> {
         self.reader.set_parser(parser);
-        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&self.body, self.veils) {
+        if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&self.body, self.search_redaction) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
             search_results::check_form(self.known, &texts, self.reader.form(&cli.output))?;
         }
@@ -226,8 +226,8 @@ impl CliTool {
     }
 
     /// The kind of search that the command line does.
-    pub(super) fn sought(&self, line: &[String]) -> SearchOutput {
-        match self.veils {
+    pub(super) fn search_output(&self, line: &[String]) -> SearchOutput {
+        match self.search_redaction {
             SearchRedaction::Yes => SearchOutput::by(self.known, line),
             SearchRedaction::No => SearchOutput::Nothing,
         }
@@ -247,7 +247,7 @@ impl CliTool {
     }
 
     pub(super) fn refused_methods(&self, granted: &CallGrants) -> Vec<String> {
-        self.surveyor.methods_not_asked_for(granted)
+        self.surveyor.unapproved_methods(granted)
     }
 
     /// Changes the limits of the policy, for tests and for operators who know why.
@@ -333,7 +333,7 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
 }
 
 /// Looks up the conventions by the command name and by the real file name.
-fn known_ways(program: &Program) -> Result<&'static Conventions, String> {
+fn find_conventions(program: &Program) -> Result<&'static Conventions, String> {
     let file = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     Conventions::of(&program.name, file).ok_or_else(|| {
         format!(
@@ -374,7 +374,7 @@ fn check_shell(command: &str, policy: &EffectivePolicy) -> Result<(), String> {
 }
 
 /// Rejects a tool whose every call would fail.
-fn check_way_out(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), String> {
+fn check_egress(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), String> {
     let mode = policy.network.mode.value;
     if mode == NetworkMode::Blocked || policy.execution.sandbox.value != SandboxKind::Container {
         return Ok(());

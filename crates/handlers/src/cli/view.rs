@@ -166,7 +166,7 @@ impl ViewPlan {
         if let Some(why) = &found.trouble {
             return Err(why.clone());
         }
-        self.blocked.add_other_names(&places, stop, &mut found)?;
+        self.blocked.add_aliases(&places, stop, &mut found)?;
         self.blocked.add_mounted(&places, self.sandbox, stop, &mut found)?;
         // A stopped check must not look like an empty result.
         if stop.is_asked() {

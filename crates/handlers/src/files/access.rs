@@ -66,7 +66,7 @@ impl Files {
         self.admit(&place.path, asked, escapes, &|| kernel::handle(&place.root.dir, place.inside()))
     }
 
-    pub(super) fn must_look(&self, asked: &str) -> Result<OpenEntry, FileFault> {
+    pub(super) fn must_open(&self, asked: &str) -> Result<OpenEntry, FileFault> {
         self.look(asked)?.ok_or_else(|| FileFault::io(asked, &Errno::NOENT.into()))
     }
 
@@ -95,7 +95,7 @@ impl Files {
             if !metadata.is_symlink() {
                 self.check_judged(path, &real, asked)?;
             }
-            self.check_other_names(&metadata, asked)?;
+            self.check_hard_link(&metadata, asked)?;
             return Ok(Some(OpenEntry { handle, metadata, path: path.into(), real }));
         }
         Err(FileFault::new(

@@ -28,7 +28,7 @@ pub(super) enum BlockedLinks {
 
 impl Files {
     /// Rejects a file that also has a blocked name.
-    pub(super) fn check_other_names(&self, about: &Metadata, asked: &str) -> Result<(), FileFault> {
+    pub(super) fn check_hard_link(&self, about: &Metadata, asked: &str) -> Result<(), FileFault> {
         if !is_hard_linked(about) {
             return Ok(());
         }
@@ -62,9 +62,9 @@ impl Files {
                 elsewhere.insert(start);
             }
         }
-        let whole = self.look_below(within, MOST_WITHIN, &mut blocked)?;
+        let whole = self.search_below(within, MOST_WITHIN, &mut blocked)?;
         for start in elsewhere {
-            self.look_below(BTreeSet::from([start]), MOST_ELSEWHERE, &mut blocked)?;
+            self.search_below(BTreeSet::from([start]), MOST_ELSEWHERE, &mut blocked)?;
         }
         Ok(match whole {
             SearchCoverage::Complete => BlockedLinks::Known(blocked),
@@ -73,7 +73,7 @@ impl Files {
     }
 
     /// Does not follow symlinks: their targets have their own path.
-    fn look_below(
+    fn search_below(
         &self,
         starts: BTreeSet<PathBuf>,
         most: usize,

@@ -47,7 +47,7 @@ impl Files {
         options: GrepOptions,
     ) -> Result<Vec<String>, FileFault> {
         let mut pattern = self.pattern(pattern, letter_case(options.case_insensitive))?;
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let mut lines = LineReader::open(self, &found, asked)?;
         let mut scan = ScanBudget::one_file(self);
         let mut output = LineOutput::of(self);
@@ -78,7 +78,7 @@ impl Files {
     }
 
     pub(super) fn count_lines(&self, asked: &str) -> Result<u64, FileFault> {
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let mut lines = LineReader::open_exact(self, &found, asked)?;
         let mut scan = ScanBudget::one_file(self);
         while lines.next(&mut scan)?.is_some() {}
@@ -88,7 +88,7 @@ impl Files {
     pub(super) fn lines_between(&self, asked: &str, start: i64, end: i64) -> Result<Vec<String>, FileFault> {
         let count = if start < 0 || end < 0 { self.count_lines(asked)? } else { 0 };
         let (start, end) = (from_start(start, count), from_start(end, count));
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let mut lines = LineReader::open(self, &found, asked)?;
         let mut scan = ScanBudget::one_file(self);
         let mut output = LineOutput::of(self);
@@ -110,7 +110,7 @@ impl Files {
         let delimiter = options.delimiter.as_deref().unwrap_or(TAB);
         let mut splitter = self.splitter(delimiter, options.regex)?;
         let joint = if options.regex { TAB } else { delimiter };
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let mut lines = LineReader::open(self, &found, asked)?;
         let mut scan = ScanBudget::one_file(self);
         let mut output = LineOutput::of(self);
@@ -138,7 +138,7 @@ impl Files {
     }
 
     pub(super) fn sorted_lines(&self, asked: &str, options: SortOptions) -> Result<Vec<String>, FileFault> {
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let mut lines = LineReader::open(self, &found, asked)?;
         let mut scan = ScanBudget::one_file(self);
         let mut output = LineOutput::of(self);

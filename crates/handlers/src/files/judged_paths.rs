@@ -36,7 +36,7 @@ impl CleanJudgedPath {
 
 impl Files {
     /// From now on, these paths and those below them must lead where they led when they were judged.
-    pub fn keep_to(mut self, judged: &[JudgedPath]) -> Result<Self, FileError> {
+    pub fn restrict_to(mut self, judged: &[JudgedPath]) -> Result<Self, FileError> {
         for JudgedPath { asked, real } in judged {
             let path = self.roots.clean(asked).map_err(|fault| fault.by("safety.fs"))?;
             self.judged.push(CleanJudgedPath { path, real: real.clone() });

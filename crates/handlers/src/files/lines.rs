@@ -29,7 +29,9 @@ impl<'f> LineReader<'f> {
     pub fn open(files: &'f Files, found: &OpenEntry, asked: &'f str) -> Result<Self, FileFault> {
         let file = kernel::readable(&found.handle, asked)?;
         let source = match &files.redactor {
-            Some(redactor) => LineSource::Redacted(Box::new(redactor.over_file(file, files.caps.scan_bytes))),
+            Some(redactor) => {
+                LineSource::Redacted(Box::new(redactor.redact_file(file, files.caps.scan_bytes)))
+            }
             None => LineSource::Exact(file),
         };
         Ok(Self::over(files, source, asked))
@@ -88,7 +90,7 @@ impl LineSource {
     fn cost(&mut self, given: usize) -> usize {
         match self {
             Self::Exact(_) => given,
-            Self::Redacted(file) => file.take_unpaid(),
+            Self::Redacted(file) => file.take_cost(),
         }
     }
 }

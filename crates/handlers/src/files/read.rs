@@ -20,10 +20,10 @@ pub struct FileStat {
 
 impl Files {
     pub(super) fn text_of(&self, asked: &str) -> Result<String, FileFault> {
-        let found = self.must_look(asked)?;
+        let found = self.must_open(asked)?;
         let text = kernel::text(self.read_whole(&found, asked, self.caps.read_bytes)?, asked)?;
         match &self.redactor {
-            Some(redactor) => redactor.over_text(text, || self.check_deadline()),
+            Some(redactor) => redactor.redact_text(text, || self.check_deadline()),
             None => Ok(text),
         }
     }
@@ -68,7 +68,7 @@ impl Files {
     }
 
     pub(super) fn stat_of(&self, asked: &str) -> Result<FileStat, FileFault> {
-        let metadata = self.must_look(asked)?.metadata;
+        let metadata = self.must_open(asked)?.metadata;
         Ok(FileStat {
             size: metadata.len(),
             mtime: metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000),

@@ -44,7 +44,7 @@ impl SecretRedactor {
     }
 
     /// Scans in pieces, and checks the deadline before each.
-    pub(super) fn over_text(
+    pub(super) fn redact_text(
         &self,
         text: String,
         check_deadline: impl Fn() -> Result<(), FileFault>,
@@ -52,7 +52,7 @@ impl SecretRedactor {
         if self.reads == RedactedReads::Lines {
             return Ok(text);
         }
-        let mut stream = self.detector.stream(TAKEN_OUT);
+        let mut stream = self.detector.stream(REDACTED_TIER);
         let mut shown = Vec::with_capacity(text.len());
         for piece in text.as_bytes().chunks(TEXT_PIECE) {
             check_deadline()?;
@@ -68,17 +68,17 @@ impl SecretRedactor {
     }
 
     /// Reads at most `most` bytes, and one more to detect longer files.
-    pub(super) fn over_file(&self, file: File, most: usize) -> RedactedFile {
+    pub(super) fn redact_file(&self, file: File, most: usize) -> RedactedFile {
         let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
         RedactedFile {
             redactor: self.clone(),
             file: file.take(most),
-            stream: Some(self.detector.stream(TAKEN_OUT)),
+            stream: Some(self.detector.stream(REDACTED_TIER)),
             is_begun: false,
             wrong_byte: None,
             ready: Vec::new(),
             given: 0,
-            unpaid: 0,
+            cost: 0,
         }
     }
 
@@ -101,13 +101,13 @@ pub(super) struct RedactedFile {
     ready: Vec<u8>,
     /// The part of `ready` that was already returned.
     given: usize,
-    unpaid: usize,
+    cost: usize,
 }
 
 impl RedactedFile {
     /// The bytes read since the last call, including redacted ones.
-    pub fn take_unpaid(&mut self) -> usize {
-        mem::take(&mut self.unpaid)
+    pub fn take_cost(&mut self) -> usize {
+        mem::take(&mut self.cost)
     }
 
     fn refill(&mut self) -> io::Result<()> {
@@ -116,7 +116,7 @@ impl RedactedFile {
         if !mem::replace(&mut self.is_begun, true) {
             self.end_where_text_ends(&mut piece);
         }
-        self.unpaid += piece.len();
+        self.cost += piece.len();
         self.given = 0;
         if let Some(stream) = self.stream.as_mut().filter(|_| !piece.is_empty()) {
             self.ready = stream.push(&piece);
@@ -139,7 +139,7 @@ impl RedactedFile {
         {
             let text = error.valid_up_to();
             self.wrong_byte = piece.get(text).copied();
-            self.unpaid += 1;
+            self.cost += 1;
             piece.truncate(text);
             self.file.set_limit(0);
         }
@@ -168,7 +168,7 @@ impl Drop for RedactedFile {
 }
 
 /// The same tier as for results.
-const TAKEN_OUT: Tier = Tier::Probable;
+const REDACTED_TIER: Tier = Tier::Probable;
 const PIECE: u64 = 64 * 1024;
 const TEXT_PIECE: usize = 64 * 1024;
 /// Later findings are still redacted, but not listed.

@@ -66,7 +66,7 @@ pub fn copy_workspace(
 impl Files {
     /// Copies at most `bytes` of what these grants show of the workspace.
     pub(super) fn replicate(&self, to: &Path, bytes: u64) -> Result<(), FileFault> {
-        let start = self.must_look(".")?;
+        let start = self.must_open(".")?;
         let mut copy = WorkspaceCopy { files: self, to, left: bytes };
         TreeWalk::new(self, WalkScope::Granted, 0, ".").run(&start, &mut |entry| {
             copy.entry(entry)?;

@@ -12,6 +12,7 @@ use std::{
 
 use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, effective_methods};
 use toolgate_gate::{EffectEntry, EffectKind, Looks, NO_PLACE};
+use toolgate_policy::Mask;
 use toolgate_sandbox::{
     Effects,
     wire::{
@@ -19,21 +20,22 @@ use toolgate_sandbox::{
         Redirect,
     },
 };
+use toolgate_secrets::SecretFinding;
 
 use super::file_calls;
 use crate::files::{FileError, FileGrants, Files, JudgedPath, SecretRedactor};
-use toolgate_policy::Mask;
-use toolgate_secrets::SecretFinding;
 
 /// Masks an entry and shortens its texts. It masks first, because a cut secret would not be recognised.
-pub fn masked(entry: EffectEntry, mask: &Mask) -> EffectEntry {
+pub fn masked(entry: &EffectEntry, mask: &Mask) -> EffectEntry {
     let shorten = |text: &str| -> String { mask.text(text).chars().take(MAX_SHOWN).collect() };
     EffectEntry {
         what: shorten(&entry.what),
         target: shorten(&entry.target),
         to: entry.to.as_deref().map(shorten),
         outcome: shorten(&entry.outcome),
-        ..entry
+        kind: entry.kind,
+        bytes: entry.bytes,
+        elapsed: entry.elapsed,
     }
 }
 
@@ -127,7 +129,7 @@ impl CallEffects {
 
     /// Returns each record once.
     pub fn take_records(&mut self) -> Vec<EffectEntry> {
-        self.note_cut_off();
+        self.note_interrupted();
         std::mem::take(&mut self.records)
     }
 
@@ -244,7 +246,7 @@ impl CallEffects {
                 files
             } else {
                 let is_over = move || over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-                Arc::new(Files::open(&grants, is_over)?.keep_to(&judged)?.redacted(redactor))
+                Arc::new(Files::open(&grants, is_over)?.restrict_to(&judged)?.redacted(redactor))
             };
             let answer = file_calls::perform(&files, &call);
             // The arguments were counted when they arrived.
@@ -277,12 +279,12 @@ impl CallEffects {
     }
 
     fn begin(&mut self, begun: PendingEffect) {
-        self.note_cut_off();
+        self.note_interrupted();
         self.begun = Some(begun);
     }
 
     /// An effect without an outcome was dropped at the deadline. How far its last hop got is unknown.
-    fn note_cut_off(&mut self) {
+    fn note_interrupted(&mut self) {
         self.note(OUT_OF_TIME, 0);
     }
 
@@ -382,6 +384,6 @@ const MAX_SHOWN: usize = 300;
 const MAX_MESSAGE: usize = 2_000;
 
 #[cfg(test)]
-mod cut_off;
+mod interrupted;
 #[cfg(test)]
 mod tests;

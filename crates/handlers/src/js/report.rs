@@ -49,7 +49,7 @@ pub fn make(
     mask: &Mask,
     tool: &JsTool,
 ) -> RunReport {
-    let effects = effects.into_iter().map(|entry| effects::masked(entry, mask)).collect();
+    let effects = effects.into_iter().map(|entry| effects::masked(&entry, mask)).collect();
     let report = match outcome {
         Ok(report) => report,
         Err(failed) => return RunReport { effects, ..without_a_run(worker_failure(&failed)) },
@@ -169,7 +169,7 @@ fn thrown(json: &str, reason: Reason, mask: &Mask, tool: &JsTool) -> RunFailure 
     let stack = frames.map(|frame| mask.text(&frame)).collect();
     let helper = match (thrown.kind, thrown.helper, thrown.reason) {
         (Some(kind), Some(helper), Some(why)) => {
-            Some([mask.text(&kind), mask.text(&helper), mask.text(&why)])
+            Some(Box::new([mask.text(&kind), mask.text(&helper), mask.text(&why)]))
         }
         _ => None,
     };

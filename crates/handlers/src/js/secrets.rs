@@ -2,13 +2,12 @@
 //! resolved only here.
 
 use serde_json::{Map, Value};
+use toolgate_gate::{Reason, RunFailure};
+use toolgate_policy::Mask;
 use toolgate_spec::{
     TemplatePart,
     model::{StaticVariable, ToolSpec},
 };
-
-use toolgate_gate::{Reason, RunFailure};
-use toolgate_policy::Mask;
 
 use super::report;
 use crate::own_variables::OwnVariables;

@@ -35,8 +35,8 @@ impl World {
         self.surveyor(manifest).survey(arguments.as_object().unwrap(), &StopFlag::default())
     }
 
-    fn of_a_command(&self, manifest: &str, arguments: &Value) -> Result<CallSurvey<CallGrants>, Refusal> {
-        let surveyor = self.surveyor(manifest).of_a_command();
+    fn for_command(&self, manifest: &str, arguments: &Value) -> Result<CallSurvey<CallGrants>, Refusal> {
+        let surveyor = self.surveyor(manifest).for_command();
         surveyor.survey(arguments.as_object().unwrap(), &StopFlag::default())
     }
 
@@ -112,7 +112,7 @@ fn path_is_reported_by_its_real_name_and_held_open() {
     assert_eq!(world.touches(READ, &json!({ "file": "src/main.rs" })), expect("src/main.rs"));
     assert_eq!(world.touches(READ, &json!({ "file": "src/../leads_in" })), expect("src/main.rs"));
     assert_eq!(world.touches(READ, &json!({ "file": "not/there" })), expect("not/there"));
-    let found = world.of_a_command(READ, &json!({ "file": "leads_in" })).unwrap();
+    let found = world.for_command(READ, &json!({ "file": "leads_in" })).unwrap();
     let granted = &found.granted;
     assert_eq!(granted.paths[0].asked, "leads_in");
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src/main.rs"));
@@ -129,12 +129,12 @@ fn writable_directory_of_a_command_is_reported() {
     let touched = |found: CallSurvey<CallGrants>| -> Vec<String> {
         found.touches.into_iter().map(|touch| format!("{} {}", touch.kind.name(), touch.target)).collect()
     };
-    let of_a_command = |path: &str| world.of_a_command(&tool, &json!({ "file": path })).unwrap();
+    let for_command = |path: &str| world.for_command(&tool, &json!({ "file": path })).unwrap();
     let (new, folder) = (world.at("src/new.txt"), world.at("src"));
-    let found = of_a_command("src/new.txt");
+    let found = for_command("src/new.txt");
     assert_eq!(found.widened, [format!("to make `{new}` it may write all of `{folder}`")]);
     assert_eq!(touched(found), [format!("write {new}"), format!("write {folder}")]);
-    let found = of_a_command("src/main.rs");
+    let found = for_command("src/main.rs");
     assert!(found.widened.is_empty());
     assert_eq!(touched(found), [format!("write {}", world.at("src/main.rs"))]);
     // JavaScript creates only the file.
@@ -269,7 +269,7 @@ fn path_to_write_may_not_exist_yet() {
         .replace("classification: read", "classification: write")
         .replace("execution: {", "execution: {sandbox: process, ")
         + "\nsandboxOverrides: {fileRead: true, fileWrite: true}\n";
-    let found = world.of_a_command(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
+    let found = world.for_command(&write, &json!({ "file": "src/new/deep.txt" })).unwrap();
     assert_eq!(found.touches[0], Touch { kind: EffectKind::Write, target: world.at("src/new/deep.txt") });
     let granted = &found.granted;
     assert_eq!(granted.paths[0].held.as_ref().unwrap().path, world.at("src"));
@@ -474,17 +474,17 @@ fn paths_are_counted_before_they_are_opened() {
         json!({ "file": "src/main.rs", "more": more })
     };
     for (most, refused) in
-        [(100, world.of_a_command(READ, &naming(101))), (1_000, world.survey(READ, &naming(1_001)))]
+        [(100, world.for_command(READ, &naming(101))), (1_000, world.survey(READ, &naming(1_001)))]
     {
         let refusal = refused.unwrap_err();
         assert_eq!(refusal.reason, Reason::ArgumentRefused);
         assert_eq!(refusal.message, format!("the arguments name more than {most} paths"));
     }
-    let refusal = world.of_a_command(READ, &naming(100)).unwrap_err();
+    let refusal = world.for_command(READ, &naming(100)).unwrap_err();
     assert_eq!(refusal.reason, Reason::PathOutsideRoots, "{}", refusal.message);
     // A repeated path counts once.
     let same = json!({ "file": "src/main.rs", "more": vec!["src/main.rs"; 500] });
-    assert_eq!(world.of_a_command(READ, &same).unwrap().touches.len(), 1);
+    assert_eq!(world.for_command(READ, &same).unwrap().touches.len(), 1);
 }
 
 #[test]

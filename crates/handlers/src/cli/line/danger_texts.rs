@@ -12,7 +12,7 @@ pub fn elements(elements: &[Arg], known: &Conventions, line: &[String]) -> Vec<S
     let mut texts = Vec::new();
     let mut before = None;
     for element in elements {
-        if element.is_filled() && !(searches && gives_words(element, before)) {
+        if element.is_filled() && !(searches && gives_pattern(element, before)) {
             texts.push(element.text());
         }
         before = element.as_literal();
@@ -34,15 +34,15 @@ pub fn templates<'t>(
 }
 
 /// Whether the caller's value is a search pattern: after `--regexp=`, `--regexp`, `-e` or `-rne`.
-fn gives_words(element: &Arg, before: Option<&str>) -> bool {
+fn gives_pattern(element: &Arg, before: Option<&str>) -> bool {
     match element.filled_parts().as_slice() {
-        [(option, _)] if option.is_empty() => before.is_some_and(takes_words),
-        [(option, _)] => takes_words(option),
+        [(option, _)] if option.is_empty() => before.is_some_and(takes_pattern),
+        [(option, _)] => takes_pattern(option),
         _ => false,
     }
 }
 
-fn takes_words(option: &str) -> bool {
+fn takes_pattern(option: &str) -> bool {
     match option.strip_prefix("--") {
         Some(word) => word.len() > 2 && "regexp".starts_with(word.trim_end_matches('=')),
         None => option.strip_prefix('-').is_some_and(|letters| letters.ends_with('e')),

@@ -11,7 +11,7 @@ use crate::cli::line;
 
 /// True for a value on the command line, in a variable, on standard input, or in a pattern file that the caller
 /// names. Other path arguments only say where to search.
-pub fn is_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> bool {
+pub fn is_chosen_by_caller(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> bool {
     let statics = spec.effective_statics();
     let is_callers = |name: &str| statics.iter().all(|own| own.name != name);
     let is_word = |name: &str| is_callers(name) && !paths.contains(name);
@@ -29,7 +29,7 @@ pub fn is_by_callers(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>
             };
             let real = |name| list.filter(|_| name == line::ITEM).unwrap_or(name);
             let mut names = argument.template.names().map(real);
-            match option.filter(|option| takes_file_of_words(option)) {
+            match option.filter(|option| takes_pattern_file(option)) {
                 Some(_) => names.any(is_callers),
                 None => names.any(is_word),
             }
@@ -46,7 +46,7 @@ fn elements(group: &ArgumentGroup) -> Vec<(&Argument, Option<&str>)> {
 }
 
 /// `-f`, `-rnf`, `--file=`, also abbreviated.
-fn takes_file_of_words(option: &str) -> bool {
+fn takes_pattern_file(option: &str) -> bool {
     let Some(letters) = option.strip_prefix('-') else { return false };
     match letters.strip_prefix('-') {
         Some(word) => word.len() > 1 && "file".starts_with(word.trim_end_matches('=')),

@@ -24,14 +24,14 @@ pub struct Conventions {
     lines: ValueLines,
     search: SearchMode,
     /// Letters of options that add more than lines to the output of a search.
-    telling: &'static str,
+    revealing: &'static str,
     /// The output of a search without matches.
-    nothing_found: Option<&'static str>,
+    no_match: Option<&'static str>,
     /// An exit code other than 0 that is a valid answer. For a program that does more than search, it counts only for
     /// searches.
     answer: Option<u8>,
     /// The exit code of a program that could not read every directory.
-    partly: Option<u8>,
+    partial_exit: Option<u8>,
 }
 
 /// Whether options end at `--`, and `--` has no other effect.
@@ -241,11 +241,11 @@ impl Conventions {
     }
 
     /// The option that adds headings, separators or totals to the output of a search.
-    pub fn tells_besides_lines<'l>(&self, line: &'l [String]) -> Option<&'l str> {
-        let is_telling = |element: &&str| {
+    pub fn revealing_option<'l>(&self, line: &'l [String]) -> Option<&'l str> {
+        let is_revealing = |element: &&str| {
             let is_word = |word: &&str| element.len() >= SHORTEST && word.starts_with(*element);
-            let is_letter = |letters: &str| letters.contains(|letter| self.telling.contains(letter));
-            TELLING.iter().any(is_word) || self.letters_of(element).is_some_and(is_letter)
+            let is_letter = |letters: &str| letters.contains(|letter| self.revealing.contains(letter));
+            REVEALING.iter().any(is_word) || self.letters_of(element).is_some_and(is_letter)
         };
         let mut before = "";
         let options = line.iter().map(String::as_str).take_while(|element| *element != "--");
@@ -254,22 +254,22 @@ impl Conventions {
             before = if is_value { "" } else { element };
             !is_value
         });
-        options.find(is_telling)
+        options.find(is_revealing)
     }
 
-    pub const fn says_nothing_found(&self) -> Option<&'static str> {
-        self.nothing_found
+    pub const fn no_match_message(&self) -> Option<&'static str> {
+        self.no_match
     }
 
     pub fn takes_lines(&self) -> bool {
         self.lines == ValueLines::Many
     }
 
-    pub fn could_not_see_all(&self, exit: u8) -> bool {
-        self.partly == Some(exit)
+    pub fn is_partial_exit(&self, exit: u8) -> bool {
+        self.partial_exit == Some(exit)
     }
 
-    pub fn answers_by(&self, exit: u8, line: &[String]) -> bool {
+    pub fn is_answer_exit(&self, exit: u8, line: &[String]) -> bool {
         self.answer == Some(exit) && (self.search == SearchMode::Never || self.searches(line))
     }
 }
@@ -336,14 +336,14 @@ const UNKNOWN: Conventions = Conventions {
     operands: Operands::Anything,
     lines: ValueLines::One,
     search: SearchMode::Never,
-    telling: "",
-    nothing_found: None,
+    revealing: "",
+    no_match: None,
     answer: None,
-    partly: None,
+    partial_exit: None,
 };
 
 /// Options of search programs. Some programs accept abbreviations; below this length they mean other options.
-const TELLING: [&str; 7] =
+const REVEALING: [&str; 7] =
     ["--break", "--group", "--heading", "--json", "--pretty", "--show-function", "--stats"];
 const SHORTEST: usize = 6;
 

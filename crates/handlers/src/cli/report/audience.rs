@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value};
 use toolgate_spec::ArgTemplate;
 
-use super::missing_paths::written_paths;
+use super::missing_paths::author_paths;
 use crate::cli::{
     run::order::CommandOrder,
     tool::{self, CliTool},
@@ -39,7 +39,7 @@ impl CallerTexts {
         let mut texts: Vec<String> = line.chain(variables).chain(stdin).collect();
         // An element that equals one of the author's may also come from the caller.
         arguments.values().for_each(|value| add_texts(value, &mut texts));
-        Self { texts, written: written_paths(cli).into_iter().map(PathBuf::from).collect() }
+        Self { texts, written: author_paths(cli).into_iter().map(PathBuf::from).collect() }
     }
 
     /// Whether a part of the path occurs in the caller's texts. If the author wrote its beginning, only the rest

@@ -29,10 +29,10 @@ impl DenialFormatter<'_> {
     }
 
     /// Appends the denials of a failed command, and a remedy. `words` is the command's error output.
-    pub fn add_refused(&self, mut said: String, refusals: &Denials, words: &str) -> String {
+    pub fn add_denials(&self, mut said: String, refusals: &Denials, words: &str) -> String {
         // Programs access many paths that they do not need. Denials that the program mentions come first; those that
         // no manifest can grant are left out.
-        let is_listed = |refused: &&Denial| refused.can_be_granted() && !self.is_kept_quiet(refused);
+        let is_listed = |refused: &&Denial| refused.can_be_granted() && !self.is_withheld(refused);
         let mut refused: Vec<&Denial> = refusals.listed.iter().filter(is_listed).collect();
         refused.sort_by_key(|refused| !refused.is_named_in(words));
         let listed: Vec<String> =
@@ -58,7 +58,7 @@ impl DenialFormatter<'_> {
         said
     }
 
-    fn is_kept_quiet(&self, refused: &Denial) -> bool {
+    fn is_withheld(&self, refused: &Denial) -> bool {
         match (refused, self.audience) {
             (Denial::Path { path, .. }, DenialAudience::Caller(given)) => {
                 self.hidden_paths.is_not_shown(path) && given.names(path)

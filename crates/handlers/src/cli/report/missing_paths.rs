@@ -19,7 +19,7 @@ use crate::cli::{
 };
 
 /// Paths that a failed command did not find because they were not shown to it.
-pub fn missed(tool: &CliTool, hidden_paths: &HiddenPaths, stderr: &str) -> Vec<Denial> {
+pub fn missing(tool: &CliTool, hidden_paths: &HiddenPaths, stderr: &str) -> Vec<Denial> {
     // In a container, paths belong to its image.
     let (CommandBody::Manifest(cli), SandboxKind::Process | SandboxKind::None) = (&tool.body, tool.sandbox)
     else {
@@ -29,11 +29,11 @@ pub fn missed(tool: &CliTool, hidden_paths: &HiddenPaths, stderr: &str) -> Vec<D
     if complaints.is_empty() {
         return Vec::new();
     }
-    let mut written = written_paths(cli);
+    let mut written = author_paths(cli);
     written.sort();
     written.dedup();
-    let missed = written.into_iter().filter(|path| complaints.iter().any(|line| names(line, path)));
-    missed
+    let missing = written.into_iter().filter(|path| complaints.iter().any(|line| names(line, path)));
+    missing
         .map(PathBuf::from)
         .filter(|path| hidden_paths.is_not_shown(path) && fs::symlink_metadata(path).is_ok())
         .map(|path| Denial::Path { path, access: Attempt::Read })
@@ -41,13 +41,13 @@ pub fn missed(tool: &CliTool, hidden_paths: &HiddenPaths, stderr: &str) -> Vec<D
 }
 
 /// The paths that the author wrote in arguments and variables.
-pub fn written_paths(cli: &CliHandler) -> Vec<String> {
+pub fn author_paths(cli: &CliHandler) -> Vec<String> {
     let variables = cli.env.iter().map(|variable| &variable.value);
-    arguments(cli).map(|argument| &argument.template).chain(variables).filter_map(written_path).collect()
+    arguments(cli).map(|argument| &argument.template).chain(variables).filter_map(author_path).collect()
 }
 
 /// `/data`, `--file=/data`, and the constant part of `/data/{name}`.
-fn written_path(template: &ArgTemplate) -> Option<String> {
+fn author_path(template: &ArgTemplate) -> Option<String> {
     let (ArgPart::Literal(text), rest) = template.parts().split_first()? else { return None };
     let path = match text.split_once('=') {
         Some((option, path)) if option.starts_with('-') => path,
@@ -90,7 +90,7 @@ mod tests {
             ("/", None),
             ("x=/srv", None),
         ] {
-            assert_eq!(written_path(&ArgTemplate::parse(template).unwrap()).as_deref(), path, "{template}");
+            assert_eq!(author_path(&ArgTemplate::parse(template).unwrap()).as_deref(), path, "{template}");
         }
     }
 

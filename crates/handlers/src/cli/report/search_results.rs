@@ -25,7 +25,7 @@ impl SearchOutput {
     pub fn by(known: &Conventions, line: &[String]) -> Self {
         match (known.searches(line), line.iter().any(|element| shows_neighbours(known, element))) {
             (false, _) => Self::Nothing,
-            (true, false) => Self::Lines { but: known.says_nothing_found() },
+            (true, false) => Self::Lines { but: known.no_match_message() },
             (true, true) => Self::Groups,
         }
     }
@@ -81,7 +81,7 @@ pub fn check_form(known: &Conventions, line: &[String], output: &CommandOutput) 
     if !known.searches(line) {
         return Ok(());
     }
-    if let Some(option) = known.tells_besides_lines(line) {
+    if let Some(option) = known.revealing_option(line) {
         return Err(format!(
             "`{option}` would reveal matches in secrets although their lines are removed; leave it out, or write the search text into the manifest"
         ));

@@ -69,7 +69,7 @@ pub struct TreeBefore<'a> {
     pub folders: &'a BTreeSet<u64>,
     pub closed: &'a BTreeSet<PathBuf>,
     /// Restores access to a directory that the command may have closed.
-    pub open_up: &'a dyn Fn(&Path),
+    pub reopen: &'a dyn Fn(&Path),
 }
 
 /// A directory to search.
@@ -122,12 +122,12 @@ impl BlockedFindings {
         PendingDir { path, made }
     }
 
-    fn note_trouble(&mut self, why: String) {
+    fn note_problem(&mut self, why: String) {
         self.trouble.get_or_insert(why);
     }
 
     /// Handles a directory that cannot be listed.
-    fn pass_over(&mut self, folder: PendingDir, error: &io::Error, after: Option<&TreeBefore<'_>>) {
+    fn skip_dir(&mut self, folder: PendingDir, error: &io::Error, after: Option<&TreeBefore<'_>>) {
         match (error.kind(), after) {
             // A file has no entries.
             (ErrorKind::NotFound | ErrorKind::NotADirectory, _) => {}
@@ -136,7 +136,7 @@ impl BlockedFindings {
             // Only for new directories: in a renamed old directory, its blocked names would no longer be blocked.
             (ErrorKind::PermissionDenied, Some(_)) if folder.made.is_some() => self.doors.push(folder.path),
             _ => {
-                self.note_trouble(unreadable(&folder.path, error));
+                self.note_problem(unreadable(&folder.path, error));
                 // A path that is too long to be opened may contain anything.
                 if Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) {
                     self.doors.extend(folder.made);
@@ -231,10 +231,10 @@ impl BlockedPaths {
         // Plain paths first, because a search may be stopped.
         for place in places {
             for pattern in &self.patterns {
-                pattern.look_by_name(place, after, stop, &mut found);
+                pattern.find_by_name(place, after, stop, &mut found);
             }
         }
-        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
         for place in places {
             let may_lie = |pattern: &&BlockedPattern| pattern.has_wildcard && pattern.may_lie_around(place);
             let searched: Vec<&BlockedPattern> = self.patterns.iter().filter(may_lie).collect();
@@ -268,7 +268,7 @@ impl BlockedPaths {
         let mut open = VecDeque::from([PendingDir { path: from.to_owned(), made: None }]);
         while let Some(folder) = open.pop_back() {
             if budget.is_stopped() {
-                found.note_trouble(CHECK_STOPPED.to_owned());
+                found.note_problem(CHECK_STOPPED.to_owned());
                 return;
             }
             let may_hold = |pattern: &&&BlockedPattern| pattern.may_lie_around(&folder.path);
@@ -279,7 +279,7 @@ impl BlockedPaths {
             let entries = match list(&folder.path, after) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    found.pass_over(folder, &error, after);
+                    found.skip_dir(folder, &error, after);
                     continue;
                 }
             };
@@ -287,12 +287,12 @@ impl BlockedPaths {
                 let entry = match entry {
                     Ok(entry) => entry,
                     Err(error) => {
-                        found.note_trouble(unreadable(&folder.path, &error));
+                        found.note_problem(unreadable(&folder.path, &error));
                         break;
                     }
                 };
                 if !budget.spend_one() {
-                    found.note_trouble(too_many(from));
+                    found.note_problem(too_many(from));
                     return;
                 }
                 let (path, kind) = (entry.path(), entry.file_type().ok());
@@ -367,7 +367,7 @@ impl BlockedPattern {
     }
 
     /// Finds what needs no search.
-    fn look_by_name(
+    fn find_by_name(
         &self,
         place: &Path,
         after: Option<&TreeBefore<'_>>,
@@ -375,7 +375,7 @@ impl BlockedPattern {
         found: &mut BlockedFindings,
     ) {
         if stop.is_asked() {
-            found.note_trouble(CHECK_STOPPED.to_owned());
+            found.note_problem(CHECK_STOPPED.to_owned());
             return;
         }
         let below = |start: &&PathBuf| start.starts_with(place) && *start != place;
@@ -418,7 +418,7 @@ fn list(folder: &Path, after: Option<&TreeBefore<'_>>) -> io::Result<fs::ReadDir
     let listed = fs::read_dir(folder);
     match after {
         Some(after) if listed.as_ref().is_err_and(is_denied) && !after.was_closed(folder) => {
-            (after.open_up)(folder);
+            (after.reopen)(folder);
             fs::read_dir(folder)
         }
         _ => listed,
@@ -463,14 +463,14 @@ fn behind_links(path: &Path) -> Result<Option<PathBuf>, String> {
                 let real = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
                 return Ok((real != path).then_some(real));
             }
-            Err(error) if is_passed_over(error.kind()) => {}
+            Err(error) if is_skipped(error.kind()) => {}
             Err(error) => return Err(unreadable(above, &error)),
         }
     }
     Ok(None)
 }
 
-fn is_passed_over(kind: ErrorKind) -> bool {
+fn is_skipped(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
 }
 
@@ -480,12 +480,12 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
 
 fn too_many(from: &Path) -> String {
     format!(
-        "`{}` contains more than {MOST_LOOKED_AT} entries, too many to search for blocked paths; grant a smaller directory, or block plain paths",
+        "`{}` contains more than {MOST_SEARCHED} entries, too many to search for blocked paths; grant a smaller directory, or block plain paths",
         from.display()
     )
 }
 
 /// The error of a stopped search. No caller is left to see it.
 pub const CHECK_STOPPED: &str = "the check was stopped, because the caller no longer waits";
-const MOST_LOOKED_AT: usize = 200_000;
+const MOST_SEARCHED: usize = 200_000;
 const MOST_HIDDEN: usize = 1_000;

@@ -9,7 +9,7 @@ use std::{
 
 /// A task that can be merged with equal ones.
 pub trait DeferredTask: Send + 'static {
-    fn is_like(&self, other: &Self) -> bool;
+    fn is_same_work(&self, other: &Self) -> bool;
     fn join(&mut self, other: Self);
     fn run(self);
 }
@@ -36,18 +36,18 @@ impl<C: DeferredTask> DeferredQueue<C> {
     /// Whether new work has to be rejected.
     pub fn is_full(&'static self) -> bool {
         let mut queue = self.lock();
-        self.see_that_somebody_works(&mut queue);
+        self.ensure_worker(&mut queue);
         queue.waiting.len() >= self.most
     }
 
     pub fn put(&'static self, chore: C) {
         let mut queue = self.lock();
         queue.add(chore, Instant::now() + self.delay);
-        self.see_that_somebody_works(&mut queue);
+        self.ensure_worker(&mut queue);
     }
 
     /// If no thread can be started, the next call tries again.
-    fn see_that_somebody_works(&'static self, queue: &mut PendingTasks<C>) {
+    fn ensure_worker(&'static self, queue: &mut PendingTasks<C>) {
         if !queue.has_worker && !queue.waiting.is_empty() {
             let thread = thread::Builder::new().name("cancelled-calls".to_owned());
             queue.has_worker = thread.spawn(move || self.work()).is_ok();
@@ -81,7 +81,7 @@ impl<C: DeferredTask> PendingTasks<C> {
     /// The first of several equal tasks keeps its time, otherwise it could be postponed forever. Later ones are
     /// merged into one.
     fn add(&mut self, chore: C, due: Instant) {
-        let mut like = self.waiting.iter_mut().filter(|(_, other)| other.is_like(&chore)).skip(1);
+        let mut like = self.waiting.iter_mut().filter(|(_, other)| other.is_same_work(&chore)).skip(1);
         if let Some((last_due, last)) = like.next() {
             *last_due = due;
             last.join(chore);
@@ -107,7 +107,7 @@ mod tests {
     struct Counted(&'static str, u32, Sender<(&'static str, u32)>);
 
     impl DeferredTask for Counted {
-        fn is_like(&self, other: &Self) -> bool {
+        fn is_same_work(&self, other: &Self) -> bool {
             self.0 == other.0
         }
 

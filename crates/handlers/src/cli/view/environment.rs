@@ -69,7 +69,7 @@ pub fn base(
 }
 
 /// Variables whose value is a secret, regardless of their name.
-pub fn secret_ones(variables: &BTreeMap<String, OsString>, detector: &Detector) -> Vec<String> {
+pub fn secret_variables(variables: &BTreeMap<String, OsString>, detector: &Detector) -> Vec<String> {
     let is_one = |(name, value): &(&String, &OsString)| {
         // The name is included, because it can identify the secret.
         let assigned = [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -87,7 +87,7 @@ pub fn check_values(
     if policy.env.value != EnvironmentMode::Explicit {
         return Ok(());
     }
-    secret_ones(variables, detector).first().map_or(Ok(()), |secret| {
+    secret_variables(variables, detector).first().map_or(Ok(()), |secret| {
         Err(format!(
             "`allowedEnvVars` lists `{secret}`, whose value looks like a secret; use a static variable with `${{{secret}}}`, which is masked"
         ))

@@ -47,7 +47,7 @@ impl HiddenPaths {
     }
 
     /// Whether all error lines concern hidden paths. False if there are too many lines to compare.
-    pub fn is_all_of(&self, complaints: &str) -> bool {
+    pub fn covers_all_errors(&self, complaints: &str) -> bool {
         let lines = complaints.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<&str> = lines.take(MOST_COMPLAINTS + 1).collect();
         if lines.is_empty() || lines.len() > MOST_COMPLAINTS {
@@ -55,7 +55,7 @@ impl HiddenPaths {
         }
         let hidden = self.quoted_names();
         let names_one = |line: &str| hidden.iter().any(|quoted| line.contains(quoted));
-        let several = LazyCell::new(|| self.files_of_several_names());
+        let several = LazyCell::new(|| self.hard_linked_files());
         let names_another = |line: &str| {
             // The jail also hides the other names of a hidden file.
             let about = named(line).and_then(|name| fs::symlink_metadata(self.cwd.join(name)).ok());
@@ -65,7 +65,7 @@ impl HiddenPaths {
     }
 
     /// Up to a limit. A missed file leads to an error message, not to a success.
-    fn files_of_several_names(&self) -> BTreeSet<FileNumber> {
+    fn hard_linked_files(&self) -> BTreeSet<FileNumber> {
         let mut files = BTreeSet::new();
         let stop = StopFlag::default();
         let mut budget = EntryBudget::new(MOST_COMPARED, &stop);
@@ -127,7 +127,7 @@ mod tests {
             shown: vec!["/w".into()],
             cwd: "/w".into(),
         };
-        assert_eq!(hidden_paths.is_all_of(complaints), expect, "{complaints}");
+        assert_eq!(hidden_paths.covers_all_errors(complaints), expect, "{complaints}");
     }
 
     #[test]
@@ -168,18 +168,18 @@ mod tests {
         };
         let absolute = at("w/docs/innocent.md").display().to_string();
         for name in ["docs/innocent.md", "./docs/innocent.md", &absolute] {
-            assert!(hidden_paths.is_all_of(&format!("grep: {name}: Permission denied\n")), "{name}");
+            assert!(hidden_paths.covers_all_errors(&format!("grep: {name}: Permission denied\n")), "{name}");
             assert!(
-                hidden_paths.is_all_of(&format!("find: \u{2018}{name}\u{2019}: Permission denied\n")),
+                hidden_paths.covers_all_errors(&format!("find: \u{2018}{name}\u{2019}: Permission denied\n")),
                 "{name}"
             );
             assert!(
-                hidden_paths.is_all_of(&format!("ls: cannot open '{name}': Permission denied\n")),
+                hidden_paths.covers_all_errors(&format!("ls: cannot open '{name}': Permission denied\n")),
                 "{name}"
             );
         }
         for line in ["grep: docs/other.md: Permission denied", "grep: docs/innocent.md: Is a directory"] {
-            assert!(!hidden_paths.is_all_of(line), "{line}");
+            assert!(!hidden_paths.covers_all_errors(line), "{line}");
         }
     }
 }

@@ -96,7 +96,7 @@ impl BlockedPathWatch {
     }
 
     /// Must be called before the command starts. From then on the search is due.
-    pub fn command_begins(&mut self) {
+    pub fn command_starts(&mut self) {
         self.has_begun = true;
     }
 
@@ -137,7 +137,7 @@ impl Drop for BlockedPathWatch {
 }
 
 impl DeferredTask for TreeSnapshot {
-    fn is_like(&self, other: &Self) -> bool {
+    fn is_same_work(&self, other: &Self) -> bool {
         let paths = |one: &Self| one.roots.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
         Arc::ptr_eq(&self.blocked, &other.blocked) && paths(self) == paths(other)
     }
@@ -157,8 +157,8 @@ impl DeferredTask for TreeSnapshot {
 impl TreeSnapshot {
     fn sweep(&self) -> SweepResult {
         let places: Vec<PathBuf> = self.roots.iter().map(|(path, _)| path.clone()).collect();
-        let open_up = |folder: &Path| self.open_up(folder);
-        let after = TreeBefore { folders: &self.folders, closed: &self.closed, open_up: &open_up };
+        let reopen = |folder: &Path| self.reopen(folder);
+        let after = TreeBefore { folders: &self.folders, closed: &self.closed, reopen: &reopen };
         // Not stopped by anyone: blocked paths must be quarantined.
         let found = self.blocked.look(&places, Some(&after), &StopFlag::default());
         let now = found.present();
@@ -169,17 +169,17 @@ impl TreeSnapshot {
 
     /// Restores access to directories that a command closed, since it runs as the same user. Uses open handles and
     /// follows no symlinks.
-    fn open_up(&self, path: &Path) {
+    fn reopen(&self, path: &Path) {
         let around = self.roots.iter().filter(|(root, _)| path.starts_with(root));
         let Some((root, held)) = around.max_by_key(|(root, _)| root.components().count()) else { return };
         let (Ok(below), Ok(mut folder)) = (path.strip_prefix(root), held.try_clone()) else { return };
         // The next attempt shows whether it helped.
-        let _ = let_owner_in(folder.as_fd(), READ_AND_PASS);
+        let _ = grant_owner(folder.as_fd(), READ_AND_SEARCH);
         for name in below {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Ok(next) = rustix::fs::openat(&folder, name, flags, Mode::empty()) else { return };
             folder = next.into();
-            let _ = let_owner_in(folder.as_fd(), READ_AND_PASS);
+            let _ = grant_owner(folder.as_fd(), READ_AND_SEARCH);
         }
     }
 
@@ -209,7 +209,7 @@ fn rename(root: &File, path: &Path) -> io::Result<OsString> {
     let mut given = give_name();
     // The command may have removed the permission, since it runs as the same user. The mode is restored afterwards.
     if given == Err(Errno::ACCESS) {
-        let changed = let_owner_in(folder.as_fd(), OWNERS)?;
+        let changed = grant_owner(folder.as_fd(), OWNERS)?;
         given = give_name();
         if let Some(mode) = changed {
             set_mode(folder.as_fd(), mode)?;
@@ -221,7 +221,7 @@ fn rename(root: &File, path: &Path) -> io::Result<OsString> {
 
 /// Gives the owner of an open directory all permissions if one of `needed` is missing. Returns the previous mode in
 /// that case.
-fn let_owner_in(folder: BorrowedFd<'_>, needed: u32) -> io::Result<Option<u32>> {
+fn grant_owner(folder: BorrowedFd<'_>, needed: u32) -> io::Result<Option<u32>> {
     let about = rustix::fs::fstat(folder)?;
     let mode = about.st_mode & ALL_MODES;
     if mode & needed == needed || !FileType::from_raw_mode(about.st_mode).is_dir() {
@@ -286,16 +286,16 @@ const DIGITS: usize = 8;
 const LONGEST_NAME: usize = 255;
 /// Permissions of a directory's owner: all, and those needed to list it.
 const OWNERS: u32 = 0o700;
-const READ_AND_PASS: u32 = 0o500;
+const READ_AND_SEARCH: u32 = 0o500;
 const ALL_MODES: u32 = 0o7777;
 
 /// How long the processes of a cancelled call may take to die.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// Beyond this number, no command that may write is started.
 const MOST_CANCELLED: usize = 64;
 
 /// The pending searches of cancelled calls.
-static CANCELLED: DeferredQueue<TreeSnapshot> = DeferredQueue::new(LAST_BREATH, MOST_CANCELLED);
+static CANCELLED: DeferredQueue<TreeSnapshot> = DeferredQueue::new(EXIT_GRACE, MOST_CANCELLED);
 
 #[cfg(test)]
 mod tests {
@@ -339,7 +339,7 @@ mod tests {
         for has_begun in [false, true] {
             let mut watch = BlockedPathWatch { before: Some(before(&[])), has_begun: false };
             if has_begun {
-                watch.command_begins();
+                watch.command_starts();
             }
             assert_eq!(watch.left_over().is_some(), has_begun);
         }
@@ -350,6 +350,6 @@ mod tests {
         let mut one = before(&["/w/both", "/w/made-by-the-second"]);
         one.join(before(&["/w/both", "/w/made-by-the-first"]));
         assert_eq!(one.present, BTreeSet::from([PathBuf::from("/w/both")]));
-        assert!(!one.is_like(&before(&[])), "another tool");
+        assert!(!one.is_same_work(&before(&[])), "another tool");
     }
 }

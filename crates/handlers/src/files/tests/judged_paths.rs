@@ -12,7 +12,7 @@ fn judged(ground: &Ground, paths: &[(&str, FileAccess)]) -> Files {
             real: looking.locate(asked, *wanted).unwrap().real,
         })
         .collect();
-    ground.files().keep_to(&judged).unwrap()
+    ground.files().restrict_to(&judged).unwrap()
 }
 
 fn swap_for_link(ground: &Ground, inside: &str, to: &str) {
@@ -92,7 +92,7 @@ fn symlink_out_of_a_judged_directory_is_reported_as_such() {
     let look = ground.files().locate("docs", FileAccess::Read).unwrap();
     let judged = [JudgedPath { asked: "docs".to_owned(), real: look.real }];
     let files = ground.files_with(|grants| grants.blocked.push(pattern("$WORKSPACE/.env")));
-    let files = files.keep_to(&judged).unwrap();
+    let files = files.restrict_to(&judged).unwrap();
     refused(files.stat("docs/README.md"), "SECURITY stat path-outside-argument");
     refused(files.read_text("docs/lib/b.md"), "SECURITY readText path-outside-argument");
     refused(files.write_text("docs/lib/c.md", "x"), "SECURITY writeText path-outside-argument");

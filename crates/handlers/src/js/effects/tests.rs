@@ -234,11 +234,11 @@ fn encoded_secret_in_header_or_body_is_reported_to_egress() {
 /// The whole address of a webhook can be a secret.
 #[test]
 fn secret_with_a_query_is_masked_before_the_query_is_cut() {
-    let mut lent = effects(&[]);
-    lent.secrets = vec!["https://h.test/hook/T0?sig=abcd1234".to_owned()];
-    let answer = fetch(&mut lent, "https://h.test/hook/T0?sig=abcd1234".to_owned(), &[]);
+    let mut own_secrets = effects(&[]);
+    own_secrets.secrets = vec!["https://h.test/hook/T0?sig=abcd1234".to_owned()];
+    let answer = fetch(&mut own_secrets, "https://h.test/hook/T0?sig=abcd1234".to_owned(), &[]);
     assert!(matches!(answer, EffectAnswer::Refused(_)), "{answer:?}");
-    assert_eq!(lent.take_records()[0].target, "***");
+    assert_eq!(own_secrets.take_records()[0].target, "***");
 }
 
 /// A truncated body is not passed on, but it was fetched.

@@ -523,9 +523,9 @@ fn a_secret_leaves_only_where_it_was_lent() {
     assert_eq!(report.effects[0].outcome, "content-refused");
 
     world.secrets.insert("KEY".to_owned(), token("3"));
-    let lent =
+    let own_secrets =
         client_of(&world, "proxied", LOOPBACK, "staticVariables: [{key: '${KEY}'}]", ", env: {KEY: '{key}'}");
-    let tool = world.handlers(launcher()).runnable(lent);
+    let tool = world.handlers(launcher()).runnable(own_secrets);
     let report = call(&tool, &json!({ "target": format!("http://{address}/?k=") })).unwrap();
     assert_eq!(report.effects[0].outcome, "ok", "{:?}", report.refused);
     assert!(serving.join().unwrap().contains(&token("3")));

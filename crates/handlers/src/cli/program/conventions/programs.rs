@@ -27,7 +27,7 @@ pub static PROGRAMS: [Conventions; 43] = [
         &["algorithm", "length", "wrap"],
     ),
     Conventions {
-        partly: Some(1),
+        partial_exit: Some(1),
         ..with_dashes(
             &["ls", "dir", "vdir"],
             "ITw",
@@ -85,7 +85,7 @@ pub static PROGRAMS: [Conventions; 43] = [
         ],
     ),
     Conventions {
-        partly: Some(1),
+        partial_exit: Some(1),
         ..with_dashes(
             &["du"],
             "BXdt",
@@ -101,17 +101,17 @@ pub static PROGRAMS: [Conventions; 43] = [
     with_dashes(&["touch"], "drt", &["date", "reference", "time"]),
     Conventions {
         search: SearchMode::With("grep"),
-        telling: "p",
+        revealing: "p",
         answer: Some(1),
-        ..with_marks(&["git"], SpecialCharacters::None)
+        ..with_special(&["git"], SpecialCharacters::None)
     },
     // For this program, exit code 1 is a failure.
-    Conventions { search: SearchMode::Always, ..with_marks(&["logcli"], SpecialCharacters::None) },
+    Conventions { search: SearchMode::Always, ..with_special(&["logcli"], SpecialCharacters::None) },
     Conventions {
         search: SearchMode::WithOption('g', "grep"),
-        nothing_found: Some("-- No entries --"),
+        no_match: Some("-- No entries --"),
         answer: Some(1),
-        ..with_marks(&["journalctl"], SpecialCharacters::None)
+        ..with_special(&["journalctl"], SpecialCharacters::None)
     },
     searching(
         &[
@@ -147,7 +147,7 @@ pub static PROGRAMS: [Conventions; 43] = [
     Conventions {
         search: SearchMode::Always,
         answer: Some(1),
-        partly: Some(2),
+        partial_exit: Some(2),
         ..with_dashes(
             &["grep", "egrep", "fgrep", "zgrep"],
             "ABCDdefm",
@@ -196,8 +196,8 @@ pub static PROGRAMS: [Conventions; 43] = [
     },
     Conventions { answer: Some(1), ..with_dashes(&["cmp"], "in", &["bytes", "ignore-initial"]) },
     Conventions {
-        partly: Some(1),
-        ..with_marks(
+        partial_exit: Some(1),
+        ..with_special(
             &["find"],
             SpecialCharacters::Leading { signs: "()!,", why: "which begins an expression of this command" },
         )
@@ -241,12 +241,12 @@ pub static PROGRAMS: [Conventions; 43] = [
             "variable",
             "write-out",
         ],
-        ..with_marks(&["curl"], NAMES_A_FILE)
+        ..with_special(&["curl"], NAMES_A_FILE)
     },
-    with_marks(&["wget"], NAMES_A_FILE),
+    with_special(&["wget"], NAMES_A_FILE),
     Conventions {
         first: FirstElement::Options,
-        ..with_marks(
+        ..with_special(
             &["tar", "bsdtar", "ar"],
             SpecialCharacters::Anywhere {
                 signs: ":@",
@@ -254,19 +254,19 @@ pub static PROGRAMS: [Conventions; 43] = [
             },
         )
     },
-    Conventions { first: FirstElement::Options, ..with_marks(&["ps"], SpecialCharacters::None) },
-    with_marks(
+    Conventions { first: FirstElement::Options, ..with_special(&["ps"], SpecialCharacters::None) },
+    with_special(
         &["ssh", "scp", "sftp", "rsync", "mosh"],
         SpecialCharacters::AllBut {
             signs: "._@%+=,/-",
             why: "which has a special meaning for the remote shell or the command itself",
         },
     ),
-    with_marks(
+    with_special(
         &["make", "gmake", "dd"],
         SpecialCharacters::Anywhere { signs: "=", why: "which this command reads as a setting" },
     ),
-    with_marks(
+    with_special(
         &[
             "7z",
             "7za",
@@ -322,18 +322,18 @@ pub static PROGRAMS: [Conventions; 43] = [
             why: "which this command reads as a file of further arguments",
         },
     ),
-    Conventions { lines: ValueLines::Many, ..with_marks(&["bash"], SpecialCharacters::None) },
+    Conventions { lines: ValueLines::Many, ..with_special(&["bash"], SpecialCharacters::None) },
     Conventions {
         operands: Operands::FilesOrSettings,
         // Not `v`: its value is an assignment.
         letters: "F",
-        ..with_marks(&["awk", "gawk", "mawk", "nawk", "original-awk"], SpecialCharacters::None)
+        ..with_special(&["awk", "gawk", "mawk", "nawk", "original-awk"], SpecialCharacters::None)
     },
-    with_marks(
+    with_special(
         &["less", "more", "most"],
         SpecialCharacters::Leading { signs: "+", why: "which begins a command of this program" },
     ),
-    with_marks(
+    with_special(
         &[
             "tex", "latex", "pdftex", "pdflatex", "xetex", "xelatex", "luatex", "luahbtex", "lualatex",
             "etex", "ptex", "platex", "eptex", "uptex", "uplatex", "euptex",
@@ -341,7 +341,7 @@ pub static PROGRAMS: [Conventions; 43] = [
         // The arguments together form the first line of the document.
         SpecialCharacters::AllBut { signs: "/._-+,", why: "which can begin code for this command" },
     ),
-    with_marks(
+    with_special(
         &["openssl"],
         SpecialCharacters::Anywhere { signs: ":", why: "which this command can read as a file or variable" },
     ),
@@ -355,22 +355,22 @@ const fn with_dashes(
     Conventions { names, ending: OptionsEnd::AtDashes, letters, words, ..UNKNOWN }
 }
 
-const fn with_marks(names: &'static [&'static str], marks: SpecialCharacters) -> Conventions {
+const fn with_special(names: &'static [&'static str], marks: SpecialCharacters) -> Conventions {
     Conventions { names, marks, ..UNKNOWN }
 }
 
 const fn searching(
     names: &'static [&'static str],
     letters: &'static str,
-    telling: &'static str,
+    revealing: &'static str,
 ) -> Conventions {
     Conventions {
         search: SearchMode::Always,
         letters,
-        telling,
+        revealing,
         answer: Some(1),
-        partly: Some(2),
-        ..with_marks(names, SpecialCharacters::None)
+        partial_exit: Some(2),
+        ..with_special(names, SpecialCharacters::None)
     }
 }
 

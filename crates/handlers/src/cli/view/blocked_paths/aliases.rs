@@ -12,14 +12,14 @@ use std::{
 use toolgate_gate::StopFlag;
 
 use super::{
-    BlockedFindings, BlockedPaths, BlockedPattern, EntryBudget, MOST_LOOKED_AT, is_link, is_passed_over,
+    BlockedFindings, BlockedPaths, BlockedPattern, EntryBudget, MOST_SEARCHED, is_link, is_skipped,
     quarantine,
 };
 use crate::hard_links::{FileNumber, SearchCoverage, file_number, is_hard_linked};
 
 impl BlockedPaths {
     /// Adds what a view of these places could show under another name, or explains why that cannot be checked.
-    pub fn add_other_names(
+    pub fn add_aliases(
         &self,
         places: &[PathBuf],
         stop: &StopFlag,
@@ -31,23 +31,23 @@ impl BlockedPaths {
         let links = found.blocked.iter().filter(|path| !is_set_aside(path));
         let targets: Vec<PathBuf> = links.filter_map(|path| behind_link(path, places)).collect();
         found.blocked.extend(targets);
-        if !places.iter().any(|place| can_show_another_name(place)) {
+        if !places.iter().any(|place| can_show_hard_link(place)) {
             return Ok(());
         }
         found.blocked.extend(self.credentials_elsewhere(places, stop));
         let BlockedElsewhere { plain, apart, around } = self.elsewhere(places);
         // In this case everything visible is searched anyway, and usually contains no hard link.
-        if !around.is_empty() && !show_several_names(places, stop) {
+        if !around.is_empty() && !show_hard_links(places, stop) {
             return Ok(());
         }
         // Few blocked files lie elsewhere, and few are hard-linked. Only in that case is everything visible searched.
-        let apart = self.with_other_names(plain, &apart, stop);
+        let apart = self.hard_linked_in(plain, &apart, stop);
         let has_none = apart.as_ref().is_ok_and(BTreeSet::is_empty);
-        if around.is_empty() && (has_none || !show_several_names(places, stop)) {
+        if around.is_empty() && (has_none || !show_hard_links(places, stop)) {
             return Ok(());
         }
         found.blocked.extend(apart?);
-        found.blocked.extend(self.with_other_names(BTreeSet::new(), &around, stop)?);
+        found.blocked.extend(self.hard_linked_in(BTreeSet::new(), &around, stop)?);
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl BlockedPaths {
         for start in credentials.flat_map(|pattern| &pattern.starts).filter(|start| !are_near(start, places))
         {
             let mut files = Vec::new();
-            let mut budget = EntryBudget::new(MOST_IN_CREDENTIALS, stop);
+            let mut budget = EntryBudget::new(MOST_CREDENTIAL_FILES, stop);
             let looked = for_each_hard_link(start, &mut budget, &mut |path, _| {
                 files.push(path.to_owned());
                 ControlFlow::Continue(())
@@ -100,7 +100,7 @@ impl BlockedPaths {
         inner.chain(itself).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn with_other_names(
+    fn hard_linked_in(
         &self,
         plain: BTreeSet<PathBuf>,
         searched: &BTreeMap<PathBuf, Vec<&BlockedPattern>>,
@@ -108,7 +108,7 @@ impl BlockedPaths {
     ) -> Result<BTreeSet<PathBuf>, String> {
         let mut elsewhere =
             BlockedFindings { blocked: plain.into_iter().collect(), ..BlockedFindings::default() };
-        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
         for (folder, patterns) in searched {
             self.search(folder, patterns, None, &mut budget, &mut elsewhere);
         }
@@ -117,7 +117,7 @@ impl BlockedPaths {
                 "a visible file may be a hard link, and it cannot be checked whether another of its names is blocked: {why}; or use copies instead of hard links"
             ));
         }
-        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
         let mut several = BTreeSet::new();
         for path in elsewhere.blocked {
             // Parts of a system directory are in every view, so its files are listed and the rest stays visible.
@@ -134,7 +134,7 @@ impl BlockedPaths {
                 several.insert(path);
             } else if looked == SearchCoverage::Partial {
                 return Err(format!(
-                    "a visible file is a hard link, and it cannot be checked whether `{}` is another name of it: more than {MOST_LOOKED_AT} entries are blocked; use copies instead of hard links, or block less",
+                    "a visible file is a hard link, and it cannot be checked whether `{}` is another name of it: more than {MOST_SEARCHED} entries are blocked; use copies instead of hard links, or block less",
                     path.display()
                 ));
             }
@@ -157,7 +157,7 @@ pub fn for_each_hard_link(
         }
         let about = match fs::symlink_metadata(&path) {
             Ok(about) => about,
-            Err(error) if is_passed_over(error.kind()) => continue,
+            Err(error) if is_skipped(error.kind()) => continue,
             Err(_) => {
                 looked = SearchCoverage::Partial;
                 continue;
@@ -172,7 +172,7 @@ pub fn for_each_hard_link(
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             // Directories that the gateway cannot read cannot be compared.
-            Err(error) if is_passed_over(error.kind()) => continue,
+            Err(error) if is_skipped(error.kind()) => continue,
             Err(_) => {
                 looked = SearchCoverage::Partial;
                 continue;
@@ -194,8 +194,8 @@ pub fn for_each_hard_link(
 }
 
 /// If there are too many entries to check, a hard link is assumed.
-fn show_several_names(places: &[PathBuf], stop: &StopFlag) -> bool {
-    let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+fn show_hard_links(places: &[PathBuf], stop: &StopFlag) -> bool {
+    let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
     places.iter().any(|place| {
         let mut has_some = false;
         let looked = for_each_hard_link(place, &mut budget, &mut |_, _| {
@@ -207,7 +207,7 @@ fn show_several_names(places: &[PathBuf], stop: &StopFlag) -> bool {
 }
 
 /// Whether the place is a hard-linked file, or a directory that may contain one.
-fn can_show_another_name(place: &Path) -> bool {
+fn can_show_hard_link(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok_and(|about| about.is_dir() || is_hard_linked(&about))
 }
 
@@ -248,7 +248,7 @@ const IN_EVERY_VIEW: [&str; 10] =
 const SETTINGS: &str = "/etc";
 
 /// Per directory of credentials.
-const MOST_IN_CREDENTIALS: usize = 2_000;
+const MOST_CREDENTIAL_FILES: usize = 2_000;
 
 #[cfg(test)]
 mod tests {

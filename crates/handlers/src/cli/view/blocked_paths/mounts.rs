@@ -8,7 +8,7 @@ use toolgate_spec::model::SandboxKind;
 
 use toolgate_gate::StopFlag;
 
-use super::{BlockedFindings, BlockedPaths, BlockedPattern, EntryBudget, MOST_LOOKED_AT};
+use super::{BlockedFindings, BlockedPaths, BlockedPattern, EntryBudget, MOST_SEARCHED};
 
 /// The places that a command sees, and the mounts of the host.
 #[derive(Debug)]
@@ -51,13 +51,13 @@ impl BlockedPaths {
         let plain = self.patterns.iter().filter(|pattern| !pattern.has_wildcard);
         let plain = plain.flat_map(|pattern| &pattern.starts).chain(&self.guarded);
         found.blocked.extend(plain.flat_map(|path| sight.of(path)).map(|(name, _)| name));
-        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
         for pattern in self.patterns.iter().filter(|pattern| pattern.has_wildcard) {
             for start in &pattern.starts {
                 for (_, seen) in sight.of(start) {
                     let names = sight.mounts.other_names(&seen).into_iter();
                     for known in names.filter(|name| name.starts_with(start)) {
-                        self.add_twins(pattern, &known, &seen, &mut budget, found)?;
+                        self.add_mounted_names(pattern, &known, &seen, &mut budget, found)?;
                     }
                 }
             }
@@ -66,7 +66,7 @@ impl BlockedPaths {
     }
 
     /// A pattern matches names below its prefix, so the search runs there.
-    fn add_twins(
+    fn add_mounted_names(
         &self,
         pattern: &BlockedPattern,
         known: &Path,

@@ -11,7 +11,7 @@ use toolgate_sandbox::{SYSTEM_FOLDERS, system_settings};
 
 use toolgate_gate::StopFlag;
 
-use super::{BlockedFindings, BlockedPaths, EntryBudget, MOST_LOOKED_AT};
+use super::{BlockedFindings, BlockedPaths, EntryBudget, MOST_SEARCHED};
 
 impl BlockedPaths {
     /// The paths to hide there, or why they cannot be found. Only patterns that begin there are searched for. A
@@ -21,7 +21,7 @@ impl BlockedPaths {
         let kept = kept_folders();
         let seen = seen_folders(&kept);
         let mut found = BlockedFindings::default();
-        let mut budget = EntryBudget::new(MOST_LOOKED_AT, stop);
+        let mut budget = EntryBudget::new(MOST_SEARCHED, stop);
         for pattern in &self.patterns {
             for start in pattern.starts.iter().filter(|start| lies_in(start, &seen)) {
                 if pattern.has_wildcard {
