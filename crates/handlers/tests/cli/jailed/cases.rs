@@ -30,24 +30,24 @@ use crate::{
 
 pub const ALL: [(&str, fn()); 19] = [
     ("shipped_tools_run", shipped_tools_run),
-    ("only_what_is_named_is_seen", only_what_is_named_is_seen),
-    ("what_is_blocked_is_not_seen", what_is_blocked_is_not_seen),
-    ("another_name_shows_nothing_blocked", another_name_shows_nothing_blocked),
-    ("a_second_mount_shows_nothing_blocked", a_second_mount_shows_nothing_blocked),
-    ("a_link_of_a_blocked_name_shows_nothing", a_link_of_a_blocked_name_shows_nothing),
-    ("what_is_blocked_is_not_made", what_is_blocked_is_not_made),
-    ("writing_is_for_those_who_say_so", writing_is_for_those_who_say_so),
-    ("a_lock_of_a_command_keeps_nobody_waiting", a_lock_of_a_command_keeps_nobody_waiting),
-    ("time_and_output_end", time_and_output_end),
-    ("refusals_are_told", refusals_are_told),
-    ("refusals_of_a_dropped_call_are_left", refusals_of_a_dropped_call_are_left),
-    ("attributes_of_a_repository_run_nothing", attributes_of_a_repository_run_nothing),
-    ("a_repository_elsewhere_is_not_reached", a_repository_elsewhere_is_not_reached),
-    ("what_the_rules_allow_is_reached", what_the_rules_allow_is_reached),
-    ("nothing_else_is_reached", nothing_else_is_reached),
-    ("a_secret_leaves_only_where_it_was_lent", a_secret_leaves_only_where_it_was_lent),
-    ("a_method_is_not_sent_unless_asked_for", a_method_is_not_sent_unless_asked_for),
-    ("without_a_network_there_is_none", without_a_network_there_is_none),
+    ("only_named_paths_are_visible", only_named_paths_are_visible),
+    ("blocked_paths_are_not_visible", blocked_paths_are_not_visible),
+    ("hard_link_shows_no_blocked_file", hard_link_shows_no_blocked_file),
+    ("second_mount_shows_no_blocked_file", second_mount_shows_no_blocked_file),
+    ("symlink_with_a_blocked_name_shows_nothing", symlink_with_a_blocked_name_shows_nothing),
+    ("created_blocked_path_is_quarantined", created_blocked_path_is_quarantined),
+    ("writing_needs_a_grant", writing_needs_a_grant),
+    ("lock_of_a_command_blocks_no_call", lock_of_a_command_blocks_no_call),
+    ("time_and_output_are_bounded", time_and_output_are_bounded),
+    ("denials_are_reported", denials_are_reported),
+    ("denials_of_a_dropped_call_are_recorded", denials_of_a_dropped_call_are_recorded),
+    ("repository_attributes_run_nothing", repository_attributes_run_nothing),
+    ("repository_elsewhere_is_not_reached", repository_elsewhere_is_not_reached),
+    ("allowed_hosts_are_reached", allowed_hosts_are_reached),
+    ("other_hosts_are_not_reached", other_hosts_are_not_reached),
+    ("secret_is_sent_only_if_it_was_given", secret_is_sent_only_if_it_was_given),
+    ("method_is_not_sent_without_approval", method_is_not_sent_without_approval),
+    ("tool_without_network_reaches_nothing", tool_without_network_reaches_nothing),
 ];
 
 /// One for all cases, like in a gateway.
@@ -123,7 +123,7 @@ fn shipped_tools_run() {
     assert!(check(&world, &manifest("git_diff"), &json!({})).contains("+fn other() {}"));
 }
 
-fn only_what_is_named_is_seen() {
+fn only_named_paths_are_visible() {
     let world = World::new();
     let list = tried(PATH, "command: ls, args: [-A, '{path}', /tmp]", "allowedPaths: [$WORKSPACE]");
     let listed = check(&world, &list, &json!({ "path": "docs" }));
@@ -140,7 +140,7 @@ fn only_what_is_named_is_seen() {
     assert!(why.contains("No such file"), "{why}");
 }
 
-fn what_is_blocked_is_not_seen() {
+fn blocked_paths_are_not_visible() {
     let world = World::new();
     world.write("workspace/a/.env.local", "TOKEN=2\n");
     world.write("workspace/a/note", "TOKEN=3\n");
@@ -164,7 +164,7 @@ fn what_is_blocked_is_not_seen() {
 
 /// Blocked elsewhere by a pattern, as a directory, or as a location of credentials. The search does not fail because
 /// of it.
-fn another_name_shows_nothing_blocked() {
+fn hard_link_shows_no_blocked_file() {
     let world = World::new();
     world.write("workspace/docs/note", "KEY=seen\n");
     for (path, name) in [
@@ -189,7 +189,7 @@ fn another_name_shows_nothing_blocked() {
 }
 
 /// In a separate mount namespace, which leaves the host's mounts unchanged.
-fn a_second_mount_shows_nothing_blocked() {
+fn second_mount_shows_no_blocked_file() {
     let mut mounter = Command::new("unshare");
     mounter.args(["--mount", "--propagation", "private"]);
     if !rustix::process::geteuid().is_root() {
@@ -231,7 +231,7 @@ pub fn be_a_mounter() -> ExitCode {
 
 pub const MOUNTER: &str = "be-a-mounter";
 
-fn a_link_of_a_blocked_name_shows_nothing() {
+fn symlink_with_a_blocked_name_shows_nothing() {
     let world = World::new();
     world.write("workspace/config/prod.txt", "KEY=hidden\n");
     world.write("workspace/config/note", "KEY=seen\n");
@@ -245,7 +245,7 @@ fn a_link_of_a_blocked_name_shows_nothing() {
 }
 
 /// Neither by copying, moving and linking, nor as a directory, nor through a symlink in its place.
-fn what_is_blocked_is_not_made() {
+fn created_blocked_path_is_quarantined() {
     for (command, blocked, made) in [
         ("cp, args: [readme.md, .env]", "**/.env", ".env"),
         ("mv, args: [readme.md, .env]", "**/.env", ".env"),
@@ -266,7 +266,7 @@ fn what_is_blocked_is_not_made() {
     }
 }
 
-fn writing_is_for_those_who_say_so() {
+fn writing_needs_a_grant() {
     let world = World::new();
     let touch = |class: &str| {
         let head = PATH.replace("classification: read", &format!("classification: {class}"));
@@ -284,7 +284,7 @@ fn writing_is_for_those_who_say_so() {
 }
 
 /// It may only read, but it can lock what it reads.
-fn a_lock_of_a_command_keeps_nobody_waiting() {
+fn lock_of_a_command_blocks_no_call() {
     let world = World::new();
     let (spec, policy) = resolve(&tried(
         "classification: read",
@@ -323,7 +323,7 @@ fn a_lock_of_a_command_keeps_nobody_waiting() {
     });
 }
 
-fn time_and_output_end() {
+fn time_and_output_are_bounded() {
     let world = World::new();
     let slow = tried("classification: read", "command: sleep, args: ['60'], timeout: 300", "timeout: 20000");
     assert!(fails(&world, &slow, &json!({}), Reason::Timeout).contains("300 ms"));
@@ -331,7 +331,7 @@ fn time_and_output_end() {
     assert!(fails(&world, &loud, &json!({}), Reason::ResultTooLarge).contains("65536 bytes"));
 }
 
-fn refusals_are_told() {
+fn denials_are_reported() {
     let world = World::new();
     let secret = world.root().join("outside/passwd").display().to_string();
     let tool = tried("classification: read", &format!("command: cat, args: [{secret}]"), "timeout: 20000");
@@ -381,7 +381,7 @@ impl Launch for Watched {
 }
 
 /// The caller disconnects before the command ends, which it never does.
-fn refusals_of_a_dropped_call_are_left() {
+fn denials_of_a_dropped_call_are_recorded() {
     let world = World::new();
     let secret = world.root().join("outside/passwd").display().to_string();
     let cli = format!("command: wc, args: ['-l', {secret}, /dev/zero], timeout: 20000");
@@ -403,7 +403,7 @@ fn refusals_of_a_dropped_call_are_left() {
 }
 
 /// A filter that only `.git/info/attributes` names, and that needs only a shell, which every jail has.
-fn attributes_of_a_repository_run_nothing() {
+fn repository_attributes_run_nothing() {
     let world = World::new();
     repository(&world);
     git(&world.at(""), &["config", "filter.evil.clean", "sed s/changed/forged/"]);
@@ -416,7 +416,7 @@ fn attributes_of_a_repository_run_nothing() {
 }
 
 /// A repository can claim that it, or its objects, are elsewhere.
-fn a_repository_elsewhere_is_not_reached() {
+fn repository_elsewhere_is_not_reached() {
     let world = World::new();
     repository(&world);
     let own = world.root().join("workspace/.git");
@@ -477,7 +477,7 @@ fn server() -> (String, thread::JoinHandle<String>) {
 
 const LOOPBACK: &str = "{access: limited, allowedHosts: ['127.0.0.1'], blockPrivateIPs: false}";
 
-fn what_the_rules_allow_is_reached() {
+fn allowed_hosts_are_reached() {
     let world = World::new();
     let (address, serving) = server();
     let tool = world.handlers(launcher()).runnable(client(&world, "proxied", LOOPBACK));
@@ -492,7 +492,7 @@ fn what_the_rules_allow_is_reached() {
     );
 }
 
-fn nothing_else_is_reached() {
+fn other_hosts_are_not_reached() {
     let world = World::new();
     let (address, _serving) = server();
     let tool = world.handlers(launcher()).runnable(client(
@@ -510,7 +510,7 @@ fn nothing_else_is_reached() {
     assert!(report.outcome.unwrap_err().message.contains("exit code 3"));
 }
 
-fn a_secret_leaves_only_where_it_was_lent() {
+fn secret_is_sent_only_if_it_was_given() {
     let mut world = World::new();
     let token =
         |digit: &str| format!("xox{}-48123679502{digit}-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
@@ -531,7 +531,7 @@ fn a_secret_leaves_only_where_it_was_lent() {
     assert!(serving.join().unwrap().contains(&token("3")));
 }
 
-fn a_method_is_not_sent_unless_asked_for() {
+fn method_is_not_sent_without_approval() {
     let world = World::new();
     // Without a tunnel, so the proxy sees the request.
     let network =
@@ -554,7 +554,7 @@ fn a_method_is_not_sent_unless_asked_for() {
     assert!(serving.join().unwrap().starts_with("POST /a HTTP/1.1"));
 }
 
-fn without_a_network_there_is_none() {
+fn tool_without_network_reaches_nothing() {
     let world = World::new();
     let (address, _serving) = server();
     let tool = world.handlers(launcher()).runnable(client(&world, "direct", "{access: none}"));

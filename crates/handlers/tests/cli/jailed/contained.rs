@@ -26,12 +26,12 @@ use crate::{
 };
 
 pub const ALL: [(&str, fn()); 6] = [
-    ("contained_reaches_the_host_that_was_asked_for", reaches_the_host_that_was_asked_for),
-    ("contained_reaches_nothing_else", reaches_nothing_else),
-    ("contained_sends_no_secret", sends_no_secret),
-    ("contained_image_has_no_say", image_has_no_say),
-    ("contained_is_told_when_time_is_up", is_told_when_time_is_up),
-    ("contained_is_left_by_a_dropped_call", is_left_by_a_dropped_call),
+    ("container_reaches_the_approved_host", reaches_the_approved_host),
+    ("container_reaches_no_other_host", reaches_no_other_host),
+    ("container_sends_no_secret", sends_no_secret),
+    ("container_image_cannot_change_the_proxy", image_cannot_change_the_proxy),
+    ("container_effects_are_reported_at_the_deadline", effects_are_reported_at_the_deadline),
+    ("container_effects_of_a_dropped_call_are_recorded", effects_of_a_dropped_call_are_recorded),
 ];
 
 /// Why these tests cannot run: disabled, or egress needs root.
@@ -42,7 +42,7 @@ pub fn left_out() -> Option<String> {
     container_egress().err().map(str::to_owned)
 }
 
-fn reaches_the_host_that_was_asked_for() {
+fn reaches_the_approved_host() {
     let (world, server) = (World::new(), Server::start());
     let shell = shell(&world, IMAGE);
     let fetch = format!("wget -q -O - http://allowed.test:{}/a", server.port);
@@ -65,7 +65,7 @@ fn reaches_the_host_that_was_asked_for() {
 }
 
 /// Neither by another name or address, nor by a tunnel, nor by DNS, nor without the variables.
-fn reaches_nothing_else() {
+fn reaches_no_other_host() {
     let (world, server) = (World::new(), Server::start());
     let port = server.port;
     let ask = |line: &str, host: &str| {
@@ -120,7 +120,7 @@ fn sends_no_secret() {
     assert_eq!(server.requests(), Vec::<String>::new());
 }
 
-fn image_has_no_say() {
+fn image_cannot_change_the_proxy() {
     let world = World::new();
     let asking =
         json!({ "command": "env | grep -i _proxy= | sort; cat /etc/resolv.conf", "host": "allowed.test" });
@@ -134,7 +134,7 @@ fn image_has_no_say() {
     assert_eq!(names.first(), Some(&"nameserver 127.0.0.1"), "{said}");
 }
 
-fn is_told_when_time_is_up() {
+fn effects_are_reported_at_the_deadline() {
     let (world, server) = (World::new(), Server::start());
     let before = Instant::now();
     call(&shell(&world, IMAGE), &json!({ "command": "true" })).unwrap();
@@ -146,7 +146,7 @@ fn is_told_when_time_is_up() {
     check_lingering(&server, &effects(&report), &report.refused);
 }
 
-fn is_left_by_a_dropped_call() {
+fn effects_of_a_dropped_call_are_recorded() {
     let (world, server) = (World::new(), Server::start());
     let is_told = Arc::new(Notify::new());
     let watched =

@@ -20,12 +20,12 @@ use crate::{
 };
 
 pub const ALL: [(&str, fn()); 6] = [
-    ("what_is_there_outside_is_not_told", what_is_there_outside_is_not_told),
-    ("what_was_made_is_told_behind_a_flood", what_was_made_is_told_behind_a_flood),
-    ("a_host_is_told_behind_a_flood", a_host_is_told_behind_a_flood),
-    ("all_of_a_flood_are_counted", all_of_a_flood_are_counted),
-    ("long_names_do_not_make_a_long_answer", long_names_do_not_make_a_long_answer),
-    ("what_is_granted_is_not_run", what_is_granted_is_not_run),
+    ("denial_does_not_reveal_files_outside", denial_does_not_reveal_files_outside),
+    ("created_path_is_reported_despite_a_flood", created_path_is_reported_despite_a_flood),
+    ("host_is_reported_despite_a_flood", host_is_reported_despite_a_flood),
+    ("all_denials_of_a_flood_are_counted", all_denials_of_a_flood_are_counted),
+    ("long_names_do_not_make_a_long_message", long_names_do_not_make_a_long_message),
+    ("program_in_a_granted_directory_is_not_run", program_in_a_granted_directory_is_not_run),
 ];
 
 pub const ROLE: &str = "be-refused";
@@ -93,7 +93,7 @@ capability: {{{capability}}}
 }
 
 /// A caller who names paths, and would learn which exist.
-fn what_is_there_outside_is_not_told() {
+fn denial_does_not_reveal_files_outside() {
     let world = World::new();
     let manifest = tried(
         "classification: read
@@ -125,7 +125,7 @@ testInput: {report: x}",
 const BLOCKED: &str =
     "execution: {sandbox: process, allowedPaths: [$WORKSPACE], blockedPaths: ['$WORKSPACE/docs/.key*']}";
 
-fn what_was_made_is_told_behind_a_flood() {
+fn created_path_is_reported_despite_a_flood() {
     let world = World::new();
     let report = be_refused_in(&world, "make", BLOCKED);
     let failure = report.outcome.unwrap_err();
@@ -137,27 +137,27 @@ fn what_was_made_is_told_behind_a_flood() {
     }
 }
 
-fn a_host_is_told_behind_a_flood() {
+fn host_is_reported_despite_a_flood() {
     let network = "network: {access: limited, allowedHosts: [api.example.com]}";
     let report = be_refused_in(&World::new(), "fetch", &format!("{BLOCKED}, {network}"));
     report.outcome.unwrap();
     assert_eq!(report.refused[0], "reaching `elsewhere.example.com:443`", "{:?}", report.refused);
 }
 
-fn all_of_a_flood_are_counted() {
+fn all_denials_of_a_flood_are_counted() {
     let report = be_refused_in(&World::new(), "fail", BLOCKED);
     let message = report.outcome.unwrap_err().message;
     assert!(message.contains("(family 1004) and 145 more"), "{message}");
 }
 
-fn long_names_do_not_make_a_long_answer() {
+fn long_names_do_not_make_a_long_message() {
     let report = be_refused_in(&World::new(), "nest", BLOCKED);
     let message = report.outcome.unwrap_err().message;
     assert!(message.contains("…"), "{message:.500}");
     assert!(message.len() < 4 << 10, "{} bytes", message.len());
 }
 
-fn what_is_granted_is_not_run() {
+fn program_in_a_granted_directory_is_not_run() {
     let world = World::new();
     world.program("x.sh", "#!/bin/true\n", 0o755);
     fs::rename(world.root().join("bin/x.sh"), world.at("docs/x.sh")).unwrap();
