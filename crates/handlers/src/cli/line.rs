@@ -148,35 +148,36 @@ pub fn fill(groups: &[ArgumentGroup], values: &TemplateValues<'_>) -> Result<Vec
 }
 
 /// The checked command line without `argv[0]`, with `--` inserted.
-pub fn settle(elements: &[Arg], known: &Conventions) -> Result<Vec<String>, Refusal> {
+pub fn settle(elements: &[Arg], conventions: &Conventions) -> Result<Vec<String>, Refusal> {
     let mut line = Vec::with_capacity(elements.len() + 1);
-    let dashes_at = dashes_at(elements, known);
+    let dashes_at = dashes_at(elements, conventions);
     // The option whose value is the next element.
     let mut option: Option<&str> = None;
     for (index, element) in elements.iter().enumerate() {
         if dashes_at == Some(index) {
             line.push("--".to_owned());
         }
-        if index == 0 && element.is_filled_operand() && known.reads_first_as_options() {
+        if index == 0 && element.is_filled_operand() && conventions.reads_first_as_options() {
             return Err(refused(
                 format!("`{element}` would be taken for options"),
                 "the author must write out the options of this command",
             ));
         }
-        let text = element.settle(known)?;
-        if let Some((why, remedy)) = operand(element, &text, known)
+        let text = element.settle(conventions)?;
+        if let Some((why, remedy)) = operand(element, &text, conventions)
             .filter(|_| option.is_none())
-            .and_then(|one| known.refuses_operand(one))
+            .and_then(|one| conventions.refuses_operand(one))
         {
             return Err(refused(format!("`{element}` {why}"), remedy));
         }
-        let names_file = |(before, part): (String, &str)| known.refuses_file(option, (&before, part), &text);
+        let names_file =
+            |(before, part): (String, &str)| conventions.refuses_file(option, (&before, part), &text);
         if let Some(why) = element.filled_parts().into_iter().find_map(names_file) {
             return Err(refused(format!("`{element}` {why}"), "write data as `name=value`, not a file name"));
         }
         option = match option {
             Some(_) => None,
-            None => element.as_literal().filter(|literal| known.takes_next(literal)),
+            None => element.as_literal().filter(|literal| conventions.takes_next(literal)),
         };
         line.push(text);
     }
@@ -190,11 +191,11 @@ pub fn settle(elements: &[Arg], known: &Conventions) -> Result<Vec<String>, Refu
 }
 
 /// The part of the element that is an operand starting with a caller's value.
-fn operand<'t>(element: &Arg, text: &'t str, known: &Conventions) -> Option<&'t str> {
+fn operand<'t>(element: &Arg, text: &'t str, conventions: &Conventions) -> Option<&'t str> {
     if element.begins_with_value() {
         return Some(text);
     }
-    let option = known.operand_option()?;
+    let option = conventions.operand_option()?;
     element.filled_parts().iter().any(|(before, _)| before == option).then(|| text.strip_prefix(option))?
 }
 
@@ -247,15 +248,17 @@ fn element(
 
 /// The position for `--`: before the first operand with a caller's value. `None` if the program does not support it,
 /// the author wrote one, or an option follows.
-fn dashes_at(elements: &[Arg], known: &Conventions) -> Option<usize> {
-    if !known.ends_options_at_dashes() || elements.iter().any(|element| element.as_literal() == Some("--")) {
+fn dashes_at(elements: &[Arg], conventions: &Conventions) -> Option<usize> {
+    if !conventions.ends_options_at_dashes()
+        || elements.iter().any(|element| element.as_literal() == Some("--"))
+    {
         return None;
     }
     let mut is_value = false;
     let mut first = None;
     for (index, element) in elements.iter().enumerate() {
         let is_operand = element.is_filled_operand() && !is_value;
-        is_value = !is_value && element.as_literal().is_some_and(|literal| known.takes_next(literal));
+        is_value = !is_value && element.as_literal().is_some_and(|literal| conventions.takes_next(literal));
         if is_operand {
             first = Some(index);
             break;

@@ -241,13 +241,13 @@ impl FailedCommand<'_> {
             Ending::Exited(0) => return None,
             // For example `grep` without matches. Output on `stderr` still means an error.
             Ending::Exited(code)
-                if tool.known.is_answer_exit(*code, call.line) && stderr.trim().is_empty() =>
+                if tool.conventions.is_answer_exit(*code, call.line) && stderr.trim().is_empty() =>
             {
                 return None;
             }
             // A recursive command does not fail because of paths that were hidden from it.
             Ending::Exited(code)
-                if tool.known.is_partial_exit(*code)
+                if tool.conventions.is_partial_exit(*code)
                     && self.formatter.hidden_paths.covers_all_errors(stderr) =>
             {
                 return None;

@@ -60,7 +60,7 @@ pub struct CommandHost {
 pub struct CliTool {
     pub(super) spec: Arc<ToolSpec>,
     pub(super) program: Program,
-    pub(super) known: &'static Conventions,
+    pub(super) conventions: &'static Conventions,
     pub(super) body: CommandBody,
     pub(super) view: Arc<ViewPlan>,
     pub(super) environment: BTreeMap<String, OsString>,
@@ -120,7 +120,7 @@ impl CliTool {
             SandboxKind::Process | SandboxKind::None => Program::find,
         };
         let program = find(&written.command, &host.allowed, &open_folders(policy, &host.places))?;
-        let known = find_conventions(&program)?;
+        let conventions = find_conventions(&program)?;
         check_egress(policy, host)?;
         let surveyor = Surveyor::new(&spec, policy, &host.places, upgrade(policy, host)).for_command();
         let paths = path_arguments::names(&spec, &surveyor)?;
@@ -128,8 +128,8 @@ impl CliTool {
         check_shell(&written.command, policy)?;
         match &body {
             CommandBody::Manifest(cli) => {
-                check_elements(cli, known)?;
-                if !known.ends_options_at_dashes() {
+                check_elements(cli, conventions)?;
+                if !conventions.ends_options_at_dashes() {
                     short_options::check(cli, &spec, &paths)?;
                 }
                 check_secrets(cli, &spec)?;
@@ -154,7 +154,7 @@ impl CliTool {
         };
         if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&body, search_redaction) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
-            search_results::check_form(known, &texts, &cli.output)?;
+            search_results::check_form(conventions, &texts, &cli.output)?;
         }
         Ok(Self {
             search_redaction,
@@ -169,7 +169,7 @@ impl CliTool {
             surveyor,
             literals: literals(&spec, written, &host.places),
             paths,
-            known,
+            conventions,
             program,
             body,
             spec,
@@ -198,16 +198,16 @@ impl CliTool {
             CommandBody::Manifest(cli) => line::fill(&cli.args, &values)?,
             CommandBody::Code(command) => {
                 let made = command.elements(&path_arguments::found(arguments, &self.paths, &granted));
-                code_command::check_elements(&made, self.known)?;
+                code_command::check_elements(&made, self.conventions)?;
                 made
             }
         };
-        let line = line::settle(&elements, self.known)?;
+        let line = line::settle(&elements, self.conventions)?;
         let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
         let mut built = danger_texts::templates(given, &values)?;
-        built.extend(danger_texts::elements(&elements, self.known, &line));
+        built.extend(danger_texts::elements(&elements, self.conventions, &line));
         if self.search_redaction == SearchRedaction::Yes {
-            search_results::check_form(self.known, &line, self.reader.form(&written.output))
+            search_results::check_form(self.conventions, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the tool's author must choose another output format"))?;
         }
         let granted = PreparedCall { line, granted: Arc::new(granted) };
@@ -220,7 +220,7 @@ impl CliTool {
         self.reader.set_parser(parser);
         if let (CommandBody::Manifest(cli), SearchRedaction::Yes) = (&self.body, self.search_redaction) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
-            search_results::check_form(self.known, &texts, self.reader.form(&cli.output))?;
+            search_results::check_form(self.conventions, &texts, self.reader.form(&cli.output))?;
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl CliTool {
     /// The kind of search that the command line does.
     pub(super) fn search_output(&self, line: &[String]) -> SearchOutput {
         match self.search_redaction {
-            SearchRedaction::Yes => SearchOutput::by(self.known, line),
+            SearchRedaction::Yes => SearchOutput::by(self.conventions, line),
             SearchRedaction::No => SearchOutput::Nothing,
         }
     }
@@ -388,17 +388,17 @@ fn check_egress(policy: &EffectivePolicy, host: &CommandHost) -> Result<(), Stri
 }
 
 /// Rejects elements that this program would read differently from what the author meant.
-fn check_elements(cli: &CliHandler, known: &Conventions) -> Result<(), String> {
+fn check_elements(cli: &CliHandler, conventions: &Conventions) -> Result<(), String> {
     for (index, argument) in arguments(cli).enumerate() {
         let text = argument.template.text();
         match argument.template.parts() {
-            [ArgPart::Variable(_), ..] if index == 0 && known.reads_first_as_options() => {
+            [ArgPart::Variable(_), ..] if index == 0 && conventions.reads_first_as_options() => {
                 return Err(format!(
                     "`{}` reads its first argument as options, so `{text}` lets the caller choose them; write the options out",
                     cli.command
                 ));
             }
-            [ArgPart::Literal(start), ArgPart::Variable(_), ..] if known.glues_options(start) => {
+            [ArgPart::Literal(start), ArgPart::Variable(_), ..] if conventions.glues_options(start) => {
                 return Err(format!(
                     "`{}` reads the text after `{start}` as more options, so `{text}` lets the caller choose them; write two arguments",
                     cli.command

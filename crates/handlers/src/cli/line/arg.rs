@@ -68,7 +68,7 @@ impl Arg {
     }
 
     /// The text of the element, or the refusal.
-    pub fn settle(&self, known: &Conventions) -> Result<String, Refusal> {
+    pub fn settle(&self, conventions: &Conventions) -> Result<String, Refusal> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -80,13 +80,13 @@ impl Arg {
                             "give it a value",
                         ));
                     }
-                    let check = if known.takes_lines() { check_text } else { check_value };
+                    let check = if conventions.takes_lines() { check_text } else { check_value };
                     check(name, value)?;
                     // Checked against the element built so far: after `--max-count=`, `-1` is a value.
                     if self.dashes == LeadingDash::Denied && text.is_empty() && value.starts_with('-') {
                         return Err(would_be_an_option(name));
                     }
-                    if let Some(why) = known.refuses(value, &text) {
+                    if let Some(why) = conventions.refuses(value, &text) {
                         return Err(refused(format!("`{name}` {why}"), "write the value without it"));
                     }
                     text.push_str(value);
@@ -105,7 +105,7 @@ impl Arg {
     }
 
     /// Checks an element built by code, which has no template to check: the caller must not complete the option.
-    pub fn check_option(&self, known: &Conventions) -> Result<(), Refusal> {
+    pub fn check_option(&self, conventions: &Conventions) -> Result<(), Refusal> {
         let [ArgText::Author(start), ArgText::Caller { text, .. }] = self.parts.as_slice() else {
             return Ok(());
         };
@@ -114,10 +114,10 @@ impl Arg {
         let is_named = option.find('=').is_some_and(|end| end > 1);
         let is_vouched_for =
             self.dashes == LeadingDash::Allowed || text.bytes().all(|sign| sign.is_ascii_digit());
-        let is_unknown = !option.is_empty() && !known.ends_options_at_dashes();
+        let is_unknown = !option.is_empty() && !conventions.ends_options_at_dashes();
         let is_the_authors = match option.strip_prefix('-') {
             Some(_) => is_named,
-            None => known.takes_rest(start) || (is_unknown && (is_named || is_vouched_for)),
+            None => conventions.takes_rest(start) || (is_unknown && (is_named || is_vouched_for)),
         };
         if is_the_authors {
             return Ok(());

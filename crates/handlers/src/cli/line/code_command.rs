@@ -35,8 +35,8 @@ pub fn check(written: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
 }
 
 /// Checks the elements of one call.
-pub fn check_elements(elements: &[Arg], known: &Conventions) -> Result<(), Refusal> {
-    elements.iter().try_for_each(|element| element.check_option(known))
+pub fn check_elements(elements: &[Arg], conventions: &Conventions) -> Result<(), Refusal> {
+    elements.iter().try_for_each(|element| element.check_option(conventions))
 }
 
 fn is_variable(name: &str) -> bool {

@@ -7,8 +7,8 @@ use super::arg::Arg;
 use crate::cli::{line, program::conventions::Conventions};
 
 /// The elements that contain a caller's value, separately and joined to one line. Search patterns are left out.
-pub fn elements(elements: &[Arg], known: &Conventions, line: &[String]) -> Vec<String> {
-    let searches = known.searches(line);
+pub fn elements(elements: &[Arg], conventions: &Conventions, line: &[String]) -> Vec<String> {
+    let searches = conventions.searches(line);
     let mut texts = Vec::new();
     let mut before = None;
     for element in elements {
@@ -57,7 +57,7 @@ mod tests {
     /// `{}` stands for the caller's value.
     #[track_caller]
     fn check(command: &str, elements: &[&str], expect: &[&str]) {
-        let known = Conventions::of(command, command).unwrap();
+        let conventions = Conventions::of(command, command).unwrap();
         let filled: Vec<Arg> = elements
             .iter()
             .map(|element| {
@@ -70,7 +70,7 @@ mod tests {
             })
             .collect();
         let line: Vec<String> = filled.iter().map(Arg::text).collect();
-        assert_eq!(super::elements(&filled, known, &line), expect, "{command} {elements:?}");
+        assert_eq!(super::elements(&filled, conventions, &line), expect, "{command} {elements:?}");
     }
 
     #[test]

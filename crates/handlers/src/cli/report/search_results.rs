@@ -22,10 +22,11 @@ pub enum SearchOutput {
 }
 
 impl SearchOutput {
-    pub fn by(known: &Conventions, line: &[String]) -> Self {
-        match (known.searches(line), line.iter().any(|element| shows_neighbours(known, element))) {
+    pub fn by(conventions: &Conventions, line: &[String]) -> Self {
+        match (conventions.searches(line), line.iter().any(|element| shows_neighbours(conventions, element)))
+        {
             (false, _) => Self::Nothing,
-            (true, false) => Self::Lines { but: known.no_match_message() },
+            (true, false) => Self::Lines { but: conventions.no_match_message() },
             (true, true) => Self::Groups,
         }
     }
@@ -77,11 +78,11 @@ impl SearchOutput {
 }
 
 /// Rejects output formats in which something of a removed line would remain.
-pub fn check_form(known: &Conventions, line: &[String], output: &CommandOutput) -> Result<(), String> {
-    if !known.searches(line) {
+pub fn check_form(conventions: &Conventions, line: &[String], output: &CommandOutput) -> Result<(), String> {
+    if !conventions.searches(line) {
         return Ok(());
     }
-    if let Some(option) = known.revealing_option(line) {
+    if let Some(option) = conventions.revealing_option(line) {
         return Err(format!(
             "`{option}` would reveal matches in secrets although their lines are removed; leave it out, or write the search text into the manifest"
         ));
@@ -143,13 +144,13 @@ impl SecretSpans {
 }
 
 /// `-A 2`, `-rnC2`, `-3`, `--context=2`, also abbreviated, and options that show the surrounding function.
-fn shows_neighbours(known: &Conventions, element: &str) -> bool {
+fn shows_neighbours(conventions: &Conventions, element: &str) -> bool {
     if let Some(word) = element.strip_prefix("--") {
         let first = word.split(['-', '=']).next().unwrap_or_default();
         let is_begun = |whole: &&str| first.len() > 2 && whole.starts_with(first);
         return ["after", "before", "context", "function"].iter().any(is_begun);
     }
-    known.letters_of(element).is_some_and(|letters| {
+    conventions.letters_of(element).is_some_and(|letters| {
         letters.starts_with(|c: char| c.is_ascii_digit()) || letters.contains(['A', 'B', 'C', 'W'])
     })
 }
