@@ -40,7 +40,7 @@ fn tool_does_not_get_the_secret_for_caller_tokens() {
             let said = place.fails(&arguments, 1);
             if arguments[0] != "call" {
                 assert!(
-                    said.contains(&format!("`${{{variable}}}` is a variable of the gateway's own")),
+                    said.contains(&format!("`${{{variable}}}` is a variable of the gateway itself")),
                     "{said}"
                 );
                 assert!(said.contains("into another variable"), "it says what helps: {said}");
@@ -65,7 +65,7 @@ fn config_edit_that_claims_a_tools_variable_is_rejected() {
     assert_eq!(serving.names(&own), ["say"]);
     place.configure(ISSUER);
     serving.wait_for("the change is not in force");
-    serving.wait_for("`${LOGIN_WORD}` is a variable of the gateway's own");
+    serving.wait_for("`${LOGIN_WORD}` is a variable of the gateway itself");
     assert_eq!(serving.ask(Some(&signed()), "tools/list", json!({})).0, 401, "a tool knows the word");
     place.write_tool("say", &json!({}));
     serving.wait_for("reloaded: ");
@@ -82,7 +82,7 @@ fn draft_gets_no_variables_if_the_configuration_is_invalid() {
     place.configure("auth: [");
     for command in ["run", "test"] {
         let said = place.fails(&[command, "tools/say.json"], 1);
-        assert!(said.contains("`${LOGIN_WORD}` may be") && said.contains("mend it first"), "{said}");
+        assert!(said.contains("`${LOGIN_WORD}` may be") && said.contains("fix it first"), "{said}");
     }
     place.write_tool("say", &json!({}));
     place.ok(&["run", "tools/say.json"]);

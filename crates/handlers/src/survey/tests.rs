@@ -132,7 +132,7 @@ fn writable_directory_of_a_command_is_reported() {
     let for_command = |path: &str| world.for_command(&tool, &json!({ "file": path })).unwrap();
     let (new, folder) = (world.at("src/new.txt"), world.at("src"));
     let found = for_command("src/new.txt");
-    assert_eq!(found.widened, [format!("to make `{new}` it may write all of `{folder}`")]);
+    assert_eq!(found.widened, [format!("to create `{new}` it may write to all of `{folder}`")]);
     assert_eq!(touched(found), [format!("write {new}"), format!("write {folder}")]);
     let found = for_command("src/main.rs");
     assert!(found.widened.is_empty());
@@ -147,10 +147,14 @@ fn writable_directory_of_a_command_is_reported() {
 fn denial_of_a_new_file_names_its_directory() {
     let world = World::new();
     for (allowed, path, words) in [
-        ("[$WORKSPACE/out]", "out/new.txt", "`out/new.txt` cannot be made: its folder is missing"),
-        ("[$WORKSPACE/out]", "out/deep/new.txt", "`out/deep/new.txt` cannot be made: its folder is missing"),
-        ("['$WORKSPACE/src/*.txt']", "src/new.txt", "its folder has to be among the paths allowed"),
-        ("[$WORKSPACE/new.txt]", "new.txt", "its folder has to be among the paths allowed"),
+        ("[$WORKSPACE/out]", "out/new.txt", "`out/new.txt` cannot be created: its folder is missing"),
+        (
+            "[$WORKSPACE/out]",
+            "out/deep/new.txt",
+            "`out/deep/new.txt` cannot be created: its folder is missing",
+        ),
+        ("['$WORKSPACE/src/*.txt']", "src/new.txt", "its folder must be among the paths allowed"),
+        ("[$WORKSPACE/new.txt]", "new.txt", "its folder must be among the paths allowed"),
         ("[$WORKSPACE/out]", "src/new.txt", "`src/new.txt` is not among the paths allowed to this tool"),
         ("[$WORKSPACE/out]", "src/main.rs", "`src/main.rs` is not among the paths allowed to this tool"),
     ] {

@@ -256,7 +256,7 @@ fn value_with_a_special_meaning_is_rejected() {
     );
     refuses("tar", "'-tf'\n'{text}'", &json!({ "text": "host:file" }), "another machine");
     for value in ["a b", "x;id", "$(id)", "`id`", "a|b", "a>b", "a\"b", "*"] {
-        refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "a shell at the other end");
+        refuses("ssh", "'host'\n'ls'\n'{text}'", &json!({ "text": value }), "the remote shell");
     }
     refuses("dd", "'{text}'", &json!({ "text": "of=x" }), "a setting");
     // The machine decides the name of the file that the symlink leads to.

@@ -111,8 +111,8 @@ fn is_not_loaded(command: CliCommand, part: &str) {
 
 #[test]
 fn shell_in_code_is_checked_like_a_shell() {
-    is_not_loaded(CliCommand::new("bash"), "runs what the agent writes");
-    is_not_loaded(CliCommand::new("env"), "runs what the agent writes");
+    is_not_loaded(CliCommand::new("bash"), "runs code of the agent");
+    is_not_loaded(CliCommand::new("env"), "runs code of the agent");
     let world = World::new();
     let link = world.root().join("bin/lister");
     symlink(world.program("bash", "#!/bin/true\n", 0o755), &link).unwrap();

@@ -42,7 +42,7 @@ fn every_failure_has_its_reason() {
     let with = |ending| ended(ending, "some output", "line one\n\n  line \x1b[1mtwo\x1b[0m\n");
     check("echo", with(Ending::Exited(3)), Err((Reason::CommandFailed, "exit code 3: line one / line two")));
     check("echo", with(Ending::Signalled(9)), Err((Reason::CommandFailed, "signal 9 (killed): line one")));
-    check("echo", with(Ending::Signalled(24)), Err((Reason::Timeout, "processor time")));
+    check("echo", with(Ending::Signalled(24)), Err((Reason::Timeout, "CPU time")));
     check("echo", with(Ending::TimedOut), Err((Reason::Timeout, "10000 ms")));
     check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "536870912 bytes")));
     check("echo", with(Ending::OutputTooLarge), Err((Reason::ResultTooLarge, "ask for less")));
@@ -267,7 +267,7 @@ fn remedy_matches_the_denial() {
     for (refused, remedy) in [
         (host(HostDenial::NotListed), Some("add the host to `network.allowedHosts`")),
         (host(HostDenial::Blocked), Some("a pattern in `network.blockedHosts` covers the host")),
-        (host(HostDenial::BlockedPort), Some("`network.blockedPorts` has it")),
+        (host(HostDenial::BlockedPort), Some("`network.blockedPorts` lists it")),
         (host(HostDenial::Metadata), Some("`network.blockMetadata: false`")),
         (host(HostDenial::Private), Some("`network.blockPrivateIPs: false`")),
         (host(HostDenial::Gateway), Some("no tool may call the gateway")),
@@ -476,6 +476,6 @@ fn slow_path_check_is_a_timeout_and_nothing_runs() {
     let tool = world.handlers(launcher).runnable(tool.with_limits(|_, deadline| *deadline = Duration::ZERO));
     let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
     assert_eq!(failure.reason, Reason::Timeout, "{}", failure.message);
-    assert!(failure.message.contains("was not begun"), "{}", failure.message);
+    assert!(failure.message.contains("did not start"), "{}", failure.message);
     assert!(recorder.is_unused());
 }

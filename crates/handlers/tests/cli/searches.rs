@@ -152,10 +152,10 @@ fn output_that_reveals_removed_matches_is_rejected() {
         ("ag", "args: [--group, '{text}']"),
     ] {
         let told = why(&tool(command, handler)).unwrap();
-        assert!(told.contains("tells that something was found in a secret"), "{handler}: {told}");
+        assert!(told.contains("would reveal matches in secrets"), "{handler}: {told}");
     }
     let told = why(&tool("ugrep", "args: ['{text}'], output: json")).unwrap();
-    assert!(told.contains("write `output: text` or `output: jsonl`"), "{told}");
+    assert!(told.contains("set `output: text` or `output: jsonl`"), "{told}");
     // The search text may look like an option.
     for (command, option) in [("git", "grep, '-e'"), ("rg", "'-e'")] {
         let search = tool(command, &format!("args: [{option}, {{value: '{{text}}', allowOption: true}}]"));

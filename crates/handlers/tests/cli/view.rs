@@ -441,7 +441,7 @@ fn too_many_hidden_paths_are_an_error() {
     }
     let (tool, recorder) = world.recorded(&tool, said(""));
     let failure = call(&tool, &json!({})).unwrap().outcome.unwrap_err();
-    assert!(failure.message.contains("block a folder"), "{}", failure.message);
+    assert!(failure.message.contains("block a directory"), "{}", failure.message);
     assert!(recorder.is_unused());
 }
 
