@@ -311,9 +311,9 @@ fn relative_to(folder: &Path, paths: &[PathBuf]) -> Vec<String> {
 
 /// An approval is only requested for hosts that the command could then reach.
 fn upgrade(policy: &EffectivePolicy, host: &CommandHost) -> NetworkUpgrade {
-    let has_way_out =
+    let has_egress =
         policy.execution.sandbox.value != SandboxKind::Container || host.container_egress.is_ok();
-    if policy.network.proxy_on_approval.value && has_way_out {
+    if policy.network.proxy_on_approval.value && has_egress {
         NetworkUpgrade::Ask
     } else {
         NetworkUpgrade::Refuse

@@ -45,7 +45,7 @@ const OPEN: &str = "src/main.rs:9:let live = 1;\n";
 
 /// A match in the secret is not shown, and neither is the fact that it matched.
 #[track_caller]
-fn check_veiled(manifest: &str, arguments: &Value) {
+fn check_redacted(manifest: &str, arguments: &Value) {
     let nothing = answer(manifest, arguments, ended(Ending::Exited(1), "", ""));
     assert!(nothing.starts_with("Ok("), "{nothing}");
     assert_eq!(answer(manifest, arguments, said(&secret_line())), nothing, "{manifest}");
@@ -60,7 +60,7 @@ fn search_text_from_stdin_variables_or_files_counts_as_the_callers() {
         ("grep", "args: [--fixed-strings, --file=-, '--', '{path}'], stdin: '{text}'"),
         ("rg", "args: ['-f', '-', '{path}'], env: {LOOKED_FOR: '{text}'}"),
     ] {
-        check_veiled(&tool(command, handler), &json!({ "path": "src", "text": "live" }));
+        check_redacted(&tool(command, handler), &json!({ "path": "src", "text": "live" }));
     }
     for (command, handler) in [
         ("grep", "args: ['-r', '--file={words}', '--', '{path}']"),
@@ -69,7 +69,7 @@ fn search_text_from_stdin_variables_or_files_counts_as_the_callers() {
         ("rg", "args: ['-f{words}', '{path}']"),
         ("git", "args: [grep, '-f', '{words}', '--', '{path}']"),
     ] {
-        check_veiled(&tool(command, handler), &both);
+        check_redacted(&tool(command, handler), &both);
     }
     // The place to search is not a search text.
     let fixed = tool("grep", "args: ['-r', live, '--', '{path}', '{words}']");
@@ -95,7 +95,10 @@ fn search_programs_are_recognised_under_other_names() {
         "zipgrep",
         "agrep",
     ] {
-        check_veiled(&tool(command, "args: ['{text}', '{path}']"), &json!({ "text": "live", "path": "src" }));
+        check_redacted(
+            &tool(command, "args: ['{text}', '{path}']"),
+            &json!({ "text": "live", "path": "src" }),
+        );
     }
 }
 
@@ -105,7 +108,7 @@ fn system_journal_is_searched_like_a_file() {
     let arguments = json!({ "text": "live" });
     for option in ["'--grep={text}'", "--grep, '{text}'", "'-g', '{text}'", "'-qg', '{text}'"] {
         let search = tool("journalctl", &format!("args: [{option}]"));
-        check_veiled(&search, &arguments);
+        check_redacted(&search, &arguments);
         let nothing = answer(&search, &arguments, ended(Ending::Exited(1), "-- No entries --\n", ""));
         assert_eq!(answer(&search, &arguments, said(&secret_line())), nothing, "{option}");
     }

@@ -515,9 +515,9 @@ capability: {{network: {{access: none, accessUpgradeable: proxy}}, execution: {{
     let url = json!({ "url": "https://api.example.com/x" });
     let mut world = World::new();
     for sandbox in ["process", "container"] {
-        let way_out = world.order(&upgradeable(sandbox), &url).network.unwrap();
-        assert_eq!(way_out.rules.mode, toolgate_egress::EgressMode::Allowlist);
-        assert_eq!(way_out.rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
+        let grant = world.order(&upgradeable(sandbox), &url).network.unwrap();
+        assert_eq!(grant.rules.mode, toolgate_egress::EgressMode::Allowlist);
+        assert_eq!(grant.rules.hosts, [toolgate_egress::HostRule::exact("api.example.com".into())]);
     }
     // If containers have no egress, no approval is requested and nothing is opened.
     world.container_egress = Err("there is none");
@@ -548,8 +548,8 @@ fn check_methods(network: &str, method: &str, asked: &[&str], refused: &[&str]) 
         world.load(&manifest).unwrap().survey(arguments.as_object().unwrap(), &StopFlag::default()).unwrap();
     let sources: Vec<&str> = found.questions.iter().map(|question| question.source.name()).collect();
     assert_eq!(sources, asked);
-    let way_out = world.order(&manifest, &arguments).network;
-    assert_eq!(way_out.map(|way_out| way_out.refused_methods).unwrap_or_default(), refused);
+    let grant = world.order(&manifest, &arguments).network;
+    assert_eq!(grant.map(|grant| grant.refused_methods).unwrap_or_default(), refused);
 }
 
 /// TLS traffic of a command cannot be seen, so a person is asked before, whatever the arguments say.

@@ -30,17 +30,17 @@ pub struct ProxySession(Option<Proxy>);
 
 impl EgressPlan {
     pub fn of(order: &CommandOrder, egress: Option<&Egress>) -> Result<Self, String> {
-        let Some(way_out) = order.network.clone() else { return Ok(Self(None)) };
+        let Some(grant) = order.network.clone() else { return Ok(Self(None)) };
         let egress = egress.ok_or(
             "this gateway has no egress for commands; enable its network, or remove `network` from the tool",
         )?;
         let limits = ProxyLimits {
             lifetime: order.deadline,
-            refused_methods: way_out.refused_methods,
+            refused_methods: grant.refused_methods,
             ..ProxyLimits::default()
         };
-        let egress = egress.with_guard(way_out.guard);
-        Ok(Self(Some(EgressSetup { rules: way_out.rules, egress, limits })))
+        let egress = egress.with_guard(grant.guard);
+        Ok(Self(Some(EgressSetup { rules: grant.rules, egress, limits })))
     }
 
     pub fn open(self, sockets: Option<ProxySockets>) -> Result<ProxySession, String> {
