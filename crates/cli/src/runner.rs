@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_gate::{Agreed, Handlers as _, LeftEffects, Looks, Purpose, RunReport, RunRequest, StopFlag};
+use toolgate_gate::{
+    Agreed, DiskCheckPermits, Handlers as _, LeftEffects, Purpose, RunReport, RunRequest, StopFlag,
+};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
     OwnVariables, Places, RustHandlers, ToolHandlers,
@@ -91,7 +93,7 @@ impl Runner {
             left: &LeftEffects::default(),
             caller: "command line",
             purpose: Purpose::LocalPass,
-            looks: &Looks::default(),
+            disk_checks: &DiskCheckPermits::default(),
         };
         Ok(self.runtime.block_on(survey.call.run(request)))
     }

@@ -18,9 +18,9 @@ pub use crate::call::Shows;
 use crate::{
     approval::{ApprovalId, ApprovalQueue},
     call::{self, CallRecord, Journal, secrets::CleanTexts},
+    disk_checks::{DiskCheckLimits, DiskCheckPermits},
     limiter::{CallLimits, Limiter},
     live::LiveTool,
-    looks::{LookLimits, Looks},
     metrics::Metrics,
     open_calls::OpenCalls,
     outcome::Outcome,
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
     is_closing: AtomicBool,
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) limiter: Limiter,
-    pub(crate) looks: Looks,
+    pub(crate) disk_checks: DiskCheckPermits,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) on_journal_failure: OnJournalFailure,
     pub(crate) shows: Shows,
@@ -61,7 +61,7 @@ pub struct GateParts {
     pub approvals: ApprovalSettings,
     pub arguments: ArgumentLimits,
     pub calls: CallLimits,
-    pub looks: LookLimits,
+    pub disk_checks: DiskCheckLimits,
     /// What is taken for a secret.
     pub secrets: Arc<Detector>,
 }
@@ -249,7 +249,7 @@ impl Inner {
             is_closing: AtomicBool::new(false),
             open_calls: Arc::default(),
             limiter: Limiter::new(parts.calls),
-            looks: Looks::new(parts.looks),
+            disk_checks: DiskCheckPermits::new(parts.disk_checks),
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
             shows: parts.shows,

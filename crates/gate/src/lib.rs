@@ -8,10 +8,10 @@ mod approval;
 mod call;
 mod danger;
 mod digest;
+mod disk_checks;
 mod gate;
 mod limiter;
 mod live;
-mod looks;
 mod metrics;
 mod open_calls;
 mod outcome;
@@ -29,13 +29,13 @@ pub use call::{
     CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
     RunEntry, Shared, UsageEntry, caught, fitted, text_for_journal, until_lapse,
 };
+pub use disk_checks::{DiskCheckLimits, DiskCheckPermit, DiskCheckPermits, NO_DISK_CHECK_PERMIT};
 pub use gate::{
     ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts, Observer,
     OnJournalFailure, Shows,
 };
 pub use limiter::CallLimits;
 pub use live::LiveTool;
-pub use looks::{LookLimits, Looking, Looks, NO_PLACE};
 pub use metrics::{IsolationLayer, Metrics};
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{

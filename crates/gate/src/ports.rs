@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use toolgate_policy::{DecisionSource, Mask, PassRecord};
 use toolgate_secrets::SecretFinding;
 
-use crate::{approval::ApprovalId, call::Purpose, looks::Looks, reason::Reason};
+use crate::{approval::ApprovalId, call::Purpose, disk_checks::DiskCheckPermits, reason::Reason};
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> SystemTime;
@@ -98,7 +98,7 @@ pub struct RunRequest<'r> {
     pub caller: &'r str,
     pub purpose: Purpose,
     /// Permits for checks that block on the disk.
-    pub looks: &'r Looks,
+    pub disk_checks: &'r DiskCheckPermits,
 }
 
 /// What a call would touch, as far as its arguments tell, and the call itself, ready to run.

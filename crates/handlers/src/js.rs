@@ -19,7 +19,7 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
-use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag};
+use toolgate_gate::{Agreed, DiskCheckPermits, LeftEffects, Purpose, Refusal, RunRequest, StopFlag};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -137,7 +137,7 @@ impl JsRunner {
             left: &LeftEffects::default(),
             caller,
             purpose: Purpose::Call,
-            looks: &Looks::default(),
+            disk_checks: &DiskCheckPermits::default(),
         };
         self.run_in(None, tool, granted, request, secrets).await
     }
@@ -151,7 +151,7 @@ impl JsRunner {
         request: RunRequest<'_>,
         secrets: &dyn SecretSource,
     ) -> JsReport {
-        let RunRequest { arguments, agreed, left, caller, looks, .. } = request;
+        let RunRequest { arguments, agreed, left, caller, disk_checks, .. } = request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
             Err(failure) => return JsReport::without_a_run(failure),
@@ -181,7 +181,7 @@ impl JsRunner {
             files: tool.files.clone(),
             judged: granted.judged_paths(),
             veil: tool.veiled.map(|reads| Veil::new(&self.detector, reads)),
-            looks: looks.clone(),
+            disk_checks: disk_checks.clone(),
             caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, RunRequest};
+use toolgate_gate::{Agreed, DiskCheckPermits, LeftEffects, Purpose, RunRequest};
 use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
@@ -124,7 +124,7 @@ fn unused_leased_worker_serves_the_next_call() {
         left: &LeftEffects::default(),
         caller: "tester",
         purpose: Purpose::Call,
-        looks: &Looks::default(),
+        disk_checks: &DiskCheckPermits::default(),
     };
     let granted = CallGrants::default();
     let run = gateway.runner.run_in(Some(leased), &tool, &granted, request, &NoSecrets);

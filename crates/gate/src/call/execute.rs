@@ -57,7 +57,7 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
         left: &left,
         caller: &bound.admitted.call.caller.subject,
         purpose: bound.admitted.purpose,
-        looks: &gate.looks,
+        disk_checks: &gate.disk_checks,
     };
     let running = Running::new(gate);
     let report = call.run(request).await;

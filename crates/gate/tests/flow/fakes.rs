@@ -17,10 +17,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState,
     ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock, Decider,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
-    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Question, Reason, Refusal, RunFailure, RunFuture,
-    RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Surveyed, Touch,
-    Trust, Workshop,
+    DiskCheckLimits, EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool,
+    NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Question, Reason, Refusal,
+    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass,
+    Survey, Surveyed, Touch, Trust, Workshop,
 };
 use toolgate_policy::{
     ALLOW_ALL, AskThreshold, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy,
@@ -693,7 +693,7 @@ impl World {
             approvals: settings.approvals,
             arguments: ArgumentLimits { bytes: 4_096, depth: 8 },
             calls: settings.calls,
-            looks: LookLimits::default(),
+            disk_checks: DiskCheckLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         };
         let gate =

@@ -1,4 +1,4 @@
-//! Looking at what a call would touch may wait for a disk. It keeps nobody else waiting, and ends with whoever waits for it.
+//! DiskCheckPermit at what a call would touch may wait for a disk. It keeps nobody else waiting, and ends with whoever waits for it.
 
 use std::{
     sync::{
@@ -144,7 +144,7 @@ async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
         );
     }
     let outcome = shown(&too_many.await.unwrap());
-    assert!(outcome.starts_with("execute.busy: too many calls look at files"), "{outcome}");
+    assert!(outcome.starts_with("execute.busy: too many file checks are running"), "{outcome}");
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert_eq!(disk(&world).at_once.load(Ordering::SeqCst), 4, "they hang on, and are counted");
     let mut other = call("say", json!({ "text": "quick" }));

@@ -25,7 +25,7 @@ use rustix::{
     io::Errno,
 };
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::{Looks, NO_PLACE};
+use toolgate_gate::{DiskCheckPermits, NO_DISK_CHECK_PERMIT};
 
 use super::{
     hidden::{After, Blocked, Found},
@@ -34,7 +34,7 @@ use super::{
     stop::Stop,
 };
 
-/// Looks again when a command has ended, also when its call was cancelled.
+/// DiskCheckPermits again when a command has ended, also when its call was cancelled.
 #[derive(Debug)]
 pub struct Watch {
     before: Option<Before>,
@@ -91,22 +91,24 @@ impl Watch {
         self.has_begun = true;
     }
 
-    /// Looks, and sets aside. What cannot be looked at now is left to whoever looks after cancelled calls.
-    pub async fn end(mut self, looks: &Looks, caller: &str) -> Swept {
+    /// DiskCheckPermits, and sets aside. What cannot be looked at now is left to whoever looks after cancelled calls.
+    pub async fn end(mut self, disk_checks: &DiskCheckPermits, caller: &str) -> Swept {
         if self.before.is_none() {
             return Swept::default();
         }
-        let due = Instant::now() + looks.longest();
+        let due = Instant::now() + disk_checks.timeout();
         // Nothing is taken before there is a place for it: dropped here, it is still looked at.
-        let place = looks.enter(caller, due).await;
+        let place = disk_checks.enter(caller, due).await;
         let Some((place, before)) = place.and_then(|place| Some((place, self.before.take()?))) else {
-            return Swept::trouble(NO_PLACE.to_owned());
+            return Swept::trouble(NO_DISK_CHECK_PERMIT.to_owned());
         };
         // A disk that does not answer keeps the thread, and not the call.
         match timeout_at(due, place.spawn(move || before.sweep())).await {
             Ok(Ok(swept)) => swept,
             Ok(Err(error)) => Swept::trouble(error.to_string()),
-            Err(_) => Swept::trouble(format!("its folders did not answer within {:?}", looks.longest())),
+            Err(_) => {
+                Swept::trouble(format!("its folders did not answer within {:?}", disk_checks.timeout()))
+            }
         }
     }
 

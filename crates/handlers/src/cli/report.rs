@@ -1,6 +1,6 @@
 //! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
 
-use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
+use toolgate_gate::{EffectEntry, NO_DISK_CHECK_PERMIT, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
 use toolgate_secrets::Tier;
 use toolgate_spec::model::SandboxKind;
@@ -30,7 +30,10 @@ impl Problem {
 
     /// Others wait for a disk, and this would, too.
     pub fn no_place() -> Self {
-        Self { reason: Reason::Busy, message: format!("{NO_PLACE}; wait a moment and call again") }
+        Self {
+            reason: Reason::Busy,
+            message: format!("{NO_DISK_CHECK_PERMIT}; wait a moment and call again"),
+        }
     }
 
     /// The command was not begun: what it may see took too long to look at.

@@ -46,7 +46,7 @@ pub struct CliHandlers {
     pub launcher: Arc<dyn Launch>,
     pub host: CommandHost,
     pub secrets: Arc<dyn SecretSource>,
-    /// Looks through what commands send where it can be read.
+    /// DiskCheckPermits through what commands send where it can be read.
     pub detector: Arc<Detector>,
     /// Those that the program which embeds the gateway makes in code, by the names of their tools.
     pub commands: BTreeMap<String, CliCommand>,
@@ -127,7 +127,7 @@ impl Surveyed for SurveyedCommand {
 
 impl Prepared {
     async fn run(&self, settled: &Settled, request: RunRequest<'_>) -> RunReport {
-        // Looking at the tree counts: a call has one deadline.
+        // DiskCheckPermit at the tree counts: a call has one deadline.
         let due = Instant::now() + self.tool.deadline;
         let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
             Ok(statics) => statics,
@@ -149,7 +149,7 @@ impl Prepared {
                 watch.command_begins();
                 let ended = self.launcher.launch(order).await;
                 leaving.has_ended(&ended);
-                let made = watch.end(request.looks, request.caller).await;
+                let made = watch.end(request.disk_checks, request.caller).await;
                 let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                 let line = settled.line.clone();
                 let sought = tool.sought(&line);
@@ -291,7 +291,7 @@ async fn view(
     if !waits {
         return look().map_err(Problem::jail);
     }
-    let place = request.looks.enter(request.caller, due).await;
+    let place = request.disk_checks.enter(request.caller, due).await;
     let looked = place.ok_or_else(Problem::no_place)?.spawn(look);
     let looked = timeout_at(due, looked).await.map_err(|_| Problem::late(tool))?;
     let looked = looked.map_err(|error| Problem::jail(error.to_string()))?;
@@ -310,8 +310,8 @@ async fn tell(
         TellWork::Long => return spawn_blocking(told).await.ok(),
         TellWork::WithDisk => {}
     }
-    let due = Instant::now() + request.looks.longest();
-    let place = request.looks.enter(request.caller, due).await?;
+    let due = Instant::now() + request.disk_checks.timeout();
+    let place = request.disk_checks.enter(request.caller, due).await?;
     timeout_at(due, place.spawn(told)).await.ok()?.ok()
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, effective_methods};
-use toolgate_gate::{Looks, NO_PLACE};
+use toolgate_gate::{DiskCheckPermits, NO_DISK_CHECK_PERMIT};
 use toolgate_sandbox::{
     Effects,
     wire::{
@@ -68,7 +68,7 @@ pub struct EffectScope {
     /// What is read of files lacks its secrets; `None` where it is exact.
     pub veil: Option<Veil>,
     /// Where file functions find their place, as those of this caller.
-    pub looks: Looks,
+    pub disk_checks: DiskCheckPermits,
     pub caller: String,
 }
 
@@ -245,9 +245,9 @@ impl CallEffects {
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
         let veil = self.scope.veil.clone();
-        let Some(place) = self.scope.looks.enter(&self.scope.caller, deadline.into()).await else {
+        let Some(place) = self.scope.disk_checks.enter(&self.scope.caller, deadline.into()).await else {
             self.note("HELPER_RUNTIME busy", 0);
-            return refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
+            return refused("HELPER_RUNTIME", &what, "busy", NO_DISK_CHECK_PERMIT);
         };
         let done = place.spawn(move || {
             let files = if let Some(files) = opened {

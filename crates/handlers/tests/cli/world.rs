@@ -15,7 +15,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{
-    Agreed, Handlers as _, LeftEffects, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag,
+    Agreed, DiskCheckPermits, Handlers as _, LeftEffects, Purpose, Refusal, RunReport, RunRequest, Runnable,
+    StopFlag,
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
@@ -31,7 +32,7 @@ use toolgate_spec::{
 /// Reading all rules takes a while.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
 
-static LOOKS: LazyLock<Looks> = LazyLock::new(Looks::default);
+static DISK_CHECKS: LazyLock<DiskCheckPermits> = LazyLock::new(DiskCheckPermits::default);
 
 /// A workspace with a few files, and folders beside it.
 pub struct World {
@@ -204,7 +205,7 @@ pub fn with_command(spec: &ToolSpec, program: &Path) -> Arc<ToolSpec> {
     Arc::new(spec)
 }
 
-/// Looks and runs, as the gate does once it has decided.
+/// DiskCheckPermits and runs, as the gate does once it has decided.
 pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Refusal> {
     let arguments = arguments.as_object().unwrap();
     let survey = Arc::clone(tool).survey(arguments, &StopFlag::default())?;
@@ -213,15 +214,18 @@ pub fn call(tool: &Arc<dyn Runnable>, arguments: &Value) -> Result<RunReport, Re
 
 /// A call of these arguments, as the gate asks for it.
 pub fn request(arguments: &Map<String, Value>) -> RunRequest<'_> {
-    request_with(arguments, &LOOKS)
+    request_with(arguments, &DISK_CHECKS)
 }
 
 /// The same, with so many places for those who look at a disk.
-pub fn request_with<'r>(arguments: &'r Map<String, Value>, looks: &'r Looks) -> RunRequest<'r> {
+pub fn request_with<'r>(
+    arguments: &'r Map<String, Value>,
+    disk_checks: &'r DiskCheckPermits,
+) -> RunRequest<'r> {
     static AGREED: LazyLock<Agreed> = LazyLock::new(Agreed::default);
     static LEFT: LazyLock<LeftEffects> = LazyLock::new(LeftEffects::default);
     let (agreed, left) = (&*AGREED, &*LEFT);
-    RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, looks }
+    RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, disk_checks }
 }
 
 /// Folders in folders, until no path is long enough to name the innermost.

@@ -8,8 +8,8 @@ use toolgate_config::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, CallLimits, GateParts, LookLimits, Observer, OnJournalFailure, Shows,
-    Workshop,
+    ApprovalSettings, ArgumentLimits, CallLimits, DiskCheckLimits, GateParts, Observer, OnJournalFailure,
+    Shows, Workshop,
 };
 use toolgate_handlers::ToolHandlers;
 use toolgate_policy::{AskThreshold, RiskLevel};
@@ -105,10 +105,10 @@ pub(super) fn gate_parts(
             asking: approvals.max_pending as usize,
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },
-        looks: LookLimits {
-            looks: config.limits.disk_checks as usize,
-            looks_per_caller: config.limits.disk_checks_per_caller as usize,
-            longest: config.limits.disk_check_timeout,
+        disk_checks: DiskCheckLimits {
+            total: config.limits.disk_checks as usize,
+            per_caller: config.limits.disk_checks_per_caller as usize,
+            timeout: config.limits.disk_check_timeout,
         },
         secrets,
     }

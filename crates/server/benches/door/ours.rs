@@ -10,9 +10,9 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
-    LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunFuture, RunReport, RunRequest, RunUsage,
-    Runnable, Shows, StopFlag, Survey, Surveyed, SystemClock, Touch,
+    ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, DiskCheckLimits, Gate,
+    GateParts, Journal, LiveSet, LiveTool, OnJournalFailure, Refusal, RunFuture, RunReport, RunRequest,
+    RunUsage, Runnable, Shows, StopFlag, Survey, Surveyed, SystemClock, Touch,
 };
 use toolgate_policy::{AskThreshold, CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -124,7 +124,7 @@ fn gate(journal: BenchJournal, state: &Arc<StateDb>) -> Gate {
             asking: 64,
             asking_per_caller: 64,
         },
-        looks: LookLimits::default(),
+        disk_checks: DiskCheckLimits::default(),
         secrets: toolgate_secrets::Detector::shipped().unwrap(),
     })
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool, LookLimits,
+    ApprovalSettings, ArgumentLimits, CallLimits, DiskCheckLimits, Gate, GateParts, LiveSet, LiveTool,
     OnJournalFailure, Shows, Standing,
 };
 use toolgate_policy::{AskThreshold, Caller, PolicySet, Wording, rate, resolve};
@@ -103,7 +103,7 @@ impl World {
                 asking: 10,
                 asking_per_caller: 5,
             },
-            looks: LookLimits::default(),
+            disk_checks: DiskCheckLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());

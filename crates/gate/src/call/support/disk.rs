@@ -6,8 +6,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{recheck, stop::Stop};
 use crate::{
+    disk_checks::NO_DISK_CHECK_PERMIT,
     gate::{Call, Inner},
-    looks::NO_PLACE,
     ports::StopFlag,
     reason::Reason,
 };
@@ -19,9 +19,9 @@ pub async fn blocking<T: Send + 'static>(
     job: impl FnOnce(&StopFlag) -> T + Send + 'static,
 ) -> Result<T, Stop> {
     let begun = Instant::now();
-    let due = begun + gate.looks.longest();
-    let Some(permit) = gate.looks.enter(&call.caller.quota(), due).await else {
-        return Err(Stop::new(Reason::Busy, NO_PLACE).with_remedy("wait a moment and call again"));
+    let due = begun + gate.disk_checks.timeout();
+    let Some(permit) = gate.disk_checks.enter(&call.caller.quota(), due).await else {
+        return Err(Stop::new(Reason::Busy, NO_DISK_CHECK_PERMIT).with_remedy("wait a moment and call again"));
     };
     let stop = StopFlag::default();
     let waiting = stop.waiting();
@@ -34,7 +34,7 @@ pub async fn blocking<T: Send + 'static>(
             Ok(panic) => resume_unwind(panic),
             Err(_) => return Err(Stop::new(Reason::Cancelled, "the gateway is stopping")),
         },
-        Err(_) => return Err(too_long(gate.looks.longest())),
+        Err(_) => return Err(too_long(gate.disk_checks.timeout())),
     };
     if begun.elapsed() > SHORT_WAIT {
         recheck::still_authenticated(call).await?;
@@ -42,8 +42,8 @@ pub async fn blocking<T: Send + 'static>(
     Ok(checked)
 }
 
-fn too_long(longest: Duration) -> Stop {
-    let seconds = longest.as_secs();
+fn too_long(timeout: Duration) -> Stop {
+    let seconds = timeout.as_secs();
     let message = format!("the paths in the arguments could not be checked within {seconds} seconds");
     Stop::new(Reason::ArgumentRefused, message)
         .with_remedy("name a path on a disk that responds, and not a hard-linked file among very many others")
