@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use toolgate_gate::{
-    Agreed, DiskCheckPermits, Handlers as _, LeftEffects, Purpose, RunReport, RunRequest, StopFlag,
+    ApprovedSecrets, DiskCheckPermits, Handlers as _, Purpose, RunReport, RunRequest, StopFlag,
+    UnreportedEffects,
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
@@ -89,8 +90,8 @@ impl Runner {
         })?;
         let request = RunRequest {
             arguments,
-            agreed: &Agreed::default(),
-            left: &LeftEffects::default(),
+            approved_secrets: &ApprovedSecrets::default(),
+            unreported: &UnreportedEffects::default(),
             caller: "command line",
             purpose: Purpose::LocalPass,
             disk_checks: &DiskCheckPermits::default(),

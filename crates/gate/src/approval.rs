@@ -66,9 +66,9 @@ pub struct NewApproval {
     /// The arguments as JSON on one line, without secrets, escaped and bounded. `None` in questions of an older gateway.
     pub arguments: Option<String>,
     /// The part of the arguments that `arguments` leaves out.
-    pub hidden: Hidden,
+    pub hidden: HiddenArguments,
     /// Set if a yes also answers later questions.
-    pub remembers: Option<Remembers>,
+    pub remembers: Option<RememberScope>,
     /// The decision sources that want a person to be asked, each with its reason, escaped and bounded.
     pub because: Vec<String>,
     pub risk: String,
@@ -115,33 +115,33 @@ const LONGEST_NAME: usize = 300;
 
 /// The part of the arguments that a question does not show: secrets, and text beyond the longest that is shown.
 #[derive(Clone, Default, Eq, PartialEq)]
-pub struct Hidden {
+pub struct HiddenArguments {
     /// 0: everything is shown.
     pub bytes: u64,
     /// All arguments as JSON, for `ApprovalQueue::reveal`. Set on the way into the queue only.
     pub whole: Option<String>,
 }
 
-impl fmt::Display for Hidden {
+impl fmt::Display for HiddenArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of the arguments (secrets, or too long)", self.bytes)
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for HiddenArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hidden").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("HiddenArguments").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
 /// A yes that will be remembered: its scope, beside caller, tool and policy, and its end.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Remembers {
+pub struct RememberScope {
     pub conversation: String,
     pub until: SystemTime,
 }
 
-impl Remembers {
+impl RememberScope {
     /// RFC 3339, to the second.
     pub fn until_text(&self) -> String {
         let until = jiff::Timestamp::try_from(self.until).unwrap_or(jiff::Timestamp::MAX);
@@ -149,7 +149,7 @@ impl Remembers {
     }
 }
 
-impl fmt::Display for Remembers {
+impl fmt::Display for RememberScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -272,11 +272,11 @@ impl Approval {
 
 /// An approval that was taken out of the queue for exactly one run.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Spent {
+pub struct ConsumedApproval {
     pub id: ApprovalId,
     pub decided_by: String,
     /// As the question said.
-    pub remembers: Option<Remembers>,
+    pub remembers: Option<RememberScope>,
 }
 
 /// A remembered yes: later asks of this caller for this tool in this flow are answered by it.
@@ -381,7 +381,7 @@ pub trait ApprovalStore: Send + Sync {
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError>;
+    ) -> Result<Option<ConsumedApproval>, ApprovalError>;
 
     /// Is there an approval that `spend` would find for exactly this binding? Changes nothing.
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;

@@ -18,8 +18,8 @@ use self::support::{console, stop::Stop};
 pub use self::{
     bind::fitted,
     journal::{
-        CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
-        RunEntry, Shared, Shows, UsageEntry,
+        CallRecord, CallerEntry, ClientInfoEntry, DecisionEntry, Journal, Purpose, RequestEntry,
+        ResponseEntry, RunEntry, Shared, Shows, UsageEntry,
     },
     support::{caught, text_for_journal, until_lapse},
 };

@@ -24,7 +24,7 @@ use crate::{
     metrics::Metrics,
     open_calls::OpenCalls,
     outcome::Outcome,
-    ports::{Answer, Ask, Clock, RunReport, Standing, SystemClock},
+    ports::{Answer, Ask, AuthStatus, Clock, RunReport, SystemClock},
     reason::{Reason, Stage},
     registry::{InForce, LiveSet},
 };
@@ -288,13 +288,13 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// Authenticated by the door; never taken from the arguments or from what a client says of itself.
     pub caller: Caller,
-    pub client: Client,
+    pub client: ClientInfo,
     /// What the person behind the client answered, where the call is made again with an answer.
     pub answer: Option<ClientAnswer>,
     /// How the person behind the client can be asked while the call waits, where that is possible.
     pub ask: Option<Arc<dyn Ask>>,
     /// By what the caller was let in; looked at again where the call has waited. `None`: by nothing that could end.
-    pub standing: Option<Arc<dyn Standing>>,
+    pub auth_status: Option<Arc<dyn AuthStatus>>,
 }
 
 impl Call {
@@ -304,17 +304,17 @@ impl Call {
             tool: tool.to_owned(),
             arguments,
             caller: caller.clone(),
-            client: Client { transport: "library", ..Client::default() },
+            client: ClientInfo { transport: "library", ..ClientInfo::default() },
             answer: None,
             ask: None,
-            standing: None,
+            auth_status: None,
         }
     }
 }
 
 /// What a client says of itself, for the journal. Only `conversation` has a meaning: it keeps flows apart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Client {
+pub struct ClientInfo {
     /// `stdio`, `http`, `library` or `command-line`.
     pub transport: &'static str,
     /// The protocol version, such as `2026-07-28`.

@@ -22,16 +22,16 @@ mod reason;
 mod registry;
 
 pub use approval::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding,
+    ConsumedApproval, Decider, HiddenArguments, NewApproval, QueueLimit, RememberScope, Trust,
 };
 pub use call::{
-    CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
+    CallRecord, CallerEntry, ClientInfoEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
     RunEntry, Shared, UsageEntry, caught, fitted, text_for_journal, until_lapse,
 };
 pub use disk_checks::{DiskCheckLimits, DiskCheckPermit, DiskCheckPermits, NO_DISK_CHECK_PERMIT};
 pub use gate::{
-    ApprovalSettings, ArgumentLimits, Call, Client, ClientAnswer, Finished, Gate, GateParts, Observer,
+    ApprovalSettings, ArgumentLimits, Call, ClientAnswer, ClientInfo, Finished, Gate, GateParts, Observer,
     OnJournalFailure, Shows,
 };
 pub use limiter::CallLimits;
@@ -39,13 +39,13 @@ pub use live::LiveTool;
 pub use metrics::{IsolationLayer, Metrics};
 pub use outcome::{Broken, Failed, Outcome, Pending, Refused, Released, Warning};
 pub use ports::{
-    Agreed, Answer, Ask, Clock, EffectEntry, EffectKind, LeftEffects, PassStore, Prompt, Question, Refusal,
-    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, Standing, StopFlag, StoredPass, Survey,
-    Surveyed, SystemClock, Touch, Waiting,
+    Answer, ApprovedSecrets, Ask, AuthStatus, Clock, EffectEntry, EffectKind, PassStore, Prompt, Refusal,
+    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, StopFlag, StopOnDrop, StoredPass,
+    Survey, SurveyQuestion, Surveyed, SystemClock, Touch, UnreportedEffects,
 };
 pub use publish::{
     Candidate, Handlers, Observed, TestEffects, Trial, Unfit, Wider, Workshop, test_arguments, tightened,
     wider_than_used,
 };
-pub use reason::{AUTH, End, Reason, Retry, Stage};
+pub use reason::{AUTH, EndKind, Reason, Retry, Stage};
 pub use registry::{ListPosition, LiveSet};

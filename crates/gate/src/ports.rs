@@ -68,19 +68,19 @@ pub struct StopFlag(Arc<AtomicBool>);
 
 /// Letting go of it asks for the stop: at a deadline, or with a call that is cancelled.
 #[derive(Debug)]
-pub struct Waiting(StopFlag);
+pub struct StopOnDrop(StopFlag);
 
 impl StopFlag {
-    pub fn is_asked(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub fn waiting(&self) -> Waiting {
-        Waiting(self.clone())
+    pub fn stop_on_drop(&self) -> StopOnDrop {
+        StopOnDrop(self.clone())
     }
 }
 
-impl Drop for Waiting {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
@@ -91,9 +91,9 @@ impl Drop for Waiting {
 pub struct RunRequest<'r> {
     pub arguments: &'r Map<String, Value>,
     /// Probable secrets that a person allowed this call to send.
-    pub agreed: &'r Agreed,
+    pub approved_secrets: &'r ApprovedSecrets,
     /// Keeps what the run did if it is dropped before it reports.
-    pub left: &'r LeftEffects,
+    pub unreported: &'r UnreportedEffects,
     /// The caller's subject. Workers may be separated by it.
     pub caller: &'r str,
     pub purpose: Purpose,
@@ -108,7 +108,7 @@ pub struct Survey {
     /// Effects beyond what the arguments name, as text for the approval prompt.
     pub widened: Vec<String>,
     /// What needs a person's approval.
-    pub questions: Vec<Question>,
+    pub questions: Vec<SurveyQuestion>,
     /// Texts that the handler builds from the arguments for another program: command line, standard input, environment.
     /// Danger patterns are matched against them. Texts that a program only searches for are left out.
     pub built: Vec<String>,
@@ -125,9 +125,9 @@ impl Survey {
 
 /// What the arguments hold that is probably a secret. Such a call runs only if a person says yes, and the yes is for these values.
 #[derive(Clone, Default)]
-pub struct Agreed(Vec<String>);
+pub struct ApprovedSecrets(Vec<String>);
 
-impl Agreed {
+impl ApprovedSecrets {
     pub const fn new(values: Vec<String>) -> Self {
         Self(values)
     }
@@ -137,41 +137,41 @@ impl Agreed {
     }
 }
 
-impl fmt::Debug for Agreed {
+impl fmt::Debug for ApprovedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Agreed(***)")
+        f.write_str("ApprovedSecrets(***)")
     }
 }
 
 /// What a run had the gateway do before its caller went away, and what was refused to it. A run that comes to its end
 /// reports instead.
 #[derive(Debug, Default)]
-pub struct LeftEffects(Mutex<Left>);
+pub struct UnreportedEffects(Mutex<UnreportedRun>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct UnreportedRun {
     pub effects: Vec<EffectEntry>,
     pub dropped: u32,
     pub refused: Vec<String>,
     pub refused_dropped: u64,
 }
 
-impl LeftEffects {
+impl UnreportedEffects {
     /// Said by a run as it is dropped, masked as its report would be: each effect, and how many more there were.
-    pub fn leave(&self, effects: Vec<EffectEntry>, dropped: u32) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.effects.extend(effects);
-        left.dropped = left.dropped.saturating_add(dropped);
+    pub fn add(&self, effects: Vec<EffectEntry>, dropped: u32) {
+        let mut unreported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unreported.effects.extend(effects);
+        unreported.dropped = unreported.dropped.saturating_add(dropped);
     }
 
     /// The same of what the walls kept it from.
-    pub fn leave_refused(&self, refused: Vec<String>, dropped: u64) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.refused.extend(refused);
-        left.refused_dropped = left.refused_dropped.saturating_add(dropped);
+    pub fn add_refused(&self, refused: Vec<String>, dropped: u64) {
+        let mut unreported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unreported.refused.extend(refused);
+        unreported.refused_dropped = unreported.refused_dropped.saturating_add(dropped);
     }
 
-    pub(crate) fn take(&self) -> Left {
+    pub(crate) fn take(&self) -> UnreportedRun {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -185,7 +185,7 @@ pub struct Touch {
 
 /// Something that runs only with a person's approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Question {
+pub struct SurveyQuestion {
     pub source: DecisionSource,
     pub why: String,
 }
@@ -231,7 +231,7 @@ pub struct RunFailure {
     /// Which helper refused what: class, name, reason.
     pub helper: Option<[String; 3]>,
     /// What the tool said in failing, where the message has it without its secrets. Searched for alarming texts, and never shown.
-    pub heard: Option<String>,
+    pub unredacted: Option<String>,
 }
 
 impl fmt::Debug for RunFailure {
@@ -296,9 +296,9 @@ pub trait Ask: Send + Sync {
 
 /// By what a caller was let in, as far as it can end before the caller is done: a token is revoked, or expires,
 /// or the operator edits who is let in.
-pub trait Standing: Send + Sync {
+pub trait AuthStatus: Send + Sync {
     /// Would the caller still be let in now? Where nobody can tell, not.
-    fn holds(&self) -> bool;
+    fn is_valid(&self) -> bool;
 }
 
 /// What a person is asked.

@@ -19,7 +19,7 @@ use self::acceptance::unaccepted;
 pub use self::effects::TestEffects;
 pub use self::observed::{Observed, Wider, tightened, wider_than_used};
 use crate::{
-    gate::{Call, Client, Gate},
+    gate::{Call, ClientInfo, Gate},
     live::LiveTool,
     outcome::Outcome,
     ports::{PassStore, RunReport, Runnable, StoredPass},
@@ -233,10 +233,10 @@ impl Workshop {
             tool: tool.wire_name.clone(),
             arguments: test_arguments(&tool.spec)?,
             caller: Caller::new::<String>(LOCAL_PASS, []),
-            client: Client { transport: "library", ..Client::default() },
+            client: ClientInfo { transport: "library", ..ClientInfo::default() },
             answer: None,
             ask: None,
-            standing: None,
+            auth_status: None,
         };
         let (outcome, report) = gate.try_out(Arc::clone(tool), call).await;
         let passed = match failure_text(&outcome) {

@@ -47,7 +47,7 @@ pub const AUTH: &str = "AUTH";
 
 /// Who said no?
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum End {
+pub enum EndKind {
     /// We did. Expected, and explained to the caller.
     Refused,
     /// The tool ran and failed.
@@ -94,8 +94,8 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            pub const fn end(self) -> End {
-                match self { $(Self::$variant => End::$end,)* }
+            pub const fn end(self) -> EndKind {
+                match self { $(Self::$variant => EndKind::$end,)* }
             }
 
             pub const fn retry(self) -> Retry {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn only_a_broken_gateway_hides_its_reason() {
-        for reason in Reason::ALL.iter().filter(|reason| reason.end() == End::Broken) {
+        for reason in Reason::ALL.iter().filter(|reason| reason.end() == EndKind::Broken) {
             assert_eq!(reason.retry(), Retry::Later, "{reason}");
         }
     }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
-use toolgate_gate::Agreed;
+use toolgate_gate::ApprovedSecrets;
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 /// Looks through what one call sends out.
@@ -16,7 +16,7 @@ pub struct SecretGuard {
 }
 
 impl SecretGuard {
-    pub fn new(detector: &Arc<Detector>, lent: &[String], agreed: &Agreed) -> Self {
+    pub fn new(detector: &Arc<Detector>, lent: &[String], agreed: &ApprovedSecrets) -> Self {
         let lent = lent.iter().filter(|secret| secret.len() >= SHORTEST);
         let spelled = |secret: &String| [secret.clone(), url_encoded(secret)];
         Self {
@@ -89,18 +89,23 @@ mod tests {
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
     fn judged(lent: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
-        judged_after(lent, &Agreed::default(), part, text)
+        judged_after(lent, &ApprovedSecrets::default(), part, text)
     }
 
-    fn judged_after(lent: &[&str], agreed: &Agreed, part: RequestPart<'_>, text: &str) -> Option<String> {
+    fn judged_after(
+        lent: &[&str],
+        agreed: &ApprovedSecrets,
+        part: RequestPart<'_>,
+        text: &str,
+    ) -> Option<String> {
         let lent: Vec<String> = lent.iter().map(|&secret| secret.to_owned()).collect();
         let guard = SecretGuard::new(&Detector::shipped().unwrap(), &lent, agreed);
         guard.judge(&OutgoingPart { host: "a.example", part, bytes: text.as_bytes() })
     }
 
     /// The values that a person allowed a call to send.
-    fn agreed(values: &[&str]) -> Agreed {
-        Agreed::new(values.iter().map(|&value| value.to_owned()).collect())
+    fn agreed(values: &[&str]) -> ApprovedSecrets {
+        ApprovedSecrets::new(values.iter().map(|&value| value.to_owned()).collect())
     }
 
     #[track_caller]

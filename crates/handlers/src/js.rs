@@ -19,7 +19,9 @@ pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
 pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
-use toolgate_gate::{Agreed, DiskCheckPermits, LeftEffects, Purpose, Refusal, RunRequest, StopFlag};
+use toolgate_gate::{
+    ApprovedSecrets, DiskCheckPermits, Purpose, Refusal, RunRequest, StopFlag, UnreportedEffects,
+};
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
@@ -133,8 +135,8 @@ impl JsRunner {
     ) -> JsReport {
         let request = RunRequest {
             arguments,
-            agreed: &Agreed::default(),
-            left: &LeftEffects::default(),
+            approved_secrets: &ApprovedSecrets::default(),
+            unreported: &UnreportedEffects::default(),
             caller,
             purpose: Purpose::Call,
             disk_checks: &DiskCheckPermits::default(),
@@ -151,7 +153,7 @@ impl JsRunner {
         request: RunRequest<'_>,
         secrets: &dyn SecretSource,
     ) -> JsReport {
-        let RunRequest { arguments, agreed, left, caller, disk_checks, .. } = request;
+        let RunRequest { arguments, approved_secrets, unreported, caller, disk_checks, .. } = request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
             Err(failure) => return JsReport::without_a_run(failure),
@@ -174,7 +176,7 @@ impl JsRunner {
         let time = Duration::from_millis(u64::from(tool.limits.timeout_ms));
         let scope = EffectScope {
             egress: self.egress.as_ref().map(|egress| {
-                egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, agreed)))
+                egress.with_guard(Arc::new(SecretGuard::new(&self.detector, &bound.sent, approved_secrets)))
             }),
             rules: Arc::clone(granted.rules.as_ref().unwrap_or(&tool.rules)),
             methods_to_ask_for: tool.surveyor.methods_not_asked_for(granted),
@@ -185,7 +187,7 @@ impl JsRunner {
             caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
-        let mut running = Running { effects, mask: &bound.mask, left };
+        let mut running = Running { effects, mask: &bound.mask, unreported };
         let outcome = lease.run(&tool.load, run, &mut running.effects).await;
         let (records, withheld) = (running.effects.take_records(), running.effects.take_found());
         let report = report::make(outcome, records, &bound.mask, tool);
@@ -198,7 +200,7 @@ impl JsRunner {
 struct Running<'r> {
     effects: CallEffects,
     mask: &'r Mask,
-    left: &'r LeftEffects,
+    unreported: &'r UnreportedEffects,
 }
 
 impl Drop for Running<'_> {
@@ -207,7 +209,7 @@ impl Drop for Running<'_> {
         let told = records.map(|record| port::effect(record.masked(self.mask))).collect();
         // The calls of helpers are few enough to be told one by one.
         let dropped = 0;
-        self.left.leave(told, dropped);
+        self.unreported.add(told, dropped);
     }
 }
 

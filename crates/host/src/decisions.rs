@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_config::Config;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    NewApproval, Spent, Trust, text_for_journal,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding,
+    ConsumedApproval, Decider, NewApproval, Trust, text_for_journal,
 };
 use toolgate_secrets::Detector;
 use toolgate_store::StateDb;
@@ -86,7 +86,7 @@ impl ApprovalStore for RecordedQueue {
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
         self.queue.spend(binding, id, now)
     }
 

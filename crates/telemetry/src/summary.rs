@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use toolgate_gate::{End, Finished, Purpose, Reason, Stage};
+use toolgate_gate::{EndKind, Finished, Purpose, Reason, Stage};
 use toolgate_policy::RiskLevel;
 
 use crate::{
@@ -84,9 +84,9 @@ impl CallOutcome {
             None => Self::Released,
             Some(Reason::ApprovalPending) => Self::Pending,
             Some(reason) => match reason.end() {
-                End::Refused => Self::Refused,
-                End::Failed => Self::Failed,
-                End::Broken => Self::Broken,
+                EndKind::Refused => Self::Refused,
+                EndKind::Failed => Self::Failed,
+                EndKind::Broken => Self::Broken,
             },
         }
     }

@@ -16,7 +16,7 @@ use tokio::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving, TlsRoots};
 use toolgate_gate::{
-    Call, CallRecord, Client, Finished, Observer as _, OnJournalFailure, Purpose, Reason, ResponseEntry,
+    Call, CallRecord, ClientInfo, Finished, Observer as _, OnJournalFailure, Purpose, Reason, ResponseEntry,
     Stage,
 };
 use toolgate_policy::Caller;
@@ -133,7 +133,7 @@ impl Resolve for OneName {
 
 /// A call of `weather` with all data that a record can hold but that must not be sent.
 pub fn record() -> CallRecord {
-    let client = Client {
+    let client = ClientInfo {
         transport: "http",
         protocol: Some("2026-07-28".into()),
         name: Some("SECRET-client".into()),
@@ -149,7 +149,7 @@ pub fn record() -> CallRecord {
         client,
         answer: None,
         ask: None,
-        standing: None,
+        auth_status: None,
     };
     let mut record = CallRecord::opened(&call, Purpose::Call, OnJournalFailure::Refuse);
     record.call_id = "019a8b7c-6d5e-7f40-8123-456789abcdef".into();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Agreed, DiskCheckPermits, LeftEffects, Purpose, RunRequest};
+use toolgate_gate::{ApprovedSecrets, DiskCheckPermits, Purpose, RunRequest, UnreportedEffects};
 use toolgate_handlers::{CallGrants, FailureCode, JsReport, Returned};
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
@@ -120,8 +120,8 @@ fn unused_leased_worker_serves_the_next_call() {
     let (leased, none) = (lease().unwrap(), Map::new());
     let request = RunRequest {
         arguments: &none,
-        agreed: &Agreed::default(),
-        left: &LeftEffects::default(),
+        approved_secrets: &ApprovedSecrets::default(),
+        unreported: &UnreportedEffects::default(),
         caller: "tester",
         purpose: Purpose::Call,
         disk_checks: &DiskCheckPermits::default(),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     gate::Inner,
-    ports::{Agreed, LeftEffects, Question, StopFlag, Survey, Surveyed, Touch},
+    ports::{ApprovedSecrets, StopFlag, Survey, SurveyQuestion, Surveyed, Touch, UnreportedEffects},
     reason::Reason,
 };
 
@@ -24,23 +24,23 @@ pub struct Checked {
     pub touches: Vec<Touch>,
     /// Effects beyond what the arguments name, as text for the approval prompt.
     pub widened: Vec<String>,
-    questions: Vec<Question>,
+    questions: Vec<SurveyQuestion>,
     /// The danger patterns that matched.
     pub dangers: Vec<String>,
     /// Probable secrets in the arguments. They may leave if a person approves the call.
-    pub agreed: Agreed,
+    pub approved_secrets: ApprovedSecrets,
     /// Alarm texts found in the arguments.
     pub alerts: Vec<String>,
     pub call: Box<dyn Surveyed>,
     /// For the record of a call that is dropped.
     pub notes: Arc<DecisionNotes>,
-    pub left: Arc<LeftEffects>,
+    pub unreported: Arc<UnreportedEffects>,
     _sealed: (),
 }
 
 impl Checked {
     /// What a person has to be asked because of the arguments.
-    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+    pub fn questions(&self) -> impl Iterator<Item = &SurveyQuestion> {
         self.questions.iter()
     }
 }
@@ -49,26 +49,26 @@ pub async fn check(gate: &Inner, bound: Bound) -> Result<Checked, Stop> {
     let survey = survey(gate, &bound).await.map_err(|stop| stop.with_alerts(alerts_in(&bound, &[])))?;
     let Survey { touches, widened, mut questions, built, call } = survey;
     let alerts = alerts_in(&bound, &touches);
-    let mut agreed = Agreed::default();
+    let mut approved_secrets = ApprovedSecrets::default();
     if bound.admitted.tool.policy.data.can_leak_data.value
         && let Some(found) = secrets_in(gate, &bound).map_err(|stop| stop.with_alerts(alerts.clone()))?
     {
         questions.push(found.question);
-        agreed = found.agreed;
+        approved_secrets = found.approved_secrets;
     }
     let dangers = dangers(&bound, (&touches, &built));
-    let (notes, left) = (Arc::default(), Arc::default());
+    let (notes, unreported) = (Arc::default(), Arc::default());
     Ok(Checked {
         bound,
         touches,
         widened,
         questions,
         dangers,
-        agreed,
+        approved_secrets,
         alerts,
         call,
         notes,
-        left,
+        unreported,
         _sealed: (),
     })
 }
@@ -88,8 +88,8 @@ async fn survey(gate: &Inner, bound: &Bound) -> Result<Survey, Stop> {
 
 /// A probable secret that the tool would send out, and the question about it.
 struct ProbableSecret {
-    question: Question,
-    agreed: Agreed,
+    question: SurveyQuestion,
+    approved_secrets: ApprovedSecrets,
 }
 
 /// Refuses a certain secret in the arguments of a tool that sends them out.
@@ -103,9 +103,9 @@ fn secrets_in(gate: &Inner, bound: &Bound) -> Result<Option<ProbableSecret>, Sto
         return Err(Stop::new(Reason::SecretToSink, message).with_remedy("leave the secret out"));
     }
     let why = format!("the arguments probably contain a secret ({what}), and this tool sends them out");
-    let question = Question { source: DecisionSource::Secret, why };
-    let agreed = Agreed::new(secrets::values(&gate.secrets, &texts, &json));
-    Ok(Some(ProbableSecret { question, agreed }))
+    let question = SurveyQuestion { source: DecisionSource::Secret, why };
+    let approved_secrets = ApprovedSecrets::new(secrets::values(&gate.secrets, &texts, &json));
+    Ok(Some(ProbableSecret { question, approved_secrets }))
 }
 
 /// Each text of the arguments by itself, all of them as JSON, and the real names of what they lead to. Neither quoting, nor

@@ -20,7 +20,7 @@ use super::{
     support::{console, disk, personal, recheck, secrets, stop::Stop},
 };
 use crate::{
-    approval::Spent,
+    approval::ConsumedApproval,
     gate::Inner,
     limiter::Slot,
     live::LiveTool,
@@ -33,7 +33,7 @@ use crate::{
 pub struct Executed {
     pub bound: Bound,
     /// The approval that this call consumed.
-    pub approval: Option<Spent>,
+    pub approval: Option<ConsumedApproval>,
     pub report: RunReport,
     /// Alarm texts found on the tool's console.
     pub alerts: Vec<String>,
@@ -41,7 +41,11 @@ pub struct Executed {
 }
 
 pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
-    let Decided { checked: Checked { bound, touches, agreed, call, notes, left, .. }, consent, .. } = decided;
+    let Decided {
+        checked: Checked { bound, touches, approved_secrets, call, notes, unreported, .. },
+        consent,
+        ..
+    } = decided;
     let ready = match reserve(gate, &bound, call).await {
         Ok(reserved) => check_again(gate, &bound, &touches, &consent, reserved).await,
         Err(stop) => Err(stop),
@@ -53,8 +57,8 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
     let consumed = approval::consume(gate, &bound, &notes, consent).await?;
     let request = RunRequest {
         arguments: bound.arguments.members(),
-        agreed: &agreed,
-        left: &left,
+        approved_secrets: &approved_secrets,
+        unreported: &unreported,
         caller: &bound.admitted.call.caller.subject,
         purpose: bound.admitted.purpose,
         disk_checks: &gate.disk_checks,
@@ -153,7 +157,7 @@ fn not_reserved(failure: &RunFailure) -> Stop {
 fn finish(
     gate: &Inner,
     bound: Bound,
-    approval: Option<Spent>,
+    approval: Option<ConsumedApproval>,
     mut report: RunReport,
 ) -> Result<Executed, Stop> {
     let tool = &bound.admitted.tool;
@@ -162,12 +166,12 @@ fn finish(
         // The author of a draft sees the whole console.
         Purpose::LocalPass => Vec::new(),
     };
-    let heard = report.outcome.as_mut().err().and_then(|failure| failure.heard.take());
+    let unredacted = report.outcome.as_mut().err().and_then(|failure| failure.unredacted.take());
     match &report.outcome {
         Ok(_) => Ok(Executed { bound, approval, report, alerts, _sealed: () }),
         Err(failure) => {
             let message = message_of(failure, gate, tool);
-            let texts = [failure.message.as_str()].into_iter().chain(heard.as_deref());
+            let texts = [failure.message.as_str()].into_iter().chain(unredacted.as_deref());
             alerts.extend(tool.alarms_in(texts));
             let stop = Stop::new(failure.reason, message).with_alerts(alerts).with_report(report);
             Err(stop.with_consumed(approval))

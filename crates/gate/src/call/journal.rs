@@ -14,7 +14,8 @@ mod slim;
 use self::account::{Account, Opening};
 pub use self::{
     parts::{
-        CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared, UsageEntry,
+        CallerEntry, ClientInfoEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared,
+        UsageEntry,
     },
     record::{CallRecord, Purpose},
 };

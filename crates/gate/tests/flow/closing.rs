@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, EffectKind, Question, Shows, Touch};
+use toolgate_gate::{EffectEntry, EffectKind, Shows, SurveyQuestion, Touch};
 
 use toolgate_policy::DecisionSource;
 
@@ -121,7 +121,7 @@ async fn whatever_happens_the_pair_is_there() {
         closed(&world(largest)).await;
 
         let asked = world(largest);
-        let why = |number: usize| Question { source: DecisionSource::UnknownHost, why: long(number) };
+        let why = |number: usize| SurveyQuestion { source: DecisionSource::UnknownHost, why: long(number) };
         let questions = (0..120).map(why).collect();
         asked.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = asked.call("say", json!({ "text": "asked" })).await;

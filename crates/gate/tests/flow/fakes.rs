@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState,
-    ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock, Decider,
-    DiskCheckLimits, EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool,
-    NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Question, Reason, Refusal,
-    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass,
-    Survey, Surveyed, Touch, Trust, Workshop,
+    ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, ClientInfo, Clock,
+    ConsumedApproval, Decider, DiskCheckLimits, EffectEntry, Gate, GateParts, Handlers, Journal, LiveSet,
+    LiveTool, NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Reason, Refusal,
+    RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, Shows, StopFlag, StoredPass, Survey,
+    SurveyQuestion, Surveyed, Touch, Trust, UnreportedEffects, Workshop,
 };
 use toolgate_policy::{
     ALLOW_ALL, AskThreshold, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy,
@@ -54,7 +54,7 @@ pub struct FakeTool {
     /// What every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
     /// What the latest run may send although it is probably a secret.
-    pub agreed: Mutex<Vec<String>>,
+    pub approved_secrets: Mutex<Vec<String>>,
     /// What its runs take place in, one each.
     pub workers: Arc<Semaphore>,
     /// Do calls wait for a worker instead of being refused? And does one wait?
@@ -69,14 +69,14 @@ pub struct FakeTool {
 struct Leaving<'f> {
     effects: &'f Mutex<(Vec<EffectEntry>, Vec<String>)>,
     dropped: (u32, u64),
-    left: &'f LeftEffects,
+    unreported: &'f UnreportedEffects,
 }
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let (effects, refused) = self.effects.lock().unwrap().clone();
-        self.left.leave(effects, self.dropped.0);
-        self.left.leave_refused(refused, self.dropped.1);
+        self.unreported.add(effects, self.dropped.0);
+        self.unreported.add_refused(refused, self.dropped.1);
     }
 }
 
@@ -90,7 +90,7 @@ impl FakeTool {
             effects_dropped: AtomicU32::new(0),
             refused_dropped: AtomicU64::new(0),
             console: Mutex::default(),
-            agreed: Mutex::default(),
+            approved_secrets: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             workers_are_waited_for: AtomicBool::new(false),
             is_waited_for: AtomicBool::new(false),
@@ -126,7 +126,7 @@ fn busy() -> RunFailure {
         message: "every worker is busy".to_owned(),
         stack: Vec::new(),
         helper: None,
-        heard: None,
+        unredacted: None,
     }
 }
 
@@ -159,7 +159,7 @@ impl Runnable for FakeTool {
 pub struct FakeSurvey {
     pub touches: Vec<Touch>,
     pub widened: Vec<String>,
-    pub questions: Vec<Question>,
+    pub questions: Vec<SurveyQuestion>,
 }
 
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl Surveyed for FakeCall {
     fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         let Self { tool, worker } = *self;
         tool.runs.fetch_add(1, Ordering::SeqCst);
-        *tool.agreed.lock().unwrap() = request.agreed.values().to_vec();
+        *tool.approved_secrets.lock().unwrap() = request.approved_secrets.values().to_vec();
         Box::pin(async move {
             let worker = worker.or_else(|| tool.free_worker());
             let outcome = match &tool.does {
@@ -202,21 +202,22 @@ impl Surveyed for FakeCall {
                     message: (*message).to_owned(),
                     stack: Vec::new(),
                     helper: None,
-                    heard: None,
+                    unredacted: None,
                 }),
-                Does::FailsHeard(heard) => Err(RunFailure {
+                Does::FailsHeard(unredacted) => Err(RunFailure {
                     reason: Reason::CommandFailed,
                     message: "it failed".to_owned(),
                     stack: Vec::new(),
                     helper: None,
-                    heard: Some((*heard).to_owned()),
+                    unredacted: Some((*unredacted).to_owned()),
                 }),
                 Does::NeverEnds => {
                     let dropped = (
                         tool.effects_dropped.load(Ordering::SeqCst),
                         tool.refused_dropped.load(Ordering::SeqCst),
                     );
-                    let _leaving = Leaving { effects: &tool.effects, dropped, left: request.left };
+                    let _leaving =
+                        Leaving { effects: &tool.effects, dropped, unreported: request.unreported };
                     std::future::pending().await
                 }
             };
@@ -411,7 +412,7 @@ impl ApprovalStore for MemoryQueue {
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
         self.up()?;
         let mut approvals = self.approvals.lock().unwrap();
         for approval in approvals.iter_mut() {
@@ -429,7 +430,7 @@ impl ApprovalStore for MemoryQueue {
                 approval.state = ApprovalState::Used;
                 let decided_by = approval.decided_by.clone().unwrap_or_default();
                 let remembers = approval.question.remembers.clone();
-                let spent = Spent { id: approval.id.clone(), decided_by, remembers };
+                let spent = ConsumedApproval { id: approval.id.clone(), decided_by, remembers };
                 drop(approvals);
                 if self.is_slow.load(Ordering::SeqCst) {
                     thread::sleep(Duration::from_millis(100));
@@ -759,10 +760,10 @@ pub fn call(tool: &str, arguments: Value) -> Call {
         tool: tool.to_owned(),
         arguments,
         caller: Caller::new("ann", ["reader"]),
-        client: Client { transport: "library", ..Client::default() },
+        client: ClientInfo { transport: "library", ..ClientInfo::default() },
         answer: None,
         ask: None,
-        standing: None,
+        auth_status: None,
     }
 }
 

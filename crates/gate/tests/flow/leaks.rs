@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, Outcome, Question, Reason,
-    Refusal, Shows, Touch,
+    ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, Outcome, Reason, Refusal, Shows,
+    SurveyQuestion, Touch,
 };
 
 use toolgate_policy::DecisionSource;
@@ -163,7 +163,7 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     let touching = |target: &str| FakeSurvey {
         touches: vec![Touch { kind: EffectKind::Read, target: target.to_owned() }],
-        questions: vec![Question { source: DecisionSource::UnknownHost, why: "asked".to_owned() }],
+        questions: vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: "asked".to_owned() }],
         ..FakeSurvey::default()
     };
     world.fake.survey_with(Ok(touching("/srv/a")));
@@ -186,7 +186,8 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
 #[tokio::test]
 async fn no_text_of_a_record_holds_a_secret() {
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{}", token()) };
-    let asked = Question { source: DecisionSource::UnknownHost, why: format!("{} is unknown", token()) };
+    let asked =
+        SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{} is unknown", token()) };
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     *world.fake.effects.lock().unwrap() = (
@@ -232,7 +233,7 @@ async fn no_text_about_a_call_holds_the_value_of_its_tools_secret() {
     let detector = toolgate_secrets::Detector::shipped().unwrap();
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{SECRET}") };
     let asked =
-        Question { source: DecisionSource::UnknownHost, why: format!("`{SECRET}.example` is unknown") };
+        SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("`{SECRET}.example` is unknown") };
     for text in [&touched.target, &asked.why] {
         assert_eq!(detector.redact(text, toolgate_secrets::Tier::Possible).text, *text, "no rule finds it");
     }
@@ -297,8 +298,8 @@ async fn whoever_approves_is_shown_no_secret_and_the_queue_keeps_none() {
 #[tokio::test]
 async fn alarming_texts_in_what_a_failure_does_not_repeat_are_told_and_shown_to_nobody() {
     let change = capability(&json!({ "audit": { "alertOn": ["xoxb-"] } }));
-    let heard: &'static str = format!("cannot log in with {}", token()).leak();
-    let world = World::new(Does::FailsHeard(heard), &[document("say", &change)]);
+    let unredacted: &'static str = format!("cannot log in with {}", token()).leak();
+    let world = World::new(Does::FailsHeard(unredacted), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(world.journal.last()["alerts"], json!(["xoxb-"]));
     assert_eq!(world.gate.metrics().alerts(), 1);
@@ -439,7 +440,7 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
         assert_eq!(record["run"]["effects"][0]["outcome"], format!("refused {LEDGER}"));
         assert_eq!(record["run"]["refused"], json!([format!("open {LEDGER}")]));
         let questions =
-            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+            vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
         world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let record = world.journal.last();
@@ -466,7 +467,7 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
     for arguments in hiding() {
         let world = debugging(Does::EchoesArguments, &change);
         let questions =
-            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+            vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
         world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let asked = world.queue.only().question;

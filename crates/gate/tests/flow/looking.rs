@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectKind, Outcome, Reason, Standing, StopFlag,
+    ApprovalQueue, ApprovalState, AuthStatus, Call, Clock, Decider, EffectKind, Outcome, Reason, StopFlag,
     Touch,
 };
 use toolgate_policy::Caller;
@@ -46,7 +46,7 @@ impl LookedAt {
             if self.is_let_go.load(Ordering::SeqCst) {
                 break;
             }
-            if stop.is_asked() && !self.hangs.load(Ordering::SeqCst) {
+            if stop.is_set() && !self.hangs.load(Ordering::SeqCst) {
                 self.stopped.fetch_add(1, Ordering::SeqCst);
                 break;
             }
@@ -197,8 +197,8 @@ async fn the_look_after_a_yes_keeps_nobody_waiting_and_costs_no_second_answer() 
 
 struct Revoked(AtomicBool);
 
-impl Standing for Revoked {
-    fn holds(&self) -> bool {
+impl AuthStatus for Revoked {
+    fn is_valid(&self) -> bool {
         !self.0.load(Ordering::SeqCst)
     }
 }
@@ -208,7 +208,7 @@ async fn whoever_waited_long_for_a_look_is_asked_for_again() {
     let world = world(&json!({}));
     let revoked = Arc::new(Revoked(AtomicBool::new(false)));
     let mut call = slow("ann");
-    call.standing = Some(Arc::clone(&revoked) as Arc<dyn Standing>);
+    call.auth_status = Some(Arc::clone(&revoked) as Arc<dyn AuthStatus>);
     let waiting = start(&world, call);
     disk(&world).has_begun(1).await;
     tokio::time::sleep(Duration::from_millis(1_100)).await;

@@ -11,8 +11,8 @@ use std::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, Call, CallLimits,
-    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Touch,
+    Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, AuthStatus, Call,
+    CallLimits, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Touch,
 };
 use toolgate_policy::{Arguments, AskThreshold, Caller, CedarPolicies, Ruling, ToolPolicy};
 
@@ -295,14 +295,14 @@ impl Token {
     }
 }
 
-impl Standing for Token {
-    fn holds(&self) -> bool {
+impl AuthStatus for Token {
+    fn is_valid(&self) -> bool {
         !self.is_revoked.load(Ordering::SeqCst)
     }
 }
 
 fn by(token: &Arc<Token>, mut call: Call) -> Call {
-    call.standing = Some(Arc::clone(token) as Arc<dyn Standing>);
+    call.auth_status = Some(Arc::clone(token) as Arc<dyn AuthStatus>);
     call
 }
 

@@ -129,7 +129,7 @@ async fn a_yes_is_for_the_values_in_the_arguments() {
     let change = json!({ "x-toolgate-capability": leaky });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": "nothing of the kind" })).await;
-    assert_eq!((world.fake.runs(), world.fake.agreed.lock().unwrap().len()), (1, 0));
+    assert_eq!((world.fake.runs(), world.fake.approved_secrets.lock().unwrap().len()), (1, 0));
     let mut asked = call("say", json!({ "text": "store password = hunter22x please" }));
     asked.ask = Some(Arc::new(Says(Answer::Accept, A_THOUGHT)));
     let Outcome::Pending(pending) = world.gate.handle(asked.clone()).await else { panic!("not pending") };
@@ -138,7 +138,7 @@ async fn a_yes_is_for_the_values_in_the_arguments() {
     world.queue.decide(&pending.approval, ApprovalState::Approved, &ann, None, now).unwrap();
     let outcome = world.gate.handle(asked).await;
     assert!(matches!(outcome, Outcome::Released(_)), "{}", shown(&outcome));
-    assert_eq!(*world.fake.agreed.lock().unwrap(), ["hunter22x"]);
+    assert_eq!(*world.fake.approved_secrets.lock().unwrap(), ["hunter22x"]);
 }
 
 /// Half of a secret is not found, and is enough for whoever can reckon the rest.

@@ -357,7 +357,7 @@ impl Pattern {
 
     /// What can be found without a search.
     fn look_by_name(&self, place: &Path, after: Option<&After<'_>>, stop: &Stop, found: &mut Found) {
-        if stop.is_asked() {
+        if stop.is_set() {
             found.note_trouble(NOBODY_WAITS.to_owned());
             return;
         }

@@ -264,7 +264,7 @@ pub fn has_lost_its_name(path: &Path) -> bool {
 /// What once lay at this path, and what may have.
 pub fn set_aside_from(path: &Path, stop: &Stop) -> Vec<PathBuf> {
     let entries = path.parent().and_then(|above| fs::read_dir(above).ok());
-    let entries = entries.into_iter().flatten().take_while(|_| !stop.is_asked());
+    let entries = entries.into_iter().flatten().take_while(|_| !stop.is_set());
     let beside = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let is_from_here = |one: &PathBuf| original(one).is_some_and(|original| original == path);
     beside.filter(|one| is_from_here(one) || has_lost_its_name(one)).collect()

@@ -52,7 +52,7 @@ impl Problem {
             message: cut(&mask.text(&self.message), LONGEST_MESSAGE),
             stack: Vec::new(),
             helper: None,
-            heard: None,
+            unredacted: None,
         }
     }
 }
@@ -105,8 +105,8 @@ pub fn make(mut ended: Ended, swept: Swept, call: &Call<'_>, teller: Teller<'_>)
     RunReport {
         // Somebody may have asked to be told of the very text that is taken out, or that nobody is shown.
         outcome: outcome.map_err(|problem| {
-            let heard = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
-            RunFailure { heard: Some(heard), ..problem.masked(mask) }
+            let unredacted = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
+            RunFailure { unredacted: Some(unredacted), ..problem.masked(mask) }
         }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),

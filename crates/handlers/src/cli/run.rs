@@ -10,8 +10,8 @@ use tokio::{
 };
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{
-    Handlers, LeftEffects, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag,
-    Survey, Surveyed, Touch,
+    Handlers, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag, Survey,
+    Surveyed, Touch, UnreportedEffects,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
@@ -133,7 +133,7 @@ impl Prepared {
             Ok(statics) => statics,
             Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
         };
-        let guard = SecretGuard::new(&self.detector, &statics.sent, request.agreed);
+        let guard = SecretGuard::new(&self.detector, &statics.sent, request.approved_secrets);
         let ordered = order(&self.tool, settled, &statics, request, Arc::new(guard), due).await;
         match ordered {
             Ok((order, mut watch)) => {
@@ -143,9 +143,9 @@ impl Prepared {
                     Purpose::Call => Hearer::Caller(Given::of(&self.tool, &order, request.arguments)),
                 };
                 let mask = Arc::new(statics.mask);
-                let left = request.left;
+                let unreported = request.unreported;
                 let mut leaving =
-                    Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), left };
+                    Leaving { so_far: Some(Arc::clone(&order.so_far)), mask: Arc::clone(&mask), unreported };
                 watch.command_begins();
                 let ended = self.launcher.launch(order).await;
                 leaving.has_ended(&ended);
@@ -175,7 +175,7 @@ struct Leaving<'r> {
     /// `None` when all of it is in a report.
     so_far: Option<Arc<SoFar>>,
     mask: Arc<Mask>,
-    left: &'r LeftEffects,
+    unreported: &'r UnreportedEffects,
 }
 
 impl Leaving<'_> {
@@ -209,8 +209,8 @@ impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let Some(so_far) = &self.so_far else { return };
         let (effects, refused, refused_dropped) = self.masked(so_far);
-        self.left.leave(effects.told, effects.dropped);
-        self.left.leave_refused(refused, refused_dropped);
+        self.unreported.add(effects.told, effects.dropped);
+        self.unreported.add_refused(refused, refused_dropped);
     }
 }
 
@@ -281,7 +281,7 @@ async fn view(
     due: Instant,
 ) -> Result<(View, Option<File>), Problem> {
     let stop = Stop::default();
-    let _waiting = stop.waiting();
+    let _waiting = stop.stop_on_drop();
     let waits = tool.view.waits_for_disk(&settled.granted) || tool.program.waits_for_disk();
     let (own, granted) = (Arc::clone(tool), Arc::clone(&settled.granted));
     let look = move || {
@@ -383,9 +383,9 @@ mod tests {
             let told = vec![Refused::Other("call".to_owned()), host("s3cr3t-value.test:443")];
             (effects, Refusals { told, dropped: 40, dropped_paths: 0 })
         });
-        let left = LeftEffects::default();
+        let unreported = UnreportedEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
-        let leaving = Leaving { so_far: Some(Arc::new(so_far)), mask, left: &left };
+        let leaving = Leaving { so_far: Some(Arc::new(so_far)), mask, unreported: &unreported };
         let report = leaving.without_its_end();
         assert_eq!(report.outcome.unwrap_err().reason, Reason::CommandFailed);
         let targets: Vec<&str> = report.effects.iter().map(|effect| effect.target.as_str()).collect();

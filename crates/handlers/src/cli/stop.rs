@@ -22,7 +22,7 @@ impl<'s> Budget<'s> {
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.stop.is_asked()
+        self.stop.is_set()
     }
 }
 
@@ -33,12 +33,12 @@ mod tests {
     #[test]
     fn who_lets_go_ends_the_look_and_nobody_else_does() {
         let stop = Stop::default();
-        let waiting = stop.waiting();
+        let waiting = stop.stop_on_drop();
         let mut budget = Budget::new(9, &stop);
         assert!(budget.spend_one() && !budget.is_stopped());
         drop(waiting);
         assert!(!budget.spend_one() && budget.is_stopped());
-        assert!(!Stop::default().is_asked());
+        assert!(!Stop::default().is_set());
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl ViewPlan {
         let mut cwd = PathBuf::from(HOME);
         if let Some(grants) = self.granted_folders() {
             let asked = stop.clone();
-            let files = Files::open(grants, move || asked.is_asked()).map_err(|error| error.message)?;
+            let files = Files::open(grants, move || asked.is_set()).map_err(|error| error.message)?;
             if let Some(folder) = &self.cwd {
                 let bind = self.folder(&files, folder)?.ok_or_else(|| {
                     format!("its working folder `{}` does not exist; create it", folder.display())
@@ -164,7 +164,7 @@ impl ViewPlan {
         self.blocked.add_other_names(&places, stop, &mut found)?;
         self.blocked.add_mounted(&places, self.sandbox, stop, &mut found)?;
         // What was left out must not pass for what is not there.
-        if stop.is_asked() {
+        if stop.is_set() {
             return Err(NOBODY_WAITS.to_owned());
         }
         let in_system = match self.sandbox {

@@ -143,7 +143,7 @@ fn failed(failure: Failure) -> RunFailure {
         message: failure.message,
         stack: failure.stack,
         helper,
-        heard: None,
+        unredacted: None,
     }
 }
 

@@ -450,7 +450,7 @@ fn a_look_ends_with_whoever_waits_for_it() {
     let arguments = json!({ "file": "src/twin.rs" });
     let look = |stop: &StopFlag| surveyor.survey(arguments.as_object().unwrap(), stop);
     let stop = StopFlag::default();
-    let waiting = stop.waiting();
+    let waiting = stop.stop_on_drop();
     assert!(look(&stop).is_ok());
     drop(waiting);
     let refusal = look(&stop).unwrap_err();

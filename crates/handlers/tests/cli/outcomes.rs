@@ -4,7 +4,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_gate::{EffectEntry, EffectKind, LeftEffects, Reason, RunRequest, StopFlag};
+use toolgate_gate::{EffectEntry, EffectKind, Reason, RunRequest, StopFlag, UnreportedEffects};
 use toolgate_handlers::{Access, CliTool, Ended, Ending, Launch, NotReached, Order, Reached, Refused};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::Format;
@@ -92,7 +92,7 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
-    let left = LeftEffects::default();
+    let left = UnreportedEffects::default();
     let survey = Arc::clone(&tool).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
@@ -130,11 +130,11 @@ fn a_secret_in_a_complaint_is_found_before_lines_are_joined() {
         let report = call(&tool, &json!({ "text": "x" })).unwrap();
         let failure = report.outcome.unwrap_err();
         let shown = format!("{failure:?}");
-        let (message, heard) = (failure.message, failure.heard.unwrap());
+        let (message, unredacted) = (failure.message, failure.unredacted.unwrap());
         assert!(message.contains("[REDACTED:"), "{message}");
         for piece in pieces {
             // For whoever asked to be told of it, and for nobody else.
-            assert!(heard.contains(piece) && !shown.contains(piece), "{shown}");
+            assert!(unredacted.contains(piece) && !shown.contains(piece), "{shown}");
             assert!(!message.contains(piece), "{message}");
             assert!(report.console.iter().all(|(_, line)| !line.contains(piece)), "{:?}", report.console);
         }
@@ -206,8 +206,8 @@ fn what_a_failed_command_wrote_is_searched_for_alarming_texts() {
         let (tool, _) = world.recorded(tool, ended(ending, "launch codes", "oops"));
         let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
         assert!(!failure.message.contains("launch codes"), "{}", failure.message);
-        let heard = failure.heard.unwrap();
-        assert!(heard.contains("launch codes") && heard.contains("oops"), "{heard}");
+        let unredacted = failure.unredacted.unwrap();
+        assert!(unredacted.contains("launch codes") && unredacted.contains("oops"), "{unredacted}");
     }
 }
 

@@ -15,8 +15,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{
-    Agreed, DiskCheckPermits, Handlers as _, LeftEffects, Purpose, Refusal, RunReport, RunRequest, Runnable,
-    StopFlag,
+    ApprovedSecrets, DiskCheckPermits, Handlers as _, Purpose, Refusal, RunReport, RunRequest, Runnable,
+    StopFlag, UnreportedEffects,
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
@@ -222,10 +222,17 @@ pub fn request_with<'r>(
     arguments: &'r Map<String, Value>,
     disk_checks: &'r DiskCheckPermits,
 ) -> RunRequest<'r> {
-    static AGREED: LazyLock<Agreed> = LazyLock::new(Agreed::default);
-    static LEFT: LazyLock<LeftEffects> = LazyLock::new(LeftEffects::default);
-    let (agreed, left) = (&*AGREED, &*LEFT);
-    RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, disk_checks }
+    static APPROVED_SECRETS: LazyLock<ApprovedSecrets> = LazyLock::new(ApprovedSecrets::default);
+    static UNREPORTED: LazyLock<UnreportedEffects> = LazyLock::new(UnreportedEffects::default);
+    let (approved_secrets, unreported) = (&*APPROVED_SECRETS, &*UNREPORTED);
+    RunRequest {
+        arguments,
+        approved_secrets,
+        unreported,
+        caller: "tester",
+        purpose: Purpose::Call,
+        disk_checks,
+    }
 }
 
 /// Folders in folders, until no path is long enough to name the innermost.

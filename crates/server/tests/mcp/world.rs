@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, CallLimits, DiskCheckLimits, Gate, GateParts, LiveSet, LiveTool,
-    OnJournalFailure, Shows, Standing,
+    ApprovalSettings, ArgumentLimits, AuthStatus, CallLimits, DiskCheckLimits, Gate, GateParts, LiveSet,
+    LiveTool, OnJournalFailure, Shows,
 };
 use toolgate_policy::{AskThreshold, Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -54,8 +54,8 @@ pub struct Waiting {
 
 struct Token(Arc<AtomicBool>);
 
-impl Standing for Token {
-    fn holds(&self) -> bool {
+impl AuthStatus for Token {
+    fn is_valid(&self) -> bool {
         !self.0.load(Ordering::SeqCst)
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
-    Decider, Hidden, NewApproval, QueueLimit, Remembers, Trust,
+    Decider, HiddenArguments, NewApproval, QueueLimit, RememberScope, Trust,
 };
 
 use crate::{ApprovalLimits, StateDb};
@@ -55,7 +55,7 @@ pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewAppro
         binding,
         prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
         arguments: Some(r#"{"name":"ünï'"}"#.to_owned()),
-        hidden: Hidden::default(),
+        hidden: HiddenArguments::default(),
         remembers: None,
         because: vec!["risk".to_owned(), "policy".to_owned()],
         risk: "L4".to_owned(),
@@ -430,7 +430,7 @@ fn hidden_arguments_are_revealed_and_deleted_with_the_decision() {
     let place = QueueFile::new();
     let state = place.open();
     let whole = r#"{"text":"all of it"}"#;
-    let hidden = Hidden { bytes: 9, whole: Some(whole.to_owned()) };
+    let hidden = HiddenArguments { bytes: 9, whole: Some(whole.to_owned()) };
     let asked = NewApproval { hidden, ..question(binding("ann", "a"), 0, 100) };
     let id = state.open(asked, at(0)).unwrap().id;
     let (olga, eve) = (Decider::Operator("olga"), Decider::Admin { subject: "eve", may_approve_own: false });
@@ -501,7 +501,7 @@ fn client_denial_holds_in_its_conversation_until_an_operator_approves() {
 fn trust_settings_are_stored_with_the_request() {
     let place = QueueFile::new();
     let state = place.open();
-    let remembers = Some(Remembers { conversation: "one".to_owned(), until: at(3_600) });
+    let remembers = Some(RememberScope { conversation: "one".to_owned(), until: at(3_600) });
     let asked = NewApproval { remembers: remembers.clone(), ..question(binding("ann", "a"), 0, 100) };
     let asked = state.open(asked, at(0)).unwrap();
     assert_eq!(asked.question.remembers, remembers);

@@ -140,7 +140,7 @@ async fn open_and_wait(
         tokio::select! {
             answer = put_to_client(asker, &approval) => WaitEnd::Client(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => WaitEnd::Queue,
-            () = recheck::until_lapse(call.standing.clone()) => WaitEnd::Lapse,
+            () = recheck::until_lapse(call.auth_status.clone()) => WaitEnd::Lapse,
         }
     })
     .await;

@@ -6,7 +6,7 @@ use toolgate_policy::{DecisionSource, Verdict};
 
 use super::{Checked, Decision};
 use crate::{
-    approval::{Binding, NewApproval, Remembers, Trust},
+    approval::{Binding, NewApproval, RememberScope, Trust},
     call::support::prompt,
     digest,
     gate::Inner,
@@ -67,7 +67,8 @@ pub fn question(
         because: asking.iter().map(|reason| prompt::reason(*reason, &mask, &gate.secrets)).collect(),
         arguments: Some(shown.text),
         hidden: shown.hidden,
-        remembers: trust.map(|trust| Remembers { conversation: trust.flow.clone(), until: trust.expires }),
+        remembers: trust
+            .map(|trust| RememberScope { conversation: trust.flow.clone(), until: trust.expires }),
         risk: tool.level.name().to_owned(),
         created: now,
         expires: now + bound.admitted.in_force.approvals.expires,

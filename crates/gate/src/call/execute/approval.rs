@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use crate::{
-    approval::{ApprovalError, ApprovalState, Remembers, Spent, Trust},
+    approval::{ApprovalError, ApprovalState, ConsumedApproval, RememberScope, Trust},
     call::{
         bind::Bound,
         decide::{ApprovalSource, Consent, DecisionNotes, GivenApproval},
@@ -22,7 +22,7 @@ pub async fn consume(
     bound: &Bound,
     notes: &Arc<DecisionNotes>,
     consent: Consent,
-) -> Result<Option<Spent>, Stop> {
+) -> Result<Option<ConsumedApproval>, Stop> {
     let Consent::Approved(given) = consent else { return Ok(None) };
     let (binding, id, now) = (given.binding.clone(), given.id().cloned(), gate.clock.now());
     let shared = Arc::clone(notes);
@@ -58,13 +58,13 @@ async fn not_there(
     }
 }
 
-/// Remembers the approval as far as its question said: in that conversation, until that time.
+/// RememberScope the approval as far as its question said: in that conversation, until that time.
 async fn remember(
     gate: &Inner,
     bound: &Bound,
     trust: Option<Trust>,
-    consumed: &Spent,
-) -> Result<Option<Remembers>, Stop> {
+    consumed: &ConsumedApproval,
+) -> Result<Option<RememberScope>, Stop> {
     // Once more, after the approval is consumed: the tool may have changed while the queue was locked.
     recheck::is_unchanged(gate, &bound.admitted)?;
     if gate.is_closing() {

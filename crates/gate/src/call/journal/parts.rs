@@ -64,7 +64,7 @@ impl From<&Caller> for CallerEntry {
 
 /// The client, as it describes itself.
 #[derive(Clone, Debug, Serialize)]
-pub struct ClientEntry {
+pub struct ClientInfoEntry {
     pub conversation: Option<String>,
     pub name: Option<String>,
     pub protocol: Option<String>,
@@ -72,7 +72,7 @@ pub struct ClientEntry {
     pub version: Option<String>,
 }
 
-impl ClientEntry {
+impl ClientInfoEntry {
     /// The texts that the client chose.
     pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
         let Self { conversation, name, protocol, version, transport: _ } = self;
@@ -80,9 +80,9 @@ impl ClientEntry {
     }
 }
 
-impl From<&Client> for ClientEntry {
-    fn from(client: &Client) -> Self {
-        let Client { transport, protocol, name, version, conversation } = client.clone();
+impl From<&ClientInfo> for ClientInfoEntry {
+    fn from(client: &ClientInfo) -> Self {
+        let ClientInfo { transport, protocol, name, version, conversation } = client.clone();
         Self { conversation, name, protocol, transport, version }
     }
 }

@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use toolgate_spec::FieldPattern;
 use uuid::Uuid;
 
-use super::parts::{CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared};
+use super::parts::{
+    CallerEntry, ClientInfoEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared,
+};
 use crate::{
-    approval::Spent,
+    approval::ConsumedApproval,
     call::{
         check::Checked,
         decide::{Consent, Decided, Decision, DecisionNotes},
@@ -26,8 +28,8 @@ use crate::{
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{EffectEntry, Left, LeftEffects, RunReport, Runnable, Touch},
-    reason::{End, Reason, Stage},
+    ports::{EffectEntry, RunReport, Runnable, Touch, UnreportedEffects, UnreportedRun},
+    reason::{EndKind, Reason, Stage},
 };
 
 /// Why is the tool run?
@@ -51,7 +53,7 @@ pub struct CallRecord {
     pub audit_mode: &'static str,
     pub call_id: String,
     pub caller: CallerEntry,
-    pub client: ClientEntry,
+    pub client: ClientInfoEntry,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
     /// Are arguments and outputs written down, and not only their digests?
@@ -99,7 +101,7 @@ pub struct CallRecord {
     pub(super) personal: Option<Arc<Held>>,
     /// Where a run that is dropped leaves what it had done.
     #[serde(skip)]
-    left: Option<Arc<LeftEffects>>,
+    unreported: Option<Arc<UnreportedEffects>>,
     /// What was said of a call that is not decided yet.
     #[serde(skip)]
     notes: Option<Arc<DecisionNotes>>,
@@ -122,7 +124,7 @@ impl CallRecord {
             audit_mode: on_failure.name(),
             debug: false,
             caller: CallerEntry::from(&call.caller),
-            client: ClientEntry::from(&call.client),
+            client: ClientInfoEntry::from(&call.client),
             tool: json!({ "name": call.tool }).into(),
             request: RequestEntry { args_hash: digest::of(&call.arguments), ..RequestEntry::default() },
             tool_safety: None,
@@ -144,7 +146,7 @@ impl CallRecord {
             message: None,
             duration: None,
             personal: None,
-            left: None,
+            unreported: None,
             notes: None,
             runnable: None,
             redact: Arc::from([]),
@@ -194,7 +196,7 @@ impl CallRecord {
         self.touches = checked.touches.iter().take(MOST_EFFECTS).map(shown).collect();
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
-        self.left = Some(Arc::clone(&checked.left));
+        self.unreported = Some(Arc::clone(&checked.unreported));
         self.notes = Some(Arc::clone(&checked.notes));
     }
 
@@ -209,8 +211,8 @@ impl CallRecord {
                 self.approval = Some(shown_answer(question));
             }
         }
-        let left = self.left.take().map(|left| left.take()).unwrap_or_default();
-        let Left { effects, dropped, refused, refused_dropped } = left;
+        let unreported = self.unreported.take().map(|unreported| unreported.take()).unwrap_or_default();
+        let UnreportedRun { effects, dropped, refused, refused_dropped } = unreported;
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
         }
@@ -243,7 +245,7 @@ impl CallRecord {
         }
     }
 
-    fn consumed(&mut self, consumed: Option<&Spent>) {
+    fn consumed(&mut self, consumed: Option<&ConsumedApproval>) {
         if let Some(spent) = consumed {
             let mut approval = json!({ "by": spent.decided_by, "id": spent.id.as_str() });
             if let (Some(remembers), Some(members)) = (&spent.remembers, approval.as_object_mut()) {
@@ -358,7 +360,7 @@ impl CallRecord {
 
     fn not_released(&mut self, reason: Reason) {
         self.reason = Some(reason.code());
-        self.decision = Some(if reason.end() == End::Refused { "DENIED" } else { "ERROR" });
+        self.decision = Some(if reason.end() == EndKind::Refused { "DENIED" } else { "ERROR" });
         self.denial = Some(json!({
             "reason": reason.code(),
             "stage": reason.stage().map(Stage::audit_name),

@@ -24,7 +24,7 @@ pub async fn blocking<T: Send + 'static>(
         return Err(Stop::new(Reason::Busy, NO_DISK_CHECK_PERMIT).with_remedy("wait a moment and call again"));
     };
     let stop = StopFlag::default();
-    let waiting = stop.waiting();
+    let waiting = stop.stop_on_drop();
     let checking = permit.spawn(move || job(&stop));
     let checked = timeout_at(due, checking).await;
     drop(waiting);

@@ -10,7 +10,7 @@ use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{is_deceptive, model::ToolSpec};
 
 use super::secrets::{self, ForApprover};
-use crate::approval::Hidden;
+use crate::approval::HiddenArguments;
 
 /// The arguments as an approver sees them.
 pub struct Shown {
@@ -18,7 +18,7 @@ pub struct Shown {
     pub members: Map<String, Value>,
     /// As JSON on one line.
     pub text: String,
-    pub hidden: Hidden,
+    pub hidden: HiddenArguments,
 }
 
 pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> Shown {
@@ -32,7 +32,7 @@ pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -
     let (text, cut) = one_line(&members, mask);
     let bytes = masked + redacted + cut;
     let whole = (bytes > 0).then(|| escaped(&all.to_string()));
-    let hidden = Hidden { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), whole };
+    let hidden = HiddenArguments { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), whole };
     Shown { members, text, hidden }
 }
 
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn hidden_parts_are_counted_and_kept_for_a_reveal() {
         let all_shown = of(&json!({ "text": "plain", "n": 5 }));
-        assert_eq!(all_shown.hidden, Hidden::default());
+        assert_eq!(all_shown.hidden, HiddenArguments::default());
         let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
         for hides in [
             json!({ "text": "a s3cr3t-value" }),

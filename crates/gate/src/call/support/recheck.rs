@@ -10,7 +10,7 @@ use super::stop::Stop;
 use crate::{
     call::{Purpose, admit::Admitted, bind::Bound},
     gate::{Call, Inner},
-    ports::Standing,
+    ports::AuthStatus,
     reason::Reason,
     registry::InForce,
 };
@@ -64,16 +64,16 @@ pub fn changed() -> Stop {
 }
 
 pub async fn still_authenticated(call: &Call) -> Result<(), Stop> {
-    match &call.standing {
-        Some(standing) if !holds(standing).await => Err(lapsed()),
+    match &call.auth_status {
+        Some(auth_status) if !is_valid(auth_status).await => Err(lapsed()),
         _ => Ok(()),
     }
 }
 
 /// Ends within a second or so after the caller's token stops being valid. Never ends for a caller without one.
-pub async fn until_lapse(standing: Option<Arc<dyn Standing>>) {
-    let Some(standing) = standing else { return std::future::pending().await };
-    while holds(&standing).await {
+pub async fn until_lapse(auth_status: Option<Arc<dyn AuthStatus>>) {
+    let Some(auth_status) = auth_status else { return std::future::pending().await };
+    while is_valid(&auth_status).await {
         sleep(BETWEEN_CHECKS).await;
     }
 }
@@ -84,9 +84,9 @@ pub fn lapsed() -> Stop {
 }
 
 /// The lookup may read a database, so it runs on the blocking pool. No answer means no.
-async fn holds(standing: &Arc<dyn Standing>) -> bool {
-    let standing = Arc::clone(standing);
-    tokio::task::spawn_blocking(move || standing.holds()).await.unwrap_or(false)
+async fn is_valid(auth_status: &Arc<dyn AuthStatus>) -> bool {
+    let auth_status = Arc::clone(auth_status);
+    tokio::task::spawn_blocking(move || auth_status.is_valid()).await.unwrap_or(false)
 }
 
 const BETWEEN_CHECKS: Duration = Duration::from_secs(1);

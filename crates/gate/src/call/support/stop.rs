@@ -6,10 +6,10 @@ use toolgate_spec::neutral;
 
 use crate::call::decide::Decision;
 use crate::{
-    approval::{Approval, ApprovalId, ApprovalState, Spent},
+    approval::{Approval, ApprovalId, ApprovalState, ConsumedApproval},
     outcome::{Broken, Failed, Outcome, Pending, Refused},
     ports::RunReport,
-    reason::{End, Reason},
+    reason::{EndKind, Reason},
 };
 
 /// Made by a stage, turned into an outcome in one place.
@@ -34,7 +34,7 @@ pub struct ForJournal {
     pub answered: Option<Answered>,
     pub decisions: Vec<Decision>,
     /// The approval that the call consumed before its run failed.
-    pub consumed: Option<Spent>,
+    pub consumed: Option<ConsumedApproval>,
     /// Texts about which somebody wants to be told, also of a call that goes no further.
     pub alerts: Vec<String>,
 }
@@ -53,8 +53,8 @@ impl From<&Approval> for Answered {
     }
 }
 
-impl From<&Spent> for Answered {
-    fn from(spent: &Spent) -> Self {
+impl From<&ConsumedApproval> for Answered {
+    fn from(spent: &ConsumedApproval) -> Self {
         Self { id: spent.id.clone(), state: ApprovalState::Used, by: Some(spent.decided_by.clone()) }
     }
 }
@@ -113,7 +113,7 @@ impl Stop {
     }
 
     #[must_use]
-    pub fn with_consumed(mut self, consumed: Option<Spent>) -> Self {
+    pub fn with_consumed(mut self, consumed: Option<ConsumedApproval>) -> Self {
         self.for_journal.consumed = consumed;
         self
     }
@@ -140,9 +140,9 @@ impl Stop {
             });
         }
         match reason.end() {
-            End::Refused => Outcome::Refused(Refused { call_id, reason, to_caller, to_operator, remedy }),
-            End::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator, remedy }),
-            End::Broken => Outcome::Broken(Broken { call_id, reason, to_operator }),
+            EndKind::Refused => Outcome::Refused(Refused { call_id, reason, to_caller, to_operator, remedy }),
+            EndKind::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator, remedy }),
+            EndKind::Broken => Outcome::Broken(Broken { call_id, reason, to_operator }),
         }
     }
 }

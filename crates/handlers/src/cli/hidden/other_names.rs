@@ -297,7 +297,7 @@ mod tests {
         };
         let blocked = Blocked::new(Some(&grants), &[]).unwrap();
         let stopped = Stop::default();
-        drop(stopped.waiting());
+        drop(stopped.stop_on_drop());
         for (stop, seen, trouble) in [(Stop::default(), 1, None), (stopped, 0, Some(NOBODY_WAITS))] {
             let found = blocked.look(std::slice::from_ref(&root), None, &stop);
             assert_eq!((found.blocked.len(), found.trouble.as_deref()), (seen, trouble));

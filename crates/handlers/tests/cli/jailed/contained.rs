@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
-use toolgate_gate::{LeftEffects, Reason, RunReport, RunRequest, Runnable, StopFlag};
+use toolgate_gate::{Reason, RunReport, RunRequest, Runnable, StopFlag, UnreportedEffects};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_sandbox::{ContainerUser, ImageName, container_egress};
@@ -154,7 +154,7 @@ fn is_left_by_a_dropped_call() {
     let shell = world.handlers(Arc::new(watched)).runnable(tool(&world));
     let arguments = lingering(&server);
     let arguments = arguments.as_object().unwrap();
-    let left = LeftEffects::default();
+    let left = UnreportedEffects::default();
     let survey = Arc::clone(&shell).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
