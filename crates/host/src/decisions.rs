@@ -81,13 +81,13 @@ impl ApprovalStore for RecordedQueue {
         self.queue.get(id, now)
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
     ) -> Result<Option<ConsumedApproval>, ApprovalError> {
-        self.queue.spend(binding, id, now)
+        self.queue.consume(binding, id, now)
     }
 
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {

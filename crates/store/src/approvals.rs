@@ -42,7 +42,7 @@ impl ApprovalStore for StateDb {
         self.queue(now, |transaction| Ok(find(transaction, id)?.ok_or(ApprovalError::Unknown)))
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,

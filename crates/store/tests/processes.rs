@@ -82,7 +82,7 @@ fn child() {
     std::io::stdin().read_line(&mut line).expect("a signal");
     for number in 0..ROUNDS {
         if role == "spend" {
-            if state.spend(&binding(number), None, now()).expect("the state").is_some() {
+            if state.consume(&binding(number), None, now()).expect("the state").is_some() {
                 println!("saw {number}");
             }
         } else {

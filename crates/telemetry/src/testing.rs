@@ -16,8 +16,8 @@ use tokio::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving, TlsRoots};
 use toolgate_gate::{
-    Call, CallRecord, ClientInfo, Finished, Observer as _, OnJournalFailure, Purpose, Reason, ResponseEntry,
-    Stage,
+    Call, CallRecord, CallStage, ClientInfo, Finished, Observer as _, OnJournalFailure, Purpose, Reason,
+    ResponseEntry,
 };
 use toolgate_policy::Caller;
 
@@ -189,12 +189,12 @@ pub const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconte
 /// Much longer than any test takes.
 pub const HANG: Duration = Duration::from_mins(1);
 
-const STAGES: [(Stage, Duration); 6] = [
-    (Stage::Admit, Duration::from_micros(100)),
-    (Stage::Bind, Duration::from_micros(200)),
-    (Stage::Check, Duration::from_micros(50)),
-    (Stage::Decide, Duration::from_micros(150)),
-    (Stage::Execute, Duration::from_micros(1_800)),
+const STAGES: [(CallStage, Duration); 6] = [
+    (CallStage::Admit, Duration::from_micros(100)),
+    (CallStage::Bind, Duration::from_micros(200)),
+    (CallStage::Check, Duration::from_micros(50)),
+    (CallStage::Decide, Duration::from_micros(150)),
+    (CallStage::Execute, Duration::from_micros(1_800)),
     // Longer than the time that is left of the call.
-    (Stage::Filter, Duration::from_micros(300)),
+    (CallStage::Filter, Duration::from_micros(300)),
 ];

@@ -96,7 +96,7 @@ fn what_a_command_did_is_left_for_the_journal_when_its_call_is_dropped() {
     let survey = Arc::clone(&tool).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { unreported: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = begun.notified() => {}
         }
     });

@@ -7,7 +7,7 @@ use std::{future::Future, sync::Arc};
 
 use rmcp::model::{CallToolResponse, ErrorData, Implementation, InputResponses};
 use serde_json::{Map, Value};
-use toolgate_gate::{Answer, Ask, AuthStatus, Call, ClientAnswer, ClientInfo, Outcome, caught};
+use toolgate_gate::{Answer, Ask, AuthStatus, Call, ClientAnswer, ClientInfo, Outcome, catch_panic};
 use toolgate_policy::Caller;
 
 use super::{
@@ -89,7 +89,7 @@ pub async fn run<A>(
     let finished = tokio::select! {
         biased;
         // The gate catches panics of its stages. Without this one a panic around them would leave the client without an answer.
-        finished = caught(shared.gate.handle_with_console(call)) => finished,
+        finished = catch_panic(shared.gate.handle_with_console(call)) => finished,
         abort = aborted => return Err(CallError::Aborted(abort)),
     };
     let (outcome, console) = finished.ok_or_else(internal_error)?;

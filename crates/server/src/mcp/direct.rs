@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::model::{ProgressToken, ProtocolVersion, RequestId};
 use serde_json::{Map, Value};
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 pub use self::answer::answer;
 use self::message::{ArgumentObject, CallMessage, Meta, Params};

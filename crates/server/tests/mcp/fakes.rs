@@ -13,8 +13,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
-    ConsumedApproval, Decider, Journal, NewApproval, Reason, Refusal, RunFailure, RunFuture, RunReport,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallJournal,
+    CallRecord, ConsumedApproval, Decider, NewApproval, Reason, Refusal, RunFailure, RunFuture, RunReport,
     RunRequest, RunUsage, Runnable, StopFlag, Survey, Surveyed, Touch, Trust,
 };
 use toolgate_policy::Mask;
@@ -22,7 +22,7 @@ use toolgate_policy::Mask;
 #[derive(Debug, Default)]
 pub struct MemoryJournal(pub Mutex<Vec<CallRecord>>);
 
-impl Journal for MemoryJournal {
+impl CallJournal for MemoryJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.0.lock().unwrap().push(record.clone());
         Ok(())
@@ -114,7 +114,7 @@ impl ApprovalStore for MemoryQueue {
         approvals.get(id).cloned().map(|found| aged(found, now)).ok_or(ApprovalError::Unknown)
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,

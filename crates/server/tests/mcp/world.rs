@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, AuthStatus, CallLimits, DiskCheckLimits, Gate, GateParts, LiveSet,
-    LiveTool, OnJournalFailure, Shows,
+    ApprovalSettings, ArgumentLimits, AuthStatus, CallLimits, DiskCheckLimits, Gate, GateParts,
+    JournalDetail, LiveSet, LiveTool, OnJournalFailure,
 };
 use toolgate_policy::{AskThreshold, Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -91,7 +91,7 @@ impl World {
         let gate = Gate::new(GateParts {
             journal: journal.clone(),
             on_journal_failure: OnJournalFailure::Refuse,
-            shows: Shows::Digests,
+            journal_detail: JournalDetail::Digests,
             queue: queue.clone(),
             approvals,
             arguments: ArgumentLimits { bytes: 50_000, depth: 20 },

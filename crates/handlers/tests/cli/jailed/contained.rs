@@ -158,7 +158,7 @@ fn is_left_by_a_dropped_call() {
     let survey = Arc::clone(&shell).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { unreported: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = is_told.notified() => {}
         }
     });

@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResponse},
     service::RequestContext,
 };
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 use super::{CallerSource, GatewayHandler, ProtocolMode};
 use crate::mcp::{

@@ -12,7 +12,7 @@ use rmcp::model::{
     ServerResult,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 use crate::mcp::{
     call::describe_client,
