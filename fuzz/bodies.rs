@@ -292,7 +292,7 @@ pub fn journal(data: &[u8]) {
     fs::write(folder.join("2026-11-16.jsonl"), data).expect("the file can be written");
     let report = verify(&folder, Some(KEY.public()), None);
     assert!(!report.findings.is_empty(), "an unsigned journal must have findings: {report:?}");
-    if let Ok(entries) = toolgate_audit::read(&folder, toolgate_audit::Span::default()) {
+    if let Ok(entries) = toolgate_audit::read(&folder, toolgate_audit::TimeRange::default()) {
         // A reader that never reaches the end would loop.
         assert!(entries.take(data.len() + 2).count() <= data.len() + 1);
     }

@@ -1,4 +1,4 @@
-//! How many records a second does the journal take, beside bare `write(2)` of the same bytes?
+//! Measures records per second of the journal, compared with bare `write(2)` of the same bytes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a bench prints, and fails loudly")]
 
@@ -12,7 +12,7 @@ use std::{
 
 use serde::Serialize;
 use tempfile::TempDir;
-use toolgate_audit::{Journal, Key, Options, Sync, read, verify};
+use toolgate_audit::{Durability, Journal, JournalOptions, Key, read, verify};
 
 fn main() {
     let rounds: Vec<[Rate; 4]> = (0..ROUNDS).map(|_| round()).collect();
@@ -30,13 +30,13 @@ fn main() {
     }
 }
 
-/// Records a second, by the clock on the wall and by the time that the processors gave to us.
+/// Records per second of wall time and of CPU time.
 struct Rate {
     wall: f64,
     cpu: f64,
 }
 
-/// All variants after one another, so that a slow moment of the machine meets all of them.
+/// Runs all variants in turn, so a slow moment of the machine affects all of them.
 fn round() -> [Rate; 4] {
     let folder = tempfile::tempdir().expect("a folder");
     let bare = bare(folder.path());
@@ -64,7 +64,7 @@ fn journal(threads: u64) -> (Rate, TempDir) {
             for _ in 0..threads {
                 scope.spawn(|| {
                     for number in 0..RECORDS / threads {
-                        journal.append(&Entry::new(number)).expect("appended");
+                        journal.append(&SampleEntry::new(number)).expect("appended");
                     }
                 });
             }
@@ -75,7 +75,7 @@ fn journal(threads: u64) -> (Rate, TempDir) {
 }
 
 fn open(folder: &Path, key: Key) -> Journal {
-    let options = Options { sync: Sync::Write, ..Options::default() };
+    let options = JournalOptions { sync: Durability::Write, ..JournalOptions::default() };
     Journal::open(&folder.join("journal"), key, options, Arc::new(SystemTime::now)).expect("a journal")
 }
 
@@ -84,9 +84,9 @@ fn line() -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let key = Key::open_or_create(&folder.path().join("key")).expect("a key");
     let journal = open(folder.path(), key);
-    journal.append(&Entry::new(123_456)).expect("appended");
+    journal.append(&SampleEntry::new(123_456)).expect("appended");
     assert_eq!(
-        read(&folder.path().join("journal"), toolgate_audit::Span::default()).expect("read").count(),
+        read(&folder.path().join("journal"), toolgate_audit::TimeRange::default()).expect("read").count(),
         1
     );
     let day = std::fs::read_dir(folder.path().join("journal")).expect("a folder").flatten();
@@ -101,7 +101,7 @@ fn rate(run: impl FnOnce()) -> Rate {
     Rate { wall: records / start.elapsed().as_secs_f64(), cpu: records / (cpu_seconds() - cpu) }
 }
 
-/// What all threads of this process have used, in the steps of a hundredth that the kernel counts in.
+/// The CPU time of all threads of this process, in units of the kernel's clock tick.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("/proc");
     let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
@@ -109,14 +109,14 @@ fn cpu_seconds() -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// About what a call leaves behind.
+/// About the size of a call's record.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct SampleEntry {
     kind: &'static str,
     call_id: String,
     trace_id: &'static str,
-    caller: Caller,
+    caller: SampleCaller,
     tool: Tool,
     args_digest: &'static str,
     decision: &'static str,
@@ -127,7 +127,7 @@ struct Entry {
 }
 
 #[derive(Serialize)]
-struct Caller {
+struct SampleCaller {
     sub: &'static str,
     client: &'static str,
     permissions: [&'static str; 3],
@@ -141,13 +141,13 @@ struct Tool {
     risk: &'static str,
 }
 
-impl Entry {
+impl SampleEntry {
     fn new(number: u64) -> Self {
         Self {
             kind: "call.closed",
             call_id: format!("call-{number:012}"),
             trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
-            caller: Caller {
+            caller: SampleCaller {
                 sub: "ada@example.org",
                 client: "inspector 1.0",
                 permissions: ["files:read", "web:fetch", "crm:read"],

@@ -1,9 +1,9 @@
-//! How is an entry spelled canonically (RFC 8785), fast enough for every call?
+//! Writes canonical JSON (RFC 8785), fast enough for every call.
 //!
-//! `serde_json` already writes strings and integers the canonical way, so that what remains is mostly the order of
-//! members. Whoever has them in order already pays only for a look at each key. Otherwise they are put in order in one pass
-//! over the output, and whatever is unusual (keys that are not plain ASCII, doubled keys) is left to the canonicalizer,
-//! which is correct for everything and ten times slower.
+//! `serde_json` already writes strings and integers in canonical form, so mostly the order of members remains. A value
+//! whose members are in order costs one comparison per key. Other values are sorted in one pass over the output.
+//! Unusual values (keys that are not plain ASCII, duplicate keys) go to the canonicalizer, which handles everything and
+//! is ten times slower.
 
 mod fragment;
 mod ordered;
@@ -12,14 +12,14 @@ use serde::Serialize;
 
 pub use self::fragment::Fragment;
 
-/// The canonical JSON of a value, for whoever names a value by its digest.
+/// The canonical JSON of a value, for example to compute its digest.
 pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     let mut out = Vec::with_capacity(256);
     write(value, &mut out)?;
     Ok(out)
 }
 
-/// Adds the canonical JSON of a value.
+/// Appends the canonical JSON of a value.
 pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
     if ordered::write(value, out).is_ok() {
@@ -35,12 +35,12 @@ pub(crate) fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), se
     serde_json_canonicalizer::to_writer(value, out)
 }
 
-/// Whether the members of a value, and of what is in it, come in canonical order: then writing it costs least.
+/// Whether all members of a value, at every depth, are in canonical order. Such a value is the cheapest to write.
 pub fn is_in_order<T: Serialize>(value: &T) -> bool {
     ordered::write(value, &mut Vec::new()).is_ok()
 }
 
-/// Whether a text is the canonical JSON of what it says.
+/// Whether a text is canonical JSON.
 pub(crate) fn is_canonical(text: &str) -> bool {
     let mut out = Vec::with_capacity(text.len());
     if arrange(text.as_bytes(), &mut out).is_some() {
@@ -56,17 +56,17 @@ fn arrange(json: &[u8], out: &mut Vec<u8>) -> Option<()> {
     arranger.rest.is_empty().then_some(())
 }
 
-/// Reads compact JSON and writes it in order. Gives up at the first thing that is not as `serde_json` writes it.
+/// Reads compact JSON and writes it in order. Gives up at the first byte that `serde_json` would write differently.
 struct Arranger<'a, 'b> {
     rest: &'a [u8],
     out: &'b mut Vec<u8>,
-    /// Those of the objects that are being read, the innermost last: one list serves all.
-    members: Vec<Member<'a>>,
+    /// The members of all objects that are being read, the innermost last.
+    members: Vec<ObjectMember<'a>>,
     scratch: Vec<u8>,
 }
 
-/// One member of an object: its key, and where it was written.
-struct Member<'a> {
+/// A member of an object: its key, and its range in the output.
+struct ObjectMember<'a> {
     key: &'a [u8],
     start: usize,
     end: usize,
@@ -118,19 +118,19 @@ impl<'a> Arranger<'a, '_> {
         self.literal(b"}")
     }
 
-    fn member(&mut self, depth: u32) -> Option<Member<'a>> {
+    fn member(&mut self, depth: u32) -> Option<ObjectMember<'a>> {
         let start = self.out.len();
         let key = self.string()?;
-        // The order is that of UTF-16 units; for plain ASCII it is the one of the bytes.
+        // The order is by UTF-16 units, which for plain ASCII is the order of bytes.
         if !key.is_ascii() || key.contains(&b'\\') {
             return None;
         }
         self.literal(b":")?;
         self.value(depth + 1)?;
-        Some(Member { key, start, end: self.out.len() })
+        Some(ObjectMember { key, start, end: self.out.len() })
     }
 
-    /// Puts the members from `own` on, which were written from `first` on, in order.
+    /// Sorts the members from index `own`, which were written from offset `first`.
     fn sort(&mut self, first: usize, own: usize) -> Option<()> {
         let members = self.members.get_mut(own..)?;
         members.sort_unstable_by_key(|member| member.key);
@@ -197,16 +197,16 @@ impl<'a> Arranger<'a, '_> {
     }
 }
 
-/// Whether `\u00` and these two digits are how a control character must be written.
+/// Whether `\u00` and these two digits are the canonical form of a control character.
 fn has_no_short_escape(high: u8, low: u8) -> bool {
     matches!((high, low), (b'0', b'0'..=b'7' | b'b' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A record of a call fits.
+/// Enough for the record of a call.
 const USUAL_BYTES: usize = 2048;
-/// Deeper ones are left to the canonicalizer; recursion here must end.
+/// Deeper values go to the canonicalizer, because the recursion here must be bounded.
 const MAX_DEPTH: u32 = 110;
-/// Integers of so many digits are exact as doubles, and written as they are.
+/// Integers with this many digits are exact as doubles and are written unchanged.
 const EXACT_DIGITS: usize = 15;
 
 #[cfg(test)]
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_values_are_spelled_as_the_canonicalizer_does() {
+    fn unusual_values_match_the_canonicalizer() {
         check(
             &json!({"b": 1, "a": {"d": [], "c": {}}, "B": [1.5, -0.0, 1e21, 1e-7, u64::MAX, i64::MIN, 0, -1]}),
         );
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn another_spelling_is_not_canonical() {
+    fn other_spellings_are_not_canonical() {
         for text in [
             r#"{"b":1,"a":2}"#,
             r#"{"a":1,"a":1}"#,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_seen_at_every_depth() {
+    fn order_is_checked_at_every_depth() {
         let in_order = [
             json!({}),
             json!({"": 1, "a": {"b": 1, "c": {}}, "ab": [{"z": 1}, {"a": 1}], "b": 1.5}),
@@ -287,9 +287,9 @@ mod tests {
         }
     }
 
-    /// A member twice has no canonical form, and is no reason to write one.
+    /// A duplicate key has no canonical form.
     #[test]
-    fn a_doubled_key_is_not_in_order() {
+    fn duplicate_key_is_not_in_order() {
         struct Twice;
         impl Serialize for Twice {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -299,9 +299,9 @@ mod tests {
         assert!(!is_in_order(&Twice));
     }
 
-    /// Numbers are ordered as texts.
+    /// Numeric keys are sorted as texts.
     #[test]
-    fn keys_that_are_no_texts_are_put_in_order() {
+    fn numeric_and_boolean_keys_are_sorted() {
         let numbers: std::collections::BTreeMap<u8, u8> = [(9, 1), (10, 2)].into();
         let mut out = Vec::new();
         write(&numbers, &mut out).unwrap();
@@ -313,7 +313,7 @@ mod tests {
 
     /// A fragment is written once and copied. Other raw JSON is sorted.
     #[test]
-    fn fragments_are_copied_and_other_raw_json_is_not_trusted() {
+    fn fragments_are_copied_and_other_raw_json_is_sorted() {
         let value = json!({"b": [1.5, "\n"], "a": {"é": null}});
         let fragment = Fragment::of(&value).unwrap();
         let whole = [("a", &fragment), ("b", &fragment)];
@@ -331,7 +331,7 @@ mod tests {
 
     /// serde has more kinds of values than JSON.
     #[test]
-    fn every_kind_of_value_is_spelled_as_the_canonicalizer_does() {
+    fn every_serde_type_matches_the_canonicalizer() {
         #[derive(Serialize)]
         enum Kinds {
             Unit,
@@ -342,17 +342,17 @@ mod tests {
         #[derive(Serialize)]
         struct Empty;
         #[derive(Serialize)]
-        struct Wrapped(u64);
+        struct Newtype(u64);
         #[derive(Serialize)]
         struct Pair(i64, f64);
         let value = (
             (Kinds::Unit, Kinds::New(-1), Kinds::Tuple(1, '"'), Kinds::Struct { b: 0.5, a: None }),
-            (Empty, Wrapped(u64::MAX), Pair(i64::MIN, -0.0), (), 'é', "\u{7f}\u{1f}/"),
+            (Empty, Newtype(u64::MAX), Pair(i64::MIN, -0.0), (), 'é', "\u{7f}\u{1f}/"),
         );
         let mut out = Vec::new();
         write(&value, &mut out).unwrap();
         assert_eq!(out, serde_json_canonicalizer::to_vec(&value).unwrap());
-        let simple = (Kinds::Unit, Empty, Wrapped(1), Pair(-1, 1e21), Some("x"), None::<u8>);
+        let simple = (Kinds::Unit, Empty, Newtype(1), Pair(-1, 1e21), Some("x"), None::<u8>);
         assert!(is_in_order(&simple));
         out.clear();
         write(&simple, &mut out).unwrap();
@@ -361,14 +361,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_value_is_spelled_as_the_canonicalizer_does(value in values()) {
+        fn any_value_matches_the_canonicalizer(value in values()) {
             check(&value);
             let canonical = serde_json_canonicalizer::to_string(&value).unwrap();
             check(&serde_json::from_str(&canonical).unwrap());
         }
 
         #[test]
-        fn any_text_is_judged_as_the_canonicalizer_does(value in values(), at in any::<prop::sample::Index>(), new in "[ -~]") {
+        fn any_text_is_judged_like_the_canonicalizer(value in values(), at in any::<prop::sample::Index>(), new in "[ -~]") {
             let mut text: Vec<char> = serde_json_canonicalizer::to_string(&value).unwrap().chars().collect();
             let at = at.index(text.len());
             text[at] = new.chars().next().unwrap();

@@ -1,16 +1,16 @@
-//! What does a checkpoint say, and is it true?
+//! Checkpoints: records that sign the journal up to them.
 //!
-//! A checkpoint is itself a record. It signs the Merkle root over all records before it, and carries the tree's
-//! peaks, so that a writer can go on from it without reading what came before.
+//! A checkpoint signs the Merkle root of all records before it. It also has the peaks of the tree, from which a writer
+//! can continue without reading older records.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Digest, Key, PublicKey,
+    Key, PublicKey, RecordDigest,
     entry::{CHECKPOINT, RECOVERED},
-    listing::{Listing, signed_part},
-    tree::Tree,
+    listing::{JournalListing, signed_part},
+    tree::MerkleTree,
 };
 
 /// The entry of a checkpoint record.
@@ -18,58 +18,58 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct Checkpoint {
     kind: String,
-    /// None in checkpoints that were written before there was a list of journals.
+    /// `None` in checkpoints from before the list of journals existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) listing: Option<Listing>,
+    pub(crate) listing: Option<JournalListing>,
     pub(crate) size: u64,
-    pub(crate) root: Digest,
+    pub(crate) root: RecordDigest,
     pub(crate) key: PublicKey,
     signature: String,
-    peaks: Vec<Digest>,
+    peaks: Vec<RecordDigest>,
 }
 
-/// The signed part of a checkpoint, as receipts carry it.
+/// The signed part of a checkpoint, as used in receipts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seal {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) listing: Option<Listing>,
+    pub(crate) listing: Option<JournalListing>,
     pub(crate) size: u64,
-    pub(crate) root: Digest,
+    pub(crate) root: RecordDigest,
     pub(crate) key: PublicKey,
     signature: String,
 }
 
-/// What the journal says about itself: that it was not closed, and what it found.
+/// An entry of the journal itself: it was not closed properly, and what the recovery found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Recovered {
     kind: String,
-    /// How many records before this one no checkpoint covers: until now only the chain held them.
+    /// The number of records before this one that no checkpoint covers. Only the chain protected them.
     pub(crate) unsealed: u64,
     pub(crate) set_aside: Vec<SetAside>,
 }
 
-/// A line that a crash cut, in a file of its own.
+/// A line that a crash cut, moved to a separate file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetAside {
     pub(crate) file: String,
     pub(crate) bytes: u64,
-    pub(crate) digest: Digest,
+    pub(crate) digest: RecordDigest,
 }
 
-/// An entry as far as the journal understands it.
+/// An entry, classified by whether the journal itself wrote it.
 #[derive(Debug)]
-pub(crate) enum Own {
+pub(crate) enum JournalOwnEntry {
     Checkpoint(Box<Checkpoint>),
     Recovered(Recovered),
-    /// Claims to be one of the journal's own and is not shaped like it.
+    /// Claims to be an entry of the journal itself, but has another shape.
     Malformed,
     OfUser,
 }
 
-impl Own {
+impl JournalOwnEntry {
     pub(crate) fn of(entry: &str) -> Self {
         if !entry.contains(KIND) {
             return Self::OfUser;
@@ -86,16 +86,16 @@ impl Own {
 }
 
 impl Checkpoint {
-    pub(crate) fn sign(tree: &Tree, listing: Listing, key: &Key) -> Self {
+    pub(crate) fn sign(tree: &MerkleTree, listing: JournalListing, key: &Key) -> Self {
         let (size, root, listing) = (tree.size(), tree.root(), Some(listing));
         let signature = key.sign(&signed_text(size, root, listing.as_ref()));
         let peaks = tree.peaks().to_vec();
         Self { kind: CHECKPOINT.to_owned(), listing, size, root, key: key.public(), signature, peaks }
     }
 
-    /// The tree to go on from; none when the peaks are not those of the root.
-    pub(crate) fn tree(&self) -> Option<Tree> {
-        Tree::from_peaks(self.size, self.peaks.clone()).filter(|tree| tree.root() == self.root)
+    /// The tree to continue from. `None` if the peaks do not match the root.
+    pub(crate) fn tree(&self) -> Option<MerkleTree> {
+        MerkleTree::from_peaks(self.size, self.peaks.clone()).filter(|tree| tree.root() == self.root)
     }
 
     pub(crate) fn is_signed(&self) -> bool {
@@ -109,7 +109,7 @@ impl Checkpoint {
 }
 
 impl Seal {
-    /// Whether the key that the seal names has made it.
+    /// Whether the named key made the signature.
     pub(crate) fn is_signed(&self) -> bool {
         let text = signed_text(self.size, self.root, self.listing.as_ref());
         self.key.has_signed(&text, &self.signature)
@@ -122,7 +122,7 @@ impl Recovered {
     }
 }
 
-fn signed_text(size: u64, root: Digest, listing: Option<&Listing>) -> String {
+fn signed_text(size: u64, root: RecordDigest, listing: Option<&JournalListing>) -> String {
     let (version, listing) = signed_part(listing);
     format!("toolgate journal checkpoint {version}\n{size}\n{root}\n{listing}")
 }

@@ -1,4 +1,4 @@
-//! How is a SHA-256 digest written, and what names one record?
+//! SHA-256 digests, and positions of records.
 
 use std::{fmt, str::FromStr};
 
@@ -7,38 +7,38 @@ use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 digest, written `sha256:` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest([u8; 32]);
+pub struct RecordDigest([u8; 32]);
 
-/// Which record, and exactly which content up to there: a digest covers all records before it.
+/// A record's number and digest. The digest covers all records before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Position {
+pub struct RecordPosition {
     pub seq: u64,
-    pub hash: Digest,
+    pub hash: RecordDigest,
 }
 
-impl Position {
+impl RecordPosition {
     /// Before the first record.
-    pub(crate) const START: Self = Self { seq: 0, hash: Digest([0; 32]) };
+    pub(crate) const START: Self = Self { seq: 0, hash: RecordDigest([0; 32]) };
 }
 
-/// `42:sha256:…`, as people hand it on.
-impl fmt::Display for Position {
+/// `42:sha256:…`, the form that people copy.
+impl fmt::Display for RecordPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.seq, self.hash)
     }
 }
 
-impl FromStr for Position {
+impl FromStr for RecordPosition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no position in a journal; write it as `42:sha256:…`");
+        let wrong = || format!("`{text}` is not a journal position; write it as `42:sha256:…`");
         let (seq, hash) = text.split_once(':').ok_or_else(wrong)?;
         Ok(Self { seq: seq.parse().map_err(|_| wrong())?, hash: hash.parse()? })
     }
 }
 
-impl Digest {
+impl RecordDigest {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -51,7 +51,7 @@ impl Digest {
         &self.0
     }
 
-    /// The 64 digits without the name of the algorithm.
+    /// The 64 digits without the prefix.
     pub(crate) fn hex(&self) -> [u8; 64] {
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
@@ -74,20 +74,20 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for RecordDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         f.write_str(&String::from_utf8_lossy(&self.hex()))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for RecordDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl FromStr for Digest {
+impl FromStr for RecordDigest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -97,13 +97,13 @@ impl FromStr for Digest {
     }
 }
 
-impl Serialize for Digest {
+impl Serialize for RecordDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Digest {
+impl<'de> Deserialize<'de> for RecordDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
@@ -128,19 +128,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_has_one_spelling() {
-        let digest = Digest::of(b"abc");
+    fn digest_has_one_spelling() {
+        let digest = RecordDigest::of(b"abc");
         let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
         assert_eq!(text.parse(), Ok(digest));
-        let position = Position { seq: 42, hash: digest };
+        let position = RecordPosition { seq: 42, hash: digest };
         assert_eq!(position.to_string(), format!("42:{text}"));
         assert_eq!(position.to_string().parse(), Ok(position));
         for other in ["42", text, "-1:sha256:00", ":"] {
-            assert!(other.parse::<Position>().is_err(), "{other}");
+            assert!(other.parse::<RecordPosition>().is_err(), "{other}");
         }
         for other in [&text.to_uppercase(), &text[7..], &text[..70], &format!("{text}0"), "sha256:é"] {
-            assert!(other.parse::<Digest>().is_err(), "{other}");
+            assert!(other.parse::<RecordDigest>().is_err(), "{other}");
         }
     }
 }

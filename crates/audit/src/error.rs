@@ -1,29 +1,29 @@
-//! Why can the journal not be opened, written or read?
+//! Errors of opening, writing and reading a journal.
 
 use std::{fmt, io, path::Path};
 
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// The entry cannot stand in a journal; nothing was written.
+    /// The entry is invalid; nothing was written.
     Entry(String),
-    /// The operating system refused; nothing of the record remains in the journal, and a later try may succeed.
+    /// The operating system returned an error. No part of the record remains in the journal, and a retry may succeed.
     Io { what: String, source: io::Error },
     /// Another process has this journal open for writing.
     InUse { folder: String },
-    /// What is on disk is not what was written, or may be read or changed by others.
+    /// The files were changed, or others may read or change them.
     Untrusted { what: String },
-    /// The journal has no place in the list of journals that stands beside it, and never had one. Nothing was changed.
+    /// The journal is not in the list of journals beside it, and never was. Nothing was changed.
     Unlisted { name: String },
     /// The key cannot be used.
     Key(String),
-    /// What is on disk is no longer known; this journal accepts nothing more.
+    /// The state on disk is unknown; this journal accepts no more records.
     Broken(String),
     /// `close` was called.
     Closed,
     /// There is no such record.
     NotFound(String),
-    /// The record is there, and no signed checkpoint covers it yet.
+    /// The record exists, but no signed checkpoint covers it yet.
     NotCovered(String),
     /// A receipt does not prove what it says.
     Receipt(String),
@@ -46,23 +46,23 @@ impl fmt::Display for JournalError {
             Self::Io { what, source } => write!(f, "{what}: {source}"),
             Self::InUse { folder } => write!(
                 f,
-                "the journal in `{folder}` is being written by another process; stop that one, or give this one \
-                 another folder"
+                "the journal in `{folder}` is open for writing in another process; stop that one, or use another \
+                 directory"
             ),
             Self::Untrusted { what } => {
                 write!(f, "the journal cannot be continued: {what}; run `toolgate audit verify`")
             }
             Self::Unlisted { name } => write!(
                 f,
-                "the journal `{name}` is not in the list of journals: an older version began it, or somebody put it \
+                "the journal `{name}` is not in the list of journals: an older version created it, or it was added \
                  there; run `toolgate audit verify`"
             ),
             Self::Key(what) | Self::NotFound(what) | Self::NotCovered(what) => f.write_str(what),
             Self::Broken(what) => write!(
                 f,
-                "the journal accepts no more records since {what}; run `toolgate audit verify`, then start again"
+                "the journal accepts no more records, because {what}; run `toolgate audit verify`, then start again"
             ),
-            Self::Receipt(what) => write!(f, "the receipt proves nothing: {what}"),
+            Self::Receipt(what) => write!(f, "the receipt is not valid: {what}"),
             Self::Closed => f.write_str("the journal is closed; open it again to write"),
         }
     }

@@ -1,4 +1,4 @@
-//! Which files make up a journal, and how are they opened without being led astray?
+//! The files of a journal, and how they are opened safely.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -15,13 +15,13 @@ use rustix::{
 
 use crate::{JournalError, stamp::Stamp};
 
-/// Opens a file for reading that is neither a link, nor a pipe that would make us wait, nor a device.
+/// Opens a regular file for reading. Rejects symlinks, pipes (which would block) and devices.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(FLAGS.bits().cast_signed()).open(path)?;
     regular(file)
 }
 
-/// Opens a journal file for writing, as [`open_regular`] does; makes it if need be.
+/// Opens a journal file for writing like [`open_regular`], and creates it if needed.
 pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -33,40 +33,40 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes the folder for this user alone, or checks that nobody else may change the one that is there.
+/// Creates the directory for this user only, or checks that no other user may change an existing one.
 pub(crate) fn prepare(folder: &Path) -> Result<(), JournalError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
         .and_then(|()| folder.metadata())
-        .map_err(|error| JournalError::io("make the journal folder", folder, error))
+        .map_err(|error| JournalError::io("create the journal directory", folder, error))
         .and_then(|meta| {
             let shown = folder.display();
             if meta.uid() != geteuid().as_raw() || meta.mode() & OTHERS_MAY_WRITE != 0 {
                 return Err(JournalError::untrusted(format!(
-                    "others may write to the folder `{shown}` (make it belong to the gateway's user, `chmod go-w`)"
+                    "others may write to the directory `{shown}` (`chown` it to the gateway's user, and `chmod go-w`)"
                 )));
             }
             Ok(())
         })
 }
 
-/// Held as long as the journal is open for writing; the kernel lets go of it when the process dies.
+/// The lock of the writer. The kernel releases it when the process dies.
 pub(crate) fn lock(folder: &Path) -> Result<File, JournalError> {
-    // Somebody may just be asking whether there is a writer: see `has_writer`.
+    // A reader may hold the lock for a moment in `has_writer`, so try again.
     try_lock(&folder.join(LOCK), LOCK_TRIES)?
         .ok_or_else(|| JournalError::InUse { folder: folder.display().to_string() })
 }
 
-/// One process at a time adds to the list of journals; it holds this for as long as that takes.
+/// The lock of the list of journals, held while a process appends to it.
 pub(crate) fn lock_list(beside: &Path) -> Result<File, JournalError> {
     let path = beside.join(LIST_LOCK);
     try_lock(&path, LIST_LOCK_TRIES)?
         .ok_or_else(|| JournalError::io("lock", &path, io::ErrorKind::WouldBlock.into()))
 }
 
-/// None when somebody else had it all the time.
+/// `None` if another process held the lock all the time.
 fn try_lock(path: &Path, tries: u32) -> Result<Option<File>, JournalError> {
     let file = open_for_writing(path).map_err(|error| JournalError::io("open", path, error))?;
     for _ in 0..tries {
@@ -79,20 +79,20 @@ fn try_lock(path: &Path, tries: u32) -> Result<Option<File>, JournalError> {
     Ok(None)
 }
 
-/// Whether somebody is writing. Without a lock file nobody is.
+/// Whether a process is writing the journal. Without a lock file there is none.
 pub(crate) fn has_writer(folder: &Path) -> bool {
     open_regular(&folder.join(LOCK))
         .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
-/// Names of the day files, oldest first, and of other files that end like one.
+/// Names of the day files, oldest first, and of other files with the same ending.
 pub(crate) fn day_files(folder: &Path) -> Result<(Vec<String>, Vec<String>), JournalError> {
     let mut names: Vec<String> = names(folder)?.into_iter().filter(|name| name.ends_with(ENDING)).collect();
     names.sort_unstable();
     Ok(names.into_iter().partition(|name| day_of(name).is_some()))
 }
 
-/// The files of lines that were set aside as number `after` + 1 or later.
+/// The files with lines that were set aside as number `after` + 1 or later.
 pub(crate) fn torn_files(folder: &Path, after: u64) -> Result<Vec<String>, JournalError> {
     let later = |name: &String| {
         let number = name.strip_prefix("torn-").and_then(|rest| rest.split(['-', '.']).next());
@@ -112,7 +112,7 @@ pub(crate) fn file_of(stamp: Stamp) -> String {
     format!("{}{ENDING}", stamp.day_text())
 }
 
-/// Writes a new file of the journal that is on disk, name and all, when this returns.
+/// Writes a new file of the journal. File and name are on disk when this returns.
 pub(crate) fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = folder.join(name);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
@@ -121,7 +121,7 @@ pub(crate) fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<(
     sync_folder(folder)
 }
 
-/// Puts a file in the place of another one; a crash leaves the old or the new one, never half of it.
+/// Replaces a file atomically: after a crash, either the old or the new one exists.
 pub(crate) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let draft: PathBuf = folder.join(format!("{name}.new"));
     match std::fs::remove_file(&draft) {
@@ -140,7 +140,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>, JournalError> {
-    let fail = |error| JournalError::io("list the journal folder", folder, error);
+    let fail = |error| JournalError::io("list the journal directory", folder, error);
     let mut names = Vec::new();
     for item in folder.read_dir().map_err(fail)? {
         names.push(item.map_err(fail)?.file_name().to_string_lossy().into_owned());
@@ -160,7 +160,7 @@ const FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLO
 const LOCK: &str = "lock";
 const LOCK_TRIES: u32 = 10;
 const LIST_LOCK: &str = "journals.lock";
-/// Half a minute: many may start at once on a slow disk.
+/// Half a minute, because many processes may start at once on a slow disk.
 const LIST_LOCK_TRIES: u32 = 1500;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const ENDING: &str = ".jsonl";

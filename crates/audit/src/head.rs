@@ -1,12 +1,12 @@
-//! How far does the journal reach at least? The anchor against a cut tail.
+//! The signed head of a journal: the minimum length, which reveals a truncated journal.
 
 use std::{io::Read as _, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, JournalError, Key, Position, PublicKey, folder,
-    listing::{Listing, signed_part},
+    JournalError, Key, PublicKey, RecordDigest, RecordPosition, folder,
+    listing::{JournalListing, signed_part},
     stamp::Stamp,
 };
 
@@ -15,35 +15,35 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct Head {
     clean: bool,
-    hash: Digest,
+    hash: RecordDigest,
     pub(crate) key: PublicKey,
-    /// None in heads that were written before there was a list of journals.
+    /// `None` in heads from before the list of journals existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) listing: Option<Listing>,
+    pub(crate) listing: Option<JournalListing>,
     seq: u64,
     signature: String,
     time: String,
 }
 
-/// Whether the writer is done.
+/// Whether the writer has closed the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Nothing follows.
+pub(crate) enum JournalHeadState {
+    /// No record follows.
     Closed,
-    /// A writer is at work, or died.
+    /// A writer is running or crashed.
     Open,
 }
 
 impl Head {
     pub(crate) fn sign(
-        position: Position,
+        position: RecordPosition,
         stamp: Stamp,
-        end: End,
-        listing: Option<Listing>,
+        end: JournalHeadState,
+        listing: Option<JournalListing>,
         key: &Key,
     ) -> Self {
         let mut head = Self {
-            clean: end == End::Closed,
+            clean: end == JournalHeadState::Closed,
             hash: position.hash,
             key: key.public(),
             listing,
@@ -68,7 +68,7 @@ impl Head {
         let head = head.filter(|head| head.bytes().is_ok_and(|canonical| canonical == bytes));
         match head.filter(|head| head.key.has_signed(&head.signed_text(), &head.signature)) {
             Some(head) => Ok(Some(head)),
-            None => Err(JournalError::untrusted(format!("`{FILE}` is not the one that was written"))),
+            None => Err(JournalError::untrusted(format!("`{FILE}` was changed"))),
         }
     }
 
@@ -78,12 +78,12 @@ impl Head {
             .map_err(|error| JournalError::io("write", &folder.join(FILE), error))
     }
 
-    pub(crate) fn position(&self) -> Position {
-        Position { seq: self.seq, hash: self.hash }
+    pub(crate) fn position(&self) -> RecordPosition {
+        RecordPosition { seq: self.seq, hash: self.hash }
     }
 
-    pub(crate) fn end(&self) -> End {
-        if self.clean { End::Closed } else { End::Open }
+    pub(crate) fn end(&self) -> JournalHeadState {
+        if self.clean { JournalHeadState::Closed } else { JournalHeadState::Open }
     }
 
     fn bytes(&self) -> Result<Vec<u8>, JournalError> {
@@ -111,14 +111,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_comes_back_as_it_was_and_every_changed_byte_is_seen() {
+    fn head_round_trips_and_every_changed_byte_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let key = Key::open_or_create(&dir.path().join("key")).unwrap();
-        let position = Position { seq: 42, hash: Digest::of(b"record") };
-        let listing = Listing { begun: position, known: position, name: "journal".to_owned() };
-        for (end, listing) in
-            [(End::Open, None), (End::Open, Some(listing.clone())), (End::Closed, Some(listing))]
-        {
+        let position = RecordPosition { seq: 42, hash: RecordDigest::of(b"record") };
+        let listing = JournalListing { begun: position, known: position, name: "journal".to_owned() };
+        for (end, listing) in [
+            (JournalHeadState::Open, None),
+            (JournalHeadState::Open, Some(listing.clone())),
+            (JournalHeadState::Closed, Some(listing)),
+        ] {
             let head = Head::sign(position, Stamp::EPOCH, end, listing.clone(), &key);
             head.save(dir.path()).unwrap();
             let found = Head::load(dir.path()).unwrap().unwrap();
@@ -127,7 +129,7 @@ mod tests {
         }
         let written = fs::read(dir.path().join(FILE)).unwrap();
         for place in 0..written.len() {
-            // 0x2a makes a space of the LF: other bytes, the same JSON.
+            // 0x2a turns the LF into a space: different bytes, same JSON.
             for change in [0x01, 0x02, 0x20, 0x2a, 0x80] {
                 let mut other = written.clone();
                 other[place] ^= change;

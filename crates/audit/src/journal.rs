@@ -1,4 +1,4 @@
-//! Who may append, and when is a record safe?
+//! The open journal: appending, checkpoints and durability.
 
 use std::{
     fmt,
@@ -15,57 +15,62 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    JournalError, Key, Position,
-    entry::Entry,
+    JournalError, Key, RecordPosition,
+    entry::PreparedEntry,
     folder,
-    head::{End, Head},
+    head::{Head, JournalHeadState},
     membership::Membership,
     recover,
     stamp::{RecordTime, Stamp},
-    writer::{Mark, Writer},
+    writer::{JournalMark, Writer},
 };
 
 /// A journal that is open for writing. Clones write to the same journal.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    shared: Arc<Shared>,
+    shared: Arc<JournalShared>,
 }
 
-/// Where the time comes from.
-pub type Clock = Arc<dyn Fn() -> SystemTime + Send + std::marker::Sync>;
+/// The source of the current time.
+pub type ClockFn = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Records between two checkpoints; 1,000 unless there is a reason.
+pub struct JournalOptions {
+    /// Records between two checkpoints; 1,000 by default.
     pub checkpoint_every: u64,
-    pub sync: Sync,
+    pub sync: Durability,
 }
 
-/// What has happened to a record when `append` returns.
+/// How durable a record is when `append` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// The kernel has it: it survives the end of this process however sudden, but not a power cut.
+pub enum Durability {
+    /// Written to the kernel: survives a crash of this process, but not a power cut.
     Write,
-    /// The disk has it. Appenders that wait at the same time share one `fdatasync`.
+    /// Written to the disk. Appenders that wait at the same time share one `fdatasync`.
     Disk,
 }
 
-impl Default for Options {
+impl Default for JournalOptions {
     fn default() -> Self {
-        Self { checkpoint_every: 1000, sync: Sync::Write }
+        Self { checkpoint_every: 1000, sync: Durability::Write }
     }
 }
 
 impl Journal {
-    /// Opens the journal of a folder, or begins one. Refuses a journal whose end is not as it was written.
-    pub fn open(folder: &Path, key: Key, options: Options, clock: Clock) -> Result<Self, JournalError> {
+    /// Opens the journal in a directory, or creates one. Rejects a journal whose end was changed.
+    pub fn open(
+        folder: &Path,
+        key: Key,
+        options: JournalOptions,
+        clock: ClockFn,
+    ) -> Result<Self, JournalError> {
         folder::prepare(folder)?;
         let lock = folder::lock(folder)?;
         let tail = recover::read_tail(folder, key.public())?;
         let now = now(&clock)?;
         let membership = Arc::new(Membership::join(folder, &key, &tail, now)?);
         let key = Arc::new(key);
-        let heads = Arc::new(Heads {
+        let heads = Arc::new(HeadKeeper {
             folder: folder.into(),
             key: Arc::clone(&key),
             membership: Arc::clone(&membership),
@@ -73,14 +78,14 @@ impl Journal {
             fault: OnceLock::new(),
         });
         let (end, is_torn) = (tail.end, tail.torn.is_some());
-        // INVARIANT: from here on the head says "open"; nobody may append to a journal whose head says "closed".
-        heads.secure(&tail.mark(folder)?, End::Open)?;
+        // INVARIANT: from here on the head says "open". Nothing may be appended to a journal whose head says "closed".
+        heads.secure(&tail.mark(folder)?, JournalHeadState::Open)?;
         let set_aside = recover::set_aside(folder, &tail)?;
-        let is_used = tail.chain.last != Position::START;
+        let is_used = tail.chain.last != RecordPosition::START;
         let mut writer = Writer::resume(folder.into(), key, membership, tail, options.checkpoint_every)?;
-        if is_torn || (end == End::Open && is_used) || !set_aside.is_empty() {
+        if is_torn || (end == JournalHeadState::Open && is_used) || !set_aside.is_empty() {
             writer.note_recovery(set_aside, now)?;
-            heads.secure(&writer.mark(), End::Open)?;
+            heads.secure(&writer.mark(), JournalHeadState::Open)?;
         }
         let (sender, receiver) = channel();
         let keeper = std::thread::Builder::new()
@@ -90,7 +95,7 @@ impl Journal {
                 move || heads.keep(&receiver)
             })
             .map_err(|error| JournalError::io("start a thread for", folder, error))?;
-        let shared = Shared {
+        let shared = JournalShared {
             sync: options.sync,
             clock,
             writer: Mutex::new(writer),
@@ -102,37 +107,37 @@ impl Journal {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Adds an entry, a JSON object, and returns when it is as safe as [`Sync`] says. An error means that it is
-    /// not in the journal, or that the journal accepts nothing more.
-    pub fn append<E: Serialize>(&self, entry: &E) -> Result<Position, JournalError> {
-        let entry = Entry::of_user(entry)?;
+    /// Appends an entry, which must be a JSON object. Returns when the entry is as durable as [`Durability`] says. An
+    /// error means that it is not in the journal, or that the journal accepts no more records.
+    pub fn append<E: Serialize>(&self, entry: &E) -> Result<RecordPosition, JournalError> {
+        let entry = PreparedEntry::of_user(entry)?;
         let mut writer = self.shared.writer()?;
-        // The clock is asked under the lock, so that times are in the order of the records.
+        // The clock is read under the lock, so times have the order of the records.
         let now = now(&self.shared.clock)?;
         let position = writer.append(entry, now)?;
         if writer.is_checkpoint_due() && writer.checkpoint(now).is_ok() {
-            // A checkpoint that failed stays due: the next append tries again and reports.
+            // A failed checkpoint stays due: the next append tries again and reports the error.
             self.shared.announce(writer.mark());
         }
         drop(writer);
         match self.shared.sync {
-            Sync::Write => {}
-            Sync::Disk => self.shared.wait_for_disk(position.seq)?,
+            Durability::Write => {}
+            Durability::Disk => self.shared.wait_for_disk(position.seq)?,
         }
         Ok(position)
     }
 
-    /// Signs what was written since the last checkpoint. To be called every few minutes.
+    /// Signs the records since the last checkpoint. Call this every few minutes.
     pub fn checkpoint(&self) -> Result<(), JournalError> {
         self.shared.heads.membership.refresh();
         let mut writer = self.shared.writer()?;
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
         drop(writer);
-        self.shared.heads.secure(&mark, End::Open)
+        self.shared.heads.secure(&mark, JournalHeadState::Open)
     }
 
-    /// How far the system clock is behind the newest record; zero if it is not.
+    /// How far the system clock is behind the newest record, or zero.
     pub fn clock_behind(&self) -> Duration {
         let (Ok(now), Ok(writer)) = (now(&self.shared.clock), self.shared.writer.lock()) else {
             return Duration::ZERO;
@@ -140,8 +145,8 @@ impl Journal {
         RecordTime::after(writer.mark().stamp, now).behind()
     }
 
-    /// Seals the journal and lets go of it; appending fails from now on. When it fails the journal stays open, and
-    /// closing may be tried again. Closing what is closed does nothing.
+    /// Signs and closes the journal; later appends fail. If closing fails, the journal stays open and closing can be
+    /// repeated. Closing a closed journal does nothing.
     pub fn close(&self) -> Result<(), JournalError> {
         let mut writer = match self.shared.writer() {
             Err(JournalError::Closed) => return Ok(()),
@@ -151,7 +156,7 @@ impl Journal {
         writer.checkpoint(now(&self.shared.clock)?)?;
         let mark = writer.mark();
         self.shared.stop_keeper();
-        self.shared.heads.secure(&mark, End::Closed)?;
+        self.shared.heads.secure(&mark, JournalHeadState::Closed)?;
         writer.set_closed();
         drop(writer);
         self.shared.unlock();
@@ -159,18 +164,18 @@ impl Journal {
     }
 }
 
-struct Shared {
-    sync: Sync,
-    clock: Clock,
+struct JournalShared {
+    sync: Durability,
+    clock: ClockFn,
     writer: Mutex<Writer>,
     flush: Flush,
-    heads: Arc<Heads>,
-    keeper: Mutex<Option<(Sender<Mark>, JoinHandle<()>)>>,
-    /// Last, so that the journal is free for others only after everything else is over.
+    heads: Arc<HeadKeeper>,
+    keeper: Mutex<Option<(Sender<JournalMark>, JoinHandle<()>)>>,
+    /// The last field: other processes may open the journal only after everything else is dropped.
     lock: Mutex<Option<File>>,
 }
 
-/// How much of the journal has reached the disk, and whether somebody is bringing more there.
+/// How much of the journal is on disk, and whether a thread is syncing more.
 #[derive(Default)]
 struct Flush {
     state: Mutex<FlushState>,
@@ -183,18 +188,18 @@ struct FlushState {
     is_running: bool,
 }
 
-/// Writes `head.json`, never an older one over a newer one.
-struct Heads {
+/// Writes `head.json`, and never replaces a newer head by an older one.
+struct HeadKeeper {
     folder: PathBuf,
     key: Arc<Key>,
     membership: Arc<Membership>,
-    /// The number of the last one; none once the journal was closed and may belong to somebody else.
+    /// The number of the last head. `None` after the journal was closed, because another process may own it then.
     last: Mutex<Option<u64>>,
-    /// Set once the disk has refused something: the kernel tells so only once, and forgets what it lost.
+    /// Set after a failed sync: the kernel reports such an error only once, and the lost data is unknown.
     fault: OnceLock<String>,
 }
 
-impl Shared {
+impl JournalShared {
     fn writer(&self) -> Result<MutexGuard<'_, Writer>, JournalError> {
         let writer = self.writer.lock().map_err(|_| poisoned())?;
         self.heads.check()?;
@@ -202,7 +207,7 @@ impl Shared {
         Ok(writer)
     }
 
-    /// Returns when everything up to `seq` is on disk. The first to come works for all who wait.
+    /// Returns when all records up to `seq` are on disk. The first waiting thread syncs for all.
     fn wait_for_disk(&self, seq: u64) -> Result<(), JournalError> {
         let mut state = self.flush.state.lock().map_err(|_| poisoned())?;
         loop {
@@ -223,8 +228,8 @@ impl Shared {
         }
     }
 
-    /// Where the journal ends now. Also for one who comes after `close`, which has brought his record to the disk.
-    fn mark(&self) -> Result<Mark, JournalError> {
+    /// The current end of the journal. Also works after `close`, which has synced all records.
+    fn mark(&self) -> Result<JournalMark, JournalError> {
         match self.writer() {
             Ok(writer) => Ok(writer.mark()),
             Err(JournalError::Closed) => Ok(self.writer.lock().map_err(|_| poisoned())?.mark()),
@@ -232,8 +237,8 @@ impl Shared {
         }
     }
 
-    /// Has the head written by and by, off the path of those who append.
-    fn announce(&self, mark: Mark) {
+    /// Lets the keeper thread write the head, which does not delay appenders.
+    fn announce(&self, mark: JournalMark) {
         if let Ok(keeper) = self.keeper.lock()
             && let Some((sender, _)) = keeper.as_ref()
         {
@@ -257,29 +262,29 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for JournalShared {
     fn drop(&mut self) {
         self.stop_keeper();
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for JournalShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("JournalShared")
             .field("folder", &self.heads.folder)
             .field("sync", &self.sync)
             .finish_non_exhaustive()
     }
 }
 
-impl Heads {
-    /// The records go to the disk first: a head must not promise what a power cut takes away.
-    fn secure(&self, mark: &Mark, end: End) -> Result<(), JournalError> {
+impl HeadKeeper {
+    /// Syncs the records first: a head must not cover records that a power cut could remove.
+    fn secure(&self, mark: &JournalMark, end: JournalHeadState) -> Result<(), JournalError> {
         self.sync(mark)?;
         self.put(mark, end)
     }
 
-    fn put(&self, mark: &Mark, end: End) -> Result<(), JournalError> {
+    fn put(&self, mark: &JournalMark, end: JournalHeadState) -> Result<(), JournalError> {
         let mut last = self.last.lock().map_err(|_| poisoned())?;
         if last.is_none_or(|last| mark.position.seq < last) {
             return Ok(());
@@ -287,16 +292,16 @@ impl Heads {
         self.membership.refresh();
         let listing = Some(self.membership.listing());
         Head::sign(mark.position, mark.stamp, end, listing, &self.key).save(&self.folder)?;
-        *last = (end == End::Open).then_some(mark.position.seq);
+        *last = (end == JournalHeadState::Open).then_some(mark.position.seq);
         Ok(())
     }
 
-    /// Brings the file of a mark to the disk; the files before it are there already.
-    fn sync(&self, mark: &Mark) -> Result<(), JournalError> {
+    /// Syncs the file of a mark. Earlier files are already synced.
+    fn sync(&self, mark: &JournalMark) -> Result<(), JournalError> {
         if let Some(Err(error)) = mark.file.as_ref().map(|file| file.sync_data()) {
-            self.fault.get_or_init(|| format!("the disk did not take what was written ({error})"));
+            self.fault.get_or_init(|| format!("the disk did not store the records ({error})"));
         }
-        // Another thread may have been told of the fault that concerns this mark too.
+        // Another thread may have received the error that concerns this mark.
         self.check()
     }
 
@@ -304,9 +309,9 @@ impl Heads {
         self.fault.get().map_or(Ok(()), |why| Err(JournalError::Broken(why.clone())))
     }
 
-    /// Writes the newest head of those announced, a few times a second at most. What fails is tried again with the
-    /// next checkpoint.
-    fn keep(&self, announced: &Receiver<Mark>) {
+    /// Writes the newest announced head, at most a few times per second. A failed write is repeated with the next
+    /// checkpoint.
+    fn keep(&self, announced: &Receiver<JournalMark>) {
         while let Ok(mut mark) = announced.recv() {
             let until = Instant::now() + PAUSE;
             let ended = loop {
@@ -316,7 +321,7 @@ impl Heads {
                     Err(RecvTimeoutError::Disconnected) => break true,
                 }
             };
-            let _retried = self.secure(&mark, End::Open);
+            let _retried = self.secure(&mark, JournalHeadState::Open);
             if ended {
                 return;
             }
@@ -324,15 +329,15 @@ impl Heads {
     }
 }
 
-fn now(clock: &Clock) -> Result<Stamp, JournalError> {
+fn now(clock: &ClockFn) -> Result<Stamp, JournalError> {
     Stamp::of(clock()).ok_or_else(|| {
-        JournalError::Entry("the clock is beyond the year 9999; set it right and try again".to_owned())
+        JournalError::Entry("the clock is beyond the year 9999; set the clock and try again".to_owned())
     })
 }
 
 fn poisoned() -> JournalError {
-    JournalError::Broken("a thread died while it was writing".to_owned())
+    JournalError::Broken("a thread panicked while it was writing".to_owned())
 }
 
-/// Between two heads that nobody asked for.
+/// The pause between two heads written by the keeper.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! Who signs the journal, and where does the key live?
+//! The signing key of a journal and its file.
 
 use std::{
     fmt,
@@ -22,18 +22,18 @@ pub struct Key {
     signing: SigningKey,
 }
 
-/// What others need to check signatures: `ed25519:` and base64.
+/// The public key that verifies signatures: `ed25519:` and base64.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
 impl Key {
-    /// Reads the key, or makes one at the first start, readable by this user only; its public half stands beside
-    /// it in `<path>.pub`.
+    /// Reads the key, or creates one at the first start, readable by this user only. The public key is written to
+    /// `<path>.pub`.
     pub fn open_or_create(path: &Path) -> Result<Self, JournalError> {
         let key = match Self::open(path) {
             Err(JournalError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 create(path)?;
-                // What counts is what is on disk now: another process may have been faster.
+                // Read it from disk: another process may have created it first.
                 Self::open(path)?
             }
             other => other?,
@@ -46,7 +46,7 @@ impl Key {
         PublicKey(self.signing.verifying_key())
     }
 
-    /// Signs a text, which must begin with a line that says what kind of text it is.
+    /// Signs a text. Its first line must name the kind of the text.
     pub(crate) fn sign(&self, text: &str) -> String {
         STANDARD.encode(self.signing.sign(text.as_bytes()).to_bytes())
     }
@@ -54,7 +54,8 @@ impl Key {
     fn open(path: &Path) -> Result<Self, JournalError> {
         let file =
             folder::open_regular(path).map_err(|error| JournalError::io("open the key", path, error))?;
-        let meta = file.metadata().map_err(|error| JournalError::io("look at the key", path, error))?;
+        let meta =
+            file.metadata().map_err(|error| JournalError::io("read the metadata of the key", path, error))?;
         let shown = path.display();
         if meta.uid() != geteuid().as_raw() {
             return Err(JournalError::Key(format!(
@@ -64,7 +65,7 @@ impl Key {
         }
         if meta.mode() & 0o077 != 0 {
             return Err(JournalError::Key(format!(
-                "the key `{shown}` can be read by others; make a new one, or `chmod 600` it if nobody has"
+                "others can read the key `{shown}`; create a new one, or `chmod 600` it if you know that it was not read"
             )));
         }
         let mut text = Zeroizing::new(String::new());
@@ -116,7 +117,7 @@ impl FromStr for PublicKey {
         text.strip_prefix(PUBLIC_PREFIX)
             .and_then(decode)
             .and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok())
-            // A weak key has signatures that fit any text.
+            // A weak key has signatures that are valid for any text.
             .filter(|key| !key.is_weak())
             .map(Self)
             .ok_or_else(|| {
@@ -137,11 +138,11 @@ impl<'de> Deserialize<'de> for PublicKey {
     }
 }
 
-/// Puts a new key in place whole or not at all, and never over another one.
+/// Creates a new key file atomically, and never replaces an existing one.
 fn create(path: &Path) -> Result<(), JournalError> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.map_err(|error| JournalError::io("make the folder", parent, error))?;
+        made.map_err(|error| JournalError::io("create the directory", parent, error))?;
     }
     let mut seed = Zeroizing::new([0_u8; 32]);
     getrandom::fill(seed.as_mut())
@@ -155,7 +156,7 @@ fn create(path: &Path) -> Result<(), JournalError> {
         }
     });
     let removed = std::fs::remove_file(&draft);
-    outcome.and(removed).map_err(|error| JournalError::io("make the key", path, error))
+    outcome.and(removed).map_err(|error| JournalError::io("create the key", path, error))
 }
 
 fn publish(path: &Path, key: PublicKey) -> Result<(), JournalError> {
@@ -171,7 +172,7 @@ fn publish(path: &Path, key: PublicKey) -> Result<(), JournalError> {
         .map_err(|error| JournalError::io("read the public key", &path, error))?;
     if found != text {
         return Err(JournalError::Key(format!(
-            "`{}` is not the public half of the key beside it; find out who changed it, then remove it",
+            "`{}` is not the public key of the key file beside it; find out who changed it, then remove it",
             path.display()
         )));
     }
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_and_for_its_owner_only() {
+    fn key_is_created_once_and_for_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/keys/journal.key");
         let key = Key::open_or_create(&path).unwrap();
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_may_know_or_made_is_refused() {
+    fn key_that_others_may_read_or_wrote_is_refused() {
         check_refused(
             |path| fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap(),
             "by others",
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_fits_one_text_and_one_key() {
+    fn signature_is_valid_for_one_text_and_one_key() {
         let folder = tempfile::tempdir().unwrap();
         let ours = Key::open_or_create(&folder.path().join("a")).unwrap();
         let other = Key::open_or_create(&folder.path().join("b")).unwrap();

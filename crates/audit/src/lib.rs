@@ -1,9 +1,9 @@
-//! The journal: records that cannot be changed unseen. Knows no tool and no caller.
+//! The journal: a tamper-evident log of records. It is independent of tools and callers.
 //!
-//! A [`Journal`] appends records to one file a day; each record carries the digest of the one before it, and
-//! every now and then a signed checkpoint covers all of them. [`verify`] finds what was changed since,
-//! [`verify_list`] which journals are gone as a whole, [`read`] reads, [`receipt`] proves single records to somebody who does not have the rest. The format is a promise and
-//! written down in `docs/journal-format.md`.
+//! A [`Journal`] appends records to one file per day. Each record has the digest of the one before it, and signed
+//! checkpoints cover all records from time to time. [`verify`] finds changes, [`verify_list`] finds missing journals,
+//! [`read`] reads records, and [`receipt`] proves single records to a person without the journal. The format is stable;
+//! see `docs/journal-format.md`.
 #![forbid(unsafe_code)]
 
 mod canonical;
@@ -30,10 +30,10 @@ mod verify;
 mod writer;
 
 pub use canonical::{Fragment, canonical, is_in_order};
-pub use digest::{Digest, Position};
+pub use digest::{RecordDigest, RecordPosition};
 pub use error::JournalError;
-pub use journal::{Clock, Journal, Options, Sync};
+pub use journal::{ClockFn, Durability, Journal, JournalOptions};
 pub use key::{Key, PublicKey};
-pub use read::{Entries, Flaw, Record, Span, read};
+pub use read::{Entries, Flaw, Record, TimeRange, read};
 pub use receipt::{Receipt, receipt, receipt_for, verify_receipt};
-pub use verify::{ClockBehind, Finding, FindingKind, Report, verify, verify_list};
+pub use verify::{ClockBehind, FindingKind, JournalFinding, Report, verify, verify_list};

@@ -1,4 +1,4 @@
-//! Which lines does a journal have, file after file, also while it grows?
+//! Reads the lines of a journal across its files, also while it grows.
 
 use std::{
     fs::File,
@@ -8,42 +8,43 @@ use std::{
 
 use crate::{JournalError, folder};
 
-/// Goes through the lines of a journal. At the end it may be asked again later: the journal may have grown.
+/// An iterator over the lines of a journal. At the end it may be called again later, because the journal may grow.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct JournalLines {
     folder: PathBuf,
-    /// The file being read or, without a reader, the one that is done.
+    /// The file that is being read or, without a reader, the last finished one.
     name: String,
     reader: Option<BufReader<File>>,
-    limit: Option<Limit>,
+    limit: Option<ReadLimit>,
     bytes: Vec<u8>,
-    /// Of the line that was read last.
+    /// The number of the last line that was read.
     number: u64,
     start: u64,
-    /// Where the next line begins.
+    /// The offset of the next line.
     offset: u64,
 }
 
-/// What came next. The bytes are in [`Lines::bytes`].
+/// The result of reading a line. The bytes are in [`JournalLines::bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum LineRead {
     Line,
     /// Longer than any line that the journal writes; skipped.
     TooLong,
-    /// The file ends without LF. In the last file it may be in the middle of being written, and is read again.
+    /// The file ends without LF. In the last file the line may be incomplete because it is being written; it is then
+    /// read again.
     Torn,
     End,
 }
 
-/// Where a journal ended when somebody began to read it.
+/// The end of a journal when reading started.
 #[derive(Debug)]
-struct Limit {
+struct ReadLimit {
     file: String,
     length: u64,
 }
 
-impl Lines {
-    /// All lines of the files that come after the name `after`, and those that are added meanwhile.
+impl JournalLines {
+    /// All lines of the files after the name `after`, including lines that are added meanwhile.
     pub(crate) fn after(folder: &Path, after: &str) -> Self {
         Self {
             folder: folder.into(),
@@ -57,75 +58,77 @@ impl Lines {
         }
     }
 
-    /// The lines that are there now, so that a reader slower than the writer comes to an end.
+    /// The lines that exist now. A reader that is slower than the writer still reaches the end.
     pub(crate) fn until_now(folder: &Path) -> Result<Self, JournalError> {
         let mut lines = Self::after(folder, "");
         if let Some(file) = folder::day_files(folder)?.0.pop() {
             let path = folder.join(&file);
-            let meta = path.symlink_metadata().map_err(|error| JournalError::io("look at", &path, error))?;
-            lines.limit = Some(Limit { file, length: meta.len() });
+            let meta = path
+                .symlink_metadata()
+                .map_err(|error| JournalError::io("read the metadata of", &path, error))?;
+            lines.limit = Some(ReadLimit { file, length: meta.len() });
         }
         Ok(lines)
     }
 
-    /// Begins in the middle of a file.
+    /// Starts at an offset of a file.
     pub(crate) fn seek(&mut self, name: &str, offset: u64) -> Result<(), JournalError> {
         self.open(name)?;
         self.offset = offset;
         self.rewind().map_err(|error| self.failed(error))
     }
 
-    pub(crate) fn next(&mut self) -> Result<Next, JournalError> {
+    pub(crate) fn next(&mut self) -> Result<LineRead, JournalError> {
         loop {
             if self.reader.is_none() {
-                let Some(name) = self.following()? else { return Ok(Next::End) };
+                let Some(name) = self.following()? else { return Ok(LineRead::End) };
                 self.open(&name)?;
             }
             if self.is_at_limit() {
-                return Ok(Next::End);
+                return Ok(LineRead::End);
             }
             let next = self.read().map_err(|error| self.failed(error))?;
-            if matches!(next, Next::Line | Next::TooLong) || self.following()?.is_none() {
+            if matches!(next, LineRead::Line | LineRead::TooLong) || self.following()?.is_none() {
                 return Ok(next);
             }
-            // The writer leaves a file for good before it makes the next one, so a second look sees the rest.
+            // The writer finishes a file before it creates the next one, so a second read returns the rest.
             let again = self.read().map_err(|error| self.failed(error))?;
-            if matches!(again, Next::Line | Next::TooLong) {
+            if matches!(again, LineRead::Line | LineRead::TooLong) {
                 return Ok(again);
             }
             self.reader = None;
-            if again == Next::Torn {
+            if again == LineRead::Torn {
                 return Ok(again);
             }
         }
     }
 
-    /// The line that was read last, without LF.
+    /// The last line that was read, without LF.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether the file being read may still grow, as far as anybody can know.
+    /// Whether the file that is being read may still grow.
     pub(crate) fn is_in_last_file(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// The file of the line that was read last.
+    /// The file of the last line that was read.
     pub(crate) fn file(&self) -> &str {
         &self.name
     }
 
-    /// The number, in its file, of the last whole line that was read.
+    /// The number of the last complete line in its file.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where in its file the line begins that was read last.
+    /// The offset of the last line in its file.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Where in its file the next line will begin.
+    /// The offset of the next line in its file.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -148,9 +151,9 @@ impl Lines {
         Ok(())
     }
 
-    /// Reads the line at `offset`. A torn one is left where it is.
-    fn read(&mut self) -> io::Result<Next> {
-        let Some(reader) = &mut self.reader else { return Ok(Next::End) };
+    /// Reads the line at `offset`. An incomplete line is not consumed.
+    fn read(&mut self) -> io::Result<LineRead> {
+        let Some(reader) = &mut self.reader else { return Ok(LineRead::End) };
         self.bytes.clear();
         let mut length = 0_u64;
         loop {
@@ -158,11 +161,11 @@ impl Lines {
             if available.is_empty() {
                 self.start = self.offset;
                 return match length {
-                    0 => Ok(Next::End),
-                    1..=MAX_LINE => self.rewind().map(|()| Next::Torn),
+                    0 => Ok(LineRead::End),
+                    1..=MAX_LINE => self.rewind().map(|()| LineRead::Torn),
                     _ => {
                         self.offset += length;
-                        Ok(Next::TooLong)
+                        Ok(LineRead::TooLong)
                     }
                 };
             }
@@ -178,7 +181,7 @@ impl Lines {
                 self.start = self.offset;
                 self.offset += length + 1;
                 self.number += 1;
-                return Ok(if length > MAX_LINE { Next::TooLong } else { Next::Line });
+                return Ok(if length > MAX_LINE { LineRead::TooLong } else { LineRead::Line });
             }
         }
     }
@@ -194,5 +197,5 @@ impl Lines {
 }
 
 const BUFFER: usize = 256 << 10;
-/// Larger than the largest entry and what stands around it.
+/// Larger than the largest entry and the rest of its line.
 const MAX_LINE: u64 = 8 << 20;

@@ -1,4 +1,4 @@
-//! What does the journal say, in which time?
+//! Reads the records of a journal in a time range.
 
 use std::{fmt, path::Path, time::SystemTime};
 
@@ -6,34 +6,34 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    JournalError, Position, folder,
-    lines::{Lines, Next},
-    record::Line,
+    JournalError, RecordPosition, folder,
+    lines::{JournalLines, LineRead},
+    record::RecordLine,
     stamp::Stamp,
 };
 
-/// Reads a journal, also while it is being written. Records stand for themselves here: each must be intact, but
-/// whether all are there and in order is what [`crate::verify`] tells.
-pub fn read(folder: &Path, span: Span) -> Result<Entries, JournalError> {
+/// Reads a journal, also while it is being written. Each record must be intact; [`crate::verify`] checks that all are
+/// there and in order.
+pub fn read(folder: &Path, span: TimeRange) -> Result<Entries, JournalError> {
     folder::day_files(folder)?;
     let since = span.since.and_then(Stamp::of).unwrap_or(Stamp::EPOCH);
-    // Whatever the day is called, `2026-11-16` comes after no file before it and before `2026-11-16.jsonl`.
-    Ok(Entries { lines: Lines::after(folder, &since.day_text()), since, span, is_over: false })
+    // `2026-11-16` sorts before `2026-11-16.jsonl` and after all earlier files.
+    Ok(Entries { lines: JournalLines::after(folder, &since.day_text()), since, span, is_over: false })
 }
 
-/// Which records to read; without bounds, all of them.
+/// The records to read; without bounds, all of them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
-    /// Not older than this.
+pub struct TimeRange {
+    /// At or after this time.
     pub since: Option<SystemTime>,
-    /// Older than this.
+    /// Before this time.
     pub until: Option<SystemTime>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Record {
-    pub position: Position,
-    /// `2026-11-16T03:59:31.123456Z`; never before that of an earlier record.
+    pub position: RecordPosition,
+    /// `2026-11-16T03:59:31.123456Z`. Never before the time of an earlier record.
     pub time: String,
     /// The system clock's time, if it was behind `time`.
     #[serde(rename = "wallClock", skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Record {
     pub entry: Value,
 }
 
-/// A line that is no intact record; the ones after it can still be read.
+/// A line that is not an intact record. Later lines can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
     pub file: String,
@@ -49,12 +49,12 @@ pub struct Flaw {
     pub what: String,
 }
 
-/// Records in the order of the journal. At the end it may be asked again later: what was added meanwhile comes next.
+/// An iterator over records in journal order. At the end it may be called again later, to get new records.
 #[derive(Debug)]
 pub struct Entries {
-    lines: Lines,
+    lines: JournalLines,
     since: Stamp,
-    span: Span,
+    span: TimeRange,
     is_over: bool,
 }
 
@@ -64,21 +64,21 @@ impl Iterator for Entries {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_over {
             match self.lines.next() {
-                Ok(Next::End) => return None,
-                // The last line of all may be in the middle of being written.
-                Ok(Next::Torn) if self.lines.is_in_last_file() => return None,
-                Ok(Next::Torn) => return Some(Err(self.flaw("it is cut off", 1))),
-                Ok(Next::TooLong) => return Some(Err(self.flaw("it is too long for a record", 0))),
-                Ok(Next::Line) => {}
+                Ok(LineRead::End) => return None,
+                // The last line may be incomplete because it is being written.
+                Ok(LineRead::Torn) if self.lines.is_in_last_file() => return None,
+                Ok(LineRead::Torn) => return Some(Err(self.flaw("it is cut off", 1))),
+                Ok(LineRead::TooLong) => return Some(Err(self.flaw("it is too long for a record", 0))),
+                Ok(LineRead::Line) => {}
                 Err(error) => {
                     self.is_over = true;
                     return Some(Err(self.flaw(&error.to_string(), 0)));
                 }
             }
-            let Some(line) = Line::parse(self.lines.bytes()).filter(Line::is_intact) else {
+            let Some(line) = RecordLine::parse(self.lines.bytes()).filter(RecordLine::is_intact) else {
                 return Some(Err(self.flaw("it is not a record, or was changed", 0)));
             };
-            // A later record may be of an earlier time, where the clock was set back.
+            // A later record may have an earlier system time, if the clock was set back.
             let real = line.time.real();
             if real < self.since || self.span.until.is_some_and(|until| real.time() >= until) {
                 continue;
@@ -97,18 +97,18 @@ impl Entries {
 }
 
 impl Record {
-    pub(crate) fn of(line: &Line<'_>) -> Option<Self> {
+    pub(crate) fn of(line: &RecordLine<'_>) -> Option<Self> {
         let entry = serde_json::from_str(line.entry).ok()?;
         let wall_clock = line.time.wall_clock.map(Stamp::text);
         Some(Self { position: line.position, time: line.time.stamp.text(), wall_clock, entry })
     }
 
-    /// When it was written by the system clock.
+    /// The system time at which it was written.
     pub fn real_time(&self) -> &str {
         self.wall_clock.as_deref().unwrap_or(&self.time)
     }
 
-    /// When it was written.
+    /// The record's time.
     pub fn at(&self) -> Option<SystemTime> {
         Stamp::parse(&self.time).map(Stamp::time)
     }

@@ -1,7 +1,7 @@
-//! How are single records proven to somebody who does not have the journal?
+//! Receipts: prove single records to a person who does not have the journal.
 //!
-//! A receipt holds the records, a signed checkpoint that covers them, and for each the hashes that lead from it to
-//! the checkpoint's root. Whoever knows the public key needs nothing else.
+//! A receipt has the records, a signed checkpoint that covers them, and for each record the hashes up to the
+//! checkpoint's root. Verification needs only the public key.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -9,15 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Digest, JournalError, PublicKey,
-    checkpoint::{Own, Seal},
-    lines::{Lines, Next},
+    JournalError, PublicKey, RecordDigest,
+    checkpoint::{JournalOwnEntry, Seal},
+    lines::{JournalLines, LineRead},
     read::Record,
-    record::Line,
+    record::RecordLine,
     tree::{Choice, Prover, root_of},
 };
 
-/// Records, and the proof that they stood in a signed journal. Its JSON is a format: see `docs/journal-format.md`.
+/// Records, and the proof that they are part of a signed journal. Its JSON format is stable; see
+/// `docs/journal-format.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
@@ -31,7 +32,7 @@ pub struct Receipt {
 #[serde(deny_unknown_fields)]
 struct Proven {
     record: Value,
-    path: Vec<Digest>,
+    path: Vec<RecordDigest>,
 }
 
 /// A receipt for one record.
@@ -39,16 +40,16 @@ pub fn receipt(folder: &Path, seq: u64) -> Result<Receipt, JournalError> {
     receipt_for(folder, |record| record.position.seq == seq)
 }
 
-/// A receipt for all records that are wanted, against the first checkpoint that covers them all.
+/// A receipt for all wanted records, with the first checkpoint that covers them all.
 pub fn receipt_for(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Receipt, JournalError> {
     let choice = choose(folder, wanted)?;
     let mut prover = Prover::default();
     let mut records = Vec::new();
-    let mut lines = Lines::until_now(folder)?;
+    let mut lines = JournalLines::until_now(folder)?;
     let mut seq = 0;
-    while seq < choice.seal.size && lines.next()? == Next::Line {
+    while seq < choice.seal.size && lines.next()? == LineRead::Line {
         seq += 1;
-        let Some(line) = Line::parse(lines.bytes()).filter(|line| line.position.seq == seq) else {
+        let Some(line) = RecordLine::parse(lines.bytes()).filter(|line| line.position.seq == seq) else {
             return Err(damaged());
         };
         if choice.seqs.contains(&seq) {
@@ -66,12 +67,12 @@ pub fn receipt_for(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Re
     Ok(Receipt { version: version_for(&choice.seal), checkpoint: choice.seal, records })
 }
 
-/// Checks a receipt with nothing but the public key, and returns the records that it proves.
+/// Verifies a receipt with the public key, and returns the records that it proves.
 pub fn verify_receipt(receipt: &Receipt, trusted: PublicKey) -> Result<Vec<Record>, JournalError> {
     let refuse = |what: &str| Err(JournalError::Receipt(what.to_owned()));
     let seal = &receipt.checkpoint;
     if receipt.version != version_for(seal) {
-        return refuse("it is of another version; use a newer toolgate");
+        return refuse("it has another version; use a newer toolgate");
     }
     if seal.key != trusted {
         return refuse(&format!("it is signed by `{}`, which is not the trusted key", seal.key));
@@ -90,13 +91,14 @@ impl Proven {
         let refuse = |what: &str| JournalError::Receipt(what.to_owned());
         let bytes = serde_json_canonicalizer::to_vec(&self.record)
             .map_err(|error| JournalError::Receipt(error.to_string()))?;
-        let line = Line::parse(&bytes).ok_or_else(|| refuse("it holds something that is not a record"))?;
+        let line =
+            RecordLine::parse(&bytes).ok_or_else(|| refuse("it contains something that is not a record"))?;
         let seq = line.position.seq;
         if !line.is_intact() {
             return Err(refuse(&format!("record {seq} was changed")));
         }
         if root_of(&line.position.hash, seq - 1, seal.size, &self.path) != Some(seal.root) {
-            return Err(refuse(&format!("record {seq} is not one of those that the checkpoint covers")));
+            return Err(refuse(&format!("the checkpoint does not cover record {seq}")));
         }
         Record::of(&line).ok_or_else(|| refuse("a record cannot be read"))
     }
@@ -109,23 +111,23 @@ struct Chosen {
 
 /// Finds the wanted records and a checkpoint after the last of them.
 fn choose(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Chosen, JournalError> {
-    let mut lines = Lines::until_now(folder)?;
+    let mut lines = JournalLines::until_now(folder)?;
     let mut seqs = BTreeSet::new();
     let mut seal: Option<Seal> = None;
     loop {
         match lines.next()? {
-            Next::Line => {}
-            Next::End | Next::Torn => break,
-            Next::TooLong => return Err(damaged()),
+            LineRead::Line => {}
+            LineRead::End | LineRead::Torn => break,
+            LineRead::TooLong => return Err(damaged()),
         }
-        let line = Line::parse(lines.bytes()).filter(Line::is_intact).ok_or_else(damaged)?;
+        let line = RecordLine::parse(lines.bytes()).filter(RecordLine::is_intact).ok_or_else(damaged)?;
         let record = Record::of(&line).ok_or_else(damaged)?;
         if wanted(&record) {
             seqs.insert(record.position.seq);
             seal = None;
         }
         if seal.is_none()
-            && let Own::Checkpoint(checkpoint) = Own::of(line.entry)
+            && let JournalOwnEntry::Checkpoint(checkpoint) = JournalOwnEntry::of(line.entry)
             && seqs.last().is_some_and(|last| *last <= checkpoint.size)
         {
             seal = Some(checkpoint.seal());
@@ -144,10 +146,10 @@ fn choose(folder: &Path, wanted: impl Fn(&Record) -> bool) -> Result<Chosen, Jou
 }
 
 fn damaged() -> JournalError {
-    JournalError::Receipt("the journal is not as it was written; run `toolgate audit verify`".to_owned())
+    JournalError::Receipt("the journal was changed; run `toolgate audit verify`".to_owned())
 }
 
-/// The second version has a checkpoint that names its journal.
+/// Version 2 has a checkpoint that names its journal.
 fn version_for(seal: &Seal) -> u32 {
     if seal.listing.is_some() { 2 } else { 1 }
 }

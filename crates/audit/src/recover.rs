@@ -1,7 +1,7 @@
-//! Where did the last writer stop, and may we go on from there?
+//! Finds the end of an existing journal and decides whether it can be continued.
 //!
-//! Only the tail since the last checkpoint is read, so that starting is fast however long the journal is. A line
-//! that a crash cut in the middle is the one flaw that is put right here; every other one is for a person.
+//! Only the tail since the last checkpoint is read, so opening is fast for a journal of any length. A line that a crash
+//! cut is repaired here. Every other flaw is left to a person.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
@@ -10,34 +10,34 @@ use std::{
 };
 
 use crate::{
-    JournalError, Position, PublicKey,
+    JournalError, PublicKey, RecordPosition,
     chain::Chain,
-    checkpoint::{Own, SetAside},
-    digest::Digest,
+    checkpoint::{JournalOwnEntry, SetAside},
+    digest::RecordDigest,
     folder,
-    head::{End, Head},
-    lines::{Lines, Next},
-    listing::Listing,
-    record::{self, Line},
+    head::{Head, JournalHeadState},
+    lines::{JournalLines, LineRead},
+    listing::JournalListing,
+    record::{self, RecordLine},
     stamp::Stamp,
-    tree::Tree,
-    writer::Mark,
+    tree::MerkleTree,
+    writer::JournalMark,
 };
 
 /// The end of a journal that may be continued.
 #[derive(Debug)]
 pub(crate) struct Tail {
     pub(crate) chain: Chain,
-    pub(crate) tree: Tree,
+    pub(crate) tree: MerkleTree,
     /// Records after the last checkpoint.
     pub(crate) unsealed: u64,
-    /// The last file, and how long it is without a torn line.
+    /// The last file, and its length without a torn line.
     pub(crate) file: Option<(String, u64)>,
     pub(crate) torn: Option<Vec<u8>>,
-    pub(crate) end: End,
+    pub(crate) end: JournalHeadState,
     pub(crate) has_head: bool,
-    /// What head and checkpoints say of the list of journals, the one that knows most of it.
-    pub(crate) listing: Option<Listing>,
+    /// The listing of the head or of a checkpoint, the one that knows more of the list.
+    pub(crate) listing: Option<JournalListing>,
 }
 
 /// Reads and checks the tail. Changes nothing.
@@ -48,16 +48,18 @@ pub(crate) fn read_tail(folder: &Path, key: PublicKey) -> Result<Tail, JournalEr
     }
     let head = Head::load(folder)?;
     if head.as_ref().is_some_and(|head| head.key != key) {
-        return Err(JournalError::untrusted("it is signed by another key (use that key, or another folder)"));
+        return Err(JournalError::untrusted(
+            "it is signed by another key (use that key, or another directory)",
+        ));
     }
-    let mut lines = Lines::after(folder, "");
+    let mut lines = JournalLines::after(folder, "");
     let mut tail = Tail {
         chain: Chain::START,
-        tree: Tree::default(),
+        tree: MerkleTree::default(),
         unsealed: 0,
         file: None,
         torn: None,
-        end: head.as_ref().map_or(End::Closed, Head::end),
+        end: head.as_ref().map_or(JournalHeadState::Closed, Head::end),
         has_head: head.is_some(),
         listing: head.as_ref().and_then(|head| head.listing.clone()),
     };
@@ -72,7 +74,7 @@ pub(crate) fn read_tail(folder: &Path, key: PublicKey) -> Result<Tail, JournalEr
     Ok(tail)
 }
 
-/// Moves a torn line into a file of its own, and says which such files no record tells of yet.
+/// Moves a torn line to a separate file, and returns the torn files that no record mentions yet.
 pub(crate) fn set_aside(folder: &Path, tail: &Tail) -> Result<Vec<SetAside>, JournalError> {
     let last = tail.chain.last.seq;
     if let Some(torn) = &tail.torn {
@@ -84,18 +86,18 @@ pub(crate) fn set_aside(folder: &Path, tail: &Tail) -> Result<Vec<SetAside>, Jou
     folder::torn_files(folder, last)?.into_iter().map(|file| describe(folder, file)).collect()
 }
 
-/// What a record says about a line that was set aside.
+/// The description of a torn file in a record.
 pub(crate) fn describe(folder: &Path, file: String) -> Result<SetAside, JournalError> {
     let path = folder.join(&file);
     let mut content = Vec::new();
     folder::open_regular(&path)
         .and_then(|file| file.take(MAX_TORN).read_to_end(&mut content))
         .map_err(|error| JournalError::io("read", &path, error))?;
-    Ok(SetAside { file, bytes: content.len() as u64, digest: Digest::of(&content) })
+    Ok(SetAside { file, bytes: content.len() as u64, digest: RecordDigest::of(&content) })
 }
 
 impl Tail {
-    pub(crate) fn mark(&self, folder: &Path) -> Result<Mark, JournalError> {
+    pub(crate) fn mark(&self, folder: &Path) -> Result<JournalMark, JournalError> {
         let open = |(name, _): &(String, u64)| {
             let path = folder.join(name);
             folder::open_for_writing(&path)
@@ -103,27 +105,30 @@ impl Tail {
                 .map_err(|error| JournalError::io("open", &path, error))
         };
         let file = self.file.as_ref().map(open).transpose()?;
-        Ok(Mark { position: self.chain.last, stamp: self.chain.stamp, file })
+        Ok(JournalMark { position: self.chain.last, stamp: self.chain.stamp, file })
     }
 
-    /// Takes over the tree of a signed checkpoint.
-    fn start_from(&mut self, lines: &Lines, key: PublicKey) -> Result<(), JournalError> {
+    /// Continues from the tree of a signed checkpoint.
+    fn start_from(&mut self, lines: &JournalLines, key: PublicKey) -> Result<(), JournalError> {
         let refuse = |what: &str| {
             Err(JournalError::untrusted(format!("the last checkpoint, in `{}`, {what}", lines.file())))
         };
-        let Some(line) = Line::parse(lines.bytes()).filter(|line| line.is_intact() && line.is_canonical())
+        let Some(line) =
+            RecordLine::parse(lines.bytes()).filter(|line| line.is_intact() && line.is_canonical())
         else {
             return refuse("was changed");
         };
-        let Own::Checkpoint(checkpoint) = Own::of(line.entry) else { return refuse("was changed") };
+        let JournalOwnEntry::Checkpoint(checkpoint) = JournalOwnEntry::of(line.entry) else {
+            return refuse("was changed");
+        };
         if checkpoint.key != key || !checkpoint.is_signed() {
             return refuse("is not signed by this key");
         }
         let Some(tree) = checkpoint.tree().filter(|tree| tree.size() + 1 == line.position.seq) else {
-            return refuse("does not fit its place");
+            return refuse("does not match its position");
         };
         if folder::day_of(lines.file()).map(Stamp::day) != Some(line.time.stamp.day()) {
-            return refuse("stands in the file of another day");
+            return refuse("is in the file of another day");
         }
         self.learn(checkpoint.listing.as_ref());
         self.tree = tree;
@@ -133,19 +138,24 @@ impl Tail {
         Ok(())
     }
 
-    fn follow(&mut self, lines: &mut Lines, key: PublicKey, head: Option<&Head>) -> Result<(), JournalError> {
+    fn follow(
+        &mut self,
+        lines: &mut JournalLines,
+        key: PublicKey,
+        head: Option<&Head>,
+    ) -> Result<(), JournalError> {
         loop {
             match lines.next()? {
-                Next::End => return Ok(()),
-                Next::Torn if lines.is_in_last_file() => return self.tear(lines),
-                Next::TooLong => return self.refuse(lines, "a line is too long for a record"),
-                Next::Line | Next::Torn => {}
+                LineRead::End => return Ok(()),
+                LineRead::Torn if lines.is_in_last_file() => return self.tear(lines),
+                LineRead::TooLong => return self.refuse(lines, "a line is too long for a record"),
+                LineRead::Line | LineRead::Torn => {}
             }
-            let Some(line) = Line::parse(lines.bytes()) else {
-                // After a power cut a line can be whole in length and not in content.
+            let Some(line) = RecordLine::parse(lines.bytes()) else {
+                // After a power cut, a line can have its full length but wrong content.
                 self.tear(lines)?;
                 return match lines.next()? {
-                    Next::End => Ok(()),
+                    LineRead::End => Ok(()),
                     _ => self.refuse(lines, "a line is not a record"),
                 };
             };
@@ -154,24 +164,31 @@ impl Tail {
         }
     }
 
-    fn take(&mut self, line: &Line<'_>, lines: &Lines, key: PublicKey) -> Result<(), JournalError> {
+    fn take(
+        &mut self,
+        line: &RecordLine<'_>,
+        lines: &JournalLines,
+        key: PublicKey,
+    ) -> Result<(), JournalError> {
         if let Some(wrong) = self.chain.breaks(line).first() {
             return self.refuse(lines, &wrong.to_string());
         }
         if folder::day_of(lines.file()).map(Stamp::day) != Some(line.time.stamp.day()) {
-            return self.refuse(lines, "it stands in the file of another day");
+            return self.refuse(lines, "it is in the file of another day");
         }
-        match Own::of(line.entry) {
-            Own::Malformed => return self.refuse(lines, "it is not what the journal writes about itself"),
-            Own::Checkpoint(checkpoint) => {
+        match JournalOwnEntry::of(line.entry) {
+            JournalOwnEntry::Malformed => {
+                return self.refuse(lines, "it is not a valid entry of the journal itself");
+            }
+            JournalOwnEntry::Checkpoint(checkpoint) => {
                 let is_ours = checkpoint.key == key && checkpoint.is_signed();
                 if !is_ours || checkpoint.tree().as_ref() != Some(&self.tree) {
-                    return self.refuse(lines, "it is a checkpoint that does not fit");
+                    return self.refuse(lines, "it is a checkpoint that does not match the records");
                 }
                 self.learn(checkpoint.listing.as_ref());
                 self.unsealed = 0;
             }
-            Own::Recovered(_) | Own::OfUser => self.unsealed += 1,
+            JournalOwnEntry::Recovered(_) | JournalOwnEntry::OfUser => self.unsealed += 1,
         }
         self.tree.push(&line.position.hash);
         self.chain.advance(line.position, line.time.stamp);
@@ -179,16 +196,16 @@ impl Tail {
         Ok(())
     }
 
-    /// A head can be an older one that was put back; what a checkpoint says stays in the chain.
-    fn learn(&mut self, said: Option<&Listing>) {
+    /// A head can be replaced by an older one. A checkpoint's listing is in the chain.
+    fn learn(&mut self, said: Option<&JournalListing>) {
         let known = self.listing.as_ref().map_or(0, |listing| listing.known.seq);
         if let Some(said) = said.filter(|said| said.known.seq > known) {
             self.listing = Some(said.clone());
         }
     }
 
-    fn tear(&mut self, lines: &Lines) -> Result<(), JournalError> {
-        if self.end == End::Closed {
+    fn tear(&mut self, lines: &JournalLines) -> Result<(), JournalError> {
+        if self.end == JournalHeadState::Closed {
             return self.refuse(lines, "it was added after the journal was closed");
         }
         self.torn = Some(lines.bytes().to_vec());
@@ -196,11 +213,11 @@ impl Tail {
         Ok(())
     }
 
-    /// When the record of the head is passed, it must be the one that the head means.
-    fn meet(&self, head: Option<&Head>, lines: &Lines) -> Result<(), JournalError> {
+    /// The record with the head's number must be the one that the head signed.
+    fn meet(&self, head: Option<&Head>, lines: &JournalLines) -> Result<(), JournalError> {
         match head.map(Head::position) {
             Some(position) if position.seq == self.chain.last.seq && position != self.chain.last => {
-                self.refuse(lines, "`head.json` has signed another one")
+                self.refuse(lines, "`head.json` signs another record")
             }
             _ => Ok(()),
         }
@@ -209,7 +226,7 @@ impl Tail {
     fn compare(&self, head: Option<&Head>) -> Result<(), JournalError> {
         let last = self.chain.last;
         let Some(head) = head else {
-            return if last == Position::START && self.torn.is_none() {
+            return if last == RecordPosition::START && self.torn.is_none() {
                 Ok(())
             } else {
                 Err(JournalError::untrusted("`head.json` is missing"))
@@ -218,25 +235,25 @@ impl Tail {
         let reached = head.position().seq;
         if last.seq < reached {
             return Err(JournalError::untrusted(format!(
-                "it ends with record {}, but had {reached} (put the missing files back, or start a new folder)",
+                "it ends with record {}, but had {reached} (restore the missing files, or start a new directory)",
                 last.seq
             )));
         }
-        if head.end() == End::Closed && last.seq > reached {
+        if head.end() == JournalHeadState::Closed && last.seq > reached {
             return Err(JournalError::untrusted(format!(
-                "records after {reached} were added when it was closed"
+                "records after {reached} were added after it was closed"
             )));
         }
         Ok(())
     }
 
-    fn refuse(&self, lines: &Lines, what: &str) -> Result<(), JournalError> {
+    fn refuse(&self, lines: &JournalLines, what: &str) -> Result<(), JournalError> {
         let after = self.chain.last.seq;
         Err(JournalError::untrusted(format!("in `{}`, after record {after}: {what}", lines.file())))
     }
 }
 
-/// File and offset of the last line that is a checkpoint.
+/// File and offset of the last checkpoint line.
 fn last_checkpoint(folder: &Path, files: &[String]) -> Result<Option<(String, u64)>, JournalError> {
     for name in files.iter().rev() {
         let path = folder.join(name);
@@ -248,14 +265,14 @@ fn last_checkpoint(folder: &Path, files: &[String]) -> Result<Option<(String, u6
     Ok(None)
 }
 
-/// Looks through the file from its end in blocks, for the way every checkpoint line begins.
+/// Searches the file backwards in blocks for the beginning of a checkpoint line.
 fn last_checkpoint_of(path: &Path) -> std::io::Result<Option<u64>> {
     let needle = [record::BEFORE_ENTRY, CHECKPOINT_BEGINS].concat();
     let mut file = folder::open_regular(path)?;
     let mut end = file.metadata()?.len();
     while end > 0 {
         let start = end.saturating_sub(BLOCK);
-        // A line that begins at the end of this block reaches into the next one.
+        // A line that begins at the end of this block continues in the next one.
         let wanted = end - start + needle.len() as u64;
         let mut block = Vec::new();
         file.seek(SeekFrom::Start(start))?;
@@ -284,14 +301,14 @@ fn is_checkpoint_line(file: &mut std::fs::File, offset: u64) -> std::io::Result<
     file.seek(SeekFrom::Start(offset))?;
     let mut line = Vec::new();
     BufReader::new(file.by_ref().take(MAX_CHECKPOINT)).read_until(b'\n', &mut line)?;
-    let line = line.strip_suffix(b"\n").and_then(Line::parse);
-    Ok(line.is_some_and(|line| matches!(Own::of(line.entry), Own::Checkpoint(_))))
+    let line = line.strip_suffix(b"\n").and_then(RecordLine::parse);
+    Ok(line.is_some_and(|line| matches!(JournalOwnEntry::of(line.entry), JournalOwnEntry::Checkpoint(_))))
 }
 
 /// The members of a canonical object are sorted: `key` comes before `kind`.
 const CHECKPOINT_BEGINS: &[u8] = br#"{"key":"ed25519:"#;
 const BLOCK: u64 = 1 << 20;
-/// At most 53 peaks, and what stands around them.
+/// At most 53 peaks and the rest of the line.
 const MAX_CHECKPOINT: u64 = 16 << 10;
-/// A torn line is part of one that the journal wrote.
+/// A torn line is a part of a line that the journal wrote.
 const MAX_TORN: u64 = 8 << 20;

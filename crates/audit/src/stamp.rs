@@ -1,10 +1,10 @@
-//! When was a record written, in the one spelling that the journal uses?
+//! The time of a record in its canonical form.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 
-/// Microseconds since 1970, UTC, not later than the year 9999: `2026-11-16T03:59:31.123456Z`.
+/// Microseconds since 1970, UTC, up to the year 9999: `2026-11-16T03:59:31.123456Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {
     micros: i64,
@@ -13,7 +13,7 @@ pub(crate) struct Stamp {
 impl Stamp {
     pub(crate) const EPOCH: Self = Self { micros: 0 };
 
-    /// None beyond the year 9999; what lies before 1970 counts as 1970.
+    /// `None` beyond the year 9999. Times before 1970 count as 1970.
     pub(crate) fn of(time: SystemTime) -> Option<Self> {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let micros = i64::try_from(since.as_micros()).ok()?;
@@ -22,7 +22,7 @@ impl Stamp {
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let stamp = Self { micros: text.parse::<Timestamp>().ok()?.as_microsecond() };
-        // Offsets, fewer digits and lower-case letters are the same instant, but another spelling.
+        // Offsets, fewer digits and lower-case letters mean the same instant in another form.
         (stamp.micros >= 0 && stamp.text() == text).then_some(stamp)
     }
 
@@ -31,7 +31,7 @@ impl Stamp {
         DateTimePrinter::new().precision(Some(6)).timestamp_to_string(&instant)
     }
 
-    /// Counts days since 1970; cheaper to compare than the names of two files.
+    /// Days since 1970; cheaper to compare than file names.
     pub(crate) fn day(self) -> i64 {
         self.micros / MICROS_A_DAY
     }
@@ -51,10 +51,10 @@ impl Stamp {
     }
 }
 
-/// The time of a record: one that never goes back, and the system clock's if that was earlier.
+/// The time of a record, which never goes back, and the system time if that was earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordTime {
-    /// Never before that of an earlier record; chooses the file.
+    /// Never before the stamp of an earlier record. Determines the file.
     pub(crate) stamp: Stamp,
     /// The system clock, if it was behind `stamp`.
     pub(crate) wall_clock: Option<Stamp>,
@@ -70,7 +70,7 @@ impl RecordTime {
         Self { stamp, wall_clock: None }
     }
 
-    /// The time of the system clock.
+    /// The system time.
     pub(crate) fn real(self) -> Stamp {
         self.wall_clock.unwrap_or(self.stamp)
     }
@@ -81,7 +81,7 @@ impl RecordTime {
     }
 }
 
-/// How many bytes a stamp takes in a line.
+/// The length of a stamp in a line.
 pub(crate) const STAMP_LENGTH: usize = 27;
 const DAY_LENGTH: usize = 10;
 const MICROS_A_DAY: i64 = 24 * 60 * 60 * 1_000_000;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_one_spelling() {
+    fn time_has_one_spelling() {
         let text = "2026-11-16T03:59:31.123456Z";
         let stamp = Stamp::parse(text).unwrap();
         assert_eq!(stamp.text(), text);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mad_clock_is_no_time_or_the_epoch() {
+    fn time_out_of_range_is_none_or_the_epoch() {
         assert_eq!(Stamp::of(UNIX_EPOCH - Duration::from_secs(5)), Some(Stamp::EPOCH));
         assert_eq!(Stamp::of(UNIX_EPOCH + Duration::from_secs(400_000_000_000)), None);
     }

@@ -1,25 +1,25 @@
-//! What is the Merkle root over all records so far, and does one record belong to it?
+//! The Merkle tree of all records, and proofs that a record belongs to it.
 //!
-//! Hashing of RFC 6962: a leaf is `SHA-256(0x00 ‖ digest of the record)`, a node `SHA-256(0x01 ‖ left ‖ right)`.
-//! Only the peaks are kept, the roots of the whole subtrees from left to right: one for each bit of the size.
+//! Hashing follows RFC 6962: a leaf is `SHA-256(0x00 ‖ digest of the record)`, a node `SHA-256(0x01 ‖ left ‖ right)`.
+//! Only the peaks are kept: the roots of the complete subtrees from left to right, one for each bit of the size.
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Digest;
+use crate::RecordDigest;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tree {
+pub(crate) struct MerkleTree {
     size: u64,
-    peaks: Vec<Digest>,
+    peaks: Vec<RecordDigest>,
 }
 
-impl Tree {
-    pub(crate) fn from_peaks(size: u64, peaks: Vec<Digest>) -> Option<Self> {
+impl MerkleTree {
+    pub(crate) fn from_peaks(size: u64, peaks: Vec<RecordDigest>) -> Option<Self> {
         let wanted = usize::try_from(size.count_ones()).ok()?;
         (peaks.len() == wanted).then_some(Self { size, peaks })
     }
 
-    pub(crate) fn push(&mut self, record: &Digest) {
+    pub(crate) fn push(&mut self, record: &RecordDigest) {
         let mut node = leaf(record);
         let mut whole = self.size;
         while whole & 1 == 1 {
@@ -35,29 +35,29 @@ impl Tree {
         self.size
     }
 
-    pub(crate) fn peaks(&self) -> &[Digest] {
+    pub(crate) fn peaks(&self) -> &[RecordDigest] {
         &self.peaks
     }
 
-    pub(crate) fn root(&self) -> Digest {
+    pub(crate) fn root(&self) -> RecordDigest {
         let mut peaks = self.peaks.iter().rev().copied();
-        let Some(last) = peaks.next() else { return Digest::of(b"") };
+        let Some(last) = peaks.next() else { return RecordDigest::of(b"") };
         peaks.fold(last, |right, left| parent(&left, &right))
     }
 }
 
-/// Collects the audit paths of chosen records while all records pass by once.
+/// Collects the audit paths of chosen records in one pass over all records.
 #[derive(Debug, Default)]
 pub(crate) struct Prover {
     size: u64,
     peaks: Vec<Peak>,
-    paths: Vec<Vec<Digest>>,
+    paths: Vec<Vec<RecordDigest>>,
 }
 
 #[derive(Debug)]
 struct Peak {
-    hash: Digest,
-    /// Which of the paths begin below this node.
+    hash: RecordDigest,
+    /// The paths that begin below this node.
     chosen: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum Choice {
 }
 
 impl Prover {
-    pub(crate) fn push(&mut self, record: &Digest, choice: Choice) {
+    pub(crate) fn push(&mut self, record: &RecordDigest, choice: Choice) {
         let mut node = Peak { hash: leaf(record), chosen: Vec::new() };
         if choice == Choice::Prove {
             node.chosen.push(self.paths.len());
@@ -84,9 +84,9 @@ impl Prover {
         self.size += 1;
     }
 
-    /// The root, and the path of each chosen record in the order they were pushed.
-    pub(crate) fn finish(mut self) -> (Digest, Vec<Vec<Digest>>) {
-        let Some(mut right) = self.peaks.pop() else { return (Digest::of(b""), self.paths) };
+    /// The root, and the path of each chosen record in push order.
+    pub(crate) fn finish(mut self) -> (RecordDigest, Vec<Vec<RecordDigest>>) {
+        let Some(mut right) = self.peaks.pop() else { return (RecordDigest::of(b""), self.paths) };
         while let Some(left) = self.peaks.pop() {
             right = self.join(left, right);
         }
@@ -101,7 +101,7 @@ impl Prover {
         Peak { hash: parent(&left.hash, &right.hash), chosen }
     }
 
-    fn extend(&mut self, chosen: &[usize], sibling: Digest) {
+    fn extend(&mut self, chosen: &[usize], sibling: RecordDigest) {
         for &index in chosen {
             if let Some(path) = self.paths.get_mut(index) {
                 path.push(sibling);
@@ -110,9 +110,13 @@ impl Prover {
     }
 }
 
-/// The root that follows from a record's place and its path (RFC 9162, 2.1.3.2); none when they cannot belong
-/// together.
-pub(crate) fn root_of(record: &Digest, index: u64, size: u64, path: &[Digest]) -> Option<Digest> {
+/// The root computed from a record, its index and its path (RFC 9162, 2.1.3.2). `None` if they do not fit together.
+pub(crate) fn root_of(
+    record: &RecordDigest,
+    index: u64,
+    size: u64,
+    path: &[RecordDigest],
+) -> Option<RecordDigest> {
     if index >= size {
         return None;
     }
@@ -136,12 +140,12 @@ pub(crate) fn root_of(record: &Digest, index: u64, size: u64, path: &[Digest]) -
     (last == 0).then_some(node)
 }
 
-fn leaf(record: &Digest) -> Digest {
-    Digest::finish(Sha256::new().chain_update([0]).chain_update(record.as_bytes()))
+fn leaf(record: &RecordDigest) -> RecordDigest {
+    RecordDigest::finish(Sha256::new().chain_update([0]).chain_update(record.as_bytes()))
 }
 
-fn parent(left: &Digest, right: &Digest) -> Digest {
-    Digest::finish(
+fn parent(left: &RecordDigest, right: &RecordDigest) -> RecordDigest {
+    RecordDigest::finish(
         Sha256::new().chain_update([1]).chain_update(left.as_bytes()).chain_update(right.as_bytes()),
     )
 }
@@ -150,14 +154,14 @@ fn parent(left: &Digest, right: &Digest) -> Digest {
 mod tests {
     use super::*;
 
-    fn records(count: u64) -> Vec<Digest> {
-        (0..count).map(|number| Digest::of(&number.to_be_bytes())).collect()
+    fn records(count: u64) -> Vec<RecordDigest> {
+        (0..count).map(|number| RecordDigest::of(&number.to_be_bytes())).collect()
     }
 
-    /// The definition in RFC 6962, 2.1, word for word.
-    fn root_by_definition(records: &[Digest]) -> Digest {
+    /// The definition in RFC 6962, 2.1.
+    fn root_by_definition(records: &[RecordDigest]) -> RecordDigest {
         match records {
-            [] => Digest::of(b""),
+            [] => RecordDigest::of(b""),
             [one] => leaf(one),
             many => {
                 let split = many.len().next_power_of_two() / 2;
@@ -167,21 +171,21 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_the_one_of_the_definition() {
+    fn root_matches_the_definition() {
         for count in 0..70 {
-            let mut tree = Tree::default();
+            let mut tree = MerkleTree::default();
             let records = records(count);
             for record in &records {
                 tree.push(record);
             }
             assert_eq!(tree.root(), root_by_definition(&records), "{count}");
-            assert_eq!(Tree::from_peaks(count, tree.peaks().to_vec()), Some(tree), "{count}");
+            assert_eq!(MerkleTree::from_peaks(count, tree.peaks().to_vec()), Some(tree), "{count}");
         }
-        assert_eq!(Tree::from_peaks(3, records(1)), None);
+        assert_eq!(MerkleTree::from_peaks(3, records(1)), None);
     }
 
     #[test]
-    fn every_record_has_a_path_to_the_root_and_no_other_place_has() {
+    fn path_proves_a_record_at_its_index_only() {
         for count in 1..40 {
             let records = records(count);
             let mut prover = Prover::default();

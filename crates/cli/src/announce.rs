@@ -27,8 +27,8 @@ pub fn announce(
             writeln!(terminal, "reaches    {name}: {}", visible(&line))?;
         }
     }
-    let workshop = toolgate.workshop();
-    let since = workshop.changes_since_publication(live);
+    let publisher = toolgate.publisher();
+    let since = publisher.changes_since_publication(live);
     let since = since.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
     let mut consequences = Vec::new();
     if let Some(changes) = since {
@@ -37,7 +37,7 @@ pub fn announce(
             consequences.extend(change.consequence());
         }
     } else {
-        for relaxed in workshop.relaxations(live) {
+        for relaxed in publisher.relaxations(live) {
             print_relaxed(&name, &relaxed.change, &format!("by {}", relaxed.by), terminal)?;
         }
     }

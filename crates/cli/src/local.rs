@@ -20,7 +20,8 @@ use tokio::{
 };
 use toolgate::Config;
 use toolgate_gate::{
-    Answer, ApprovalId, Broken, ClientAnswer, Failed, Outcome, Pending, Reason, Refused, Released, Warning,
+    Answer, ApprovalId, BrokenCall, ClientAnswer, FailedCall, Outcome, PendingCall, Reason, RefusedCall,
+    ReleasedCall, Warning,
 };
 
 use crate::Failure;
@@ -178,13 +179,13 @@ fn from_wire(wire: &Value) -> Option<Outcome> {
         text(wire, "reason").and_then(|code| Reason::ALL.iter().find(|known| known.code() == code).copied());
     let (kind, end) = wire.get("end")?.as_object()?.iter().next()?;
     Some(match kind.as_str() {
-        "released" => Outcome::Released(Released {
+        "released" => Outcome::Released(ReleasedCall {
             call_id,
             value: end.get("value")?.clone(),
             is_structured: end.get("structured")?.as_bool()?,
             warnings: end.get("warnings")?.as_array()?.iter().filter_map(warning).collect(),
         }),
-        "pending" => Outcome::Pending(Pending {
+        "pending" => Outcome::Pending(PendingCall {
             call_id,
             approval: ApprovalId::parse(&text(end, "approval")?)?,
             prompt: text(end, "prompt")?,
@@ -193,14 +194,14 @@ fn from_wire(wire: &Value) -> Option<Outcome> {
             client_may_answer: end.get("clientMayAnswer")?.as_bool()?,
             to_caller: text(end, "toCaller")?,
         }),
-        "refused" => Outcome::Refused(Refused {
+        "refused" => Outcome::Refused(RefusedCall {
             call_id,
             reason: reason?,
             to_caller: text(end, "toCaller")?,
             to_operator: text(end, "toOperator")?,
             remedy: text(end, "remedy"),
         }),
-        "failed" => Outcome::Failed(Failed {
+        "failed" => Outcome::Failed(FailedCall {
             call_id,
             reason: reason?,
             to_caller: text(end, "toCaller")?,
@@ -208,7 +209,7 @@ fn from_wire(wire: &Value) -> Option<Outcome> {
             remedy: text(end, "remedy"),
         }),
         "broken" => {
-            Outcome::Broken(Broken { call_id, reason: reason?, to_operator: text(end, "toOperator")? })
+            Outcome::Broken(BrokenCall { call_id, reason: reason?, to_operator: text(end, "toOperator")? })
         }
         _ => return None,
     })
@@ -234,13 +235,13 @@ mod tests {
     fn outcomes_survive_a_round_trip() {
         let id = || "01a".to_owned();
         let outcomes = [
-            Outcome::Released(Released {
+            Outcome::Released(ReleasedCall {
                 call_id: id(),
                 value: json!({ "a": [1, null] }),
                 is_structured: true,
                 warnings: WARNINGS.map(|code| Warning { code, message: "m".to_owned() }).to_vec(),
             }),
-            Outcome::Pending(Pending {
+            Outcome::Pending(PendingCall {
                 call_id: id(),
                 approval: ApprovalId::from_random([7; 16]),
                 prompt: "run it?\nall of it".to_owned(),
@@ -248,21 +249,21 @@ mod tests {
                 client_may_answer: true,
                 to_caller: "wait".to_owned(),
             }),
-            Outcome::Refused(Refused {
+            Outcome::Refused(RefusedCall {
                 call_id: id(),
                 reason: Reason::Busy,
                 to_caller: "no".to_owned(),
                 to_operator: "because".to_owned(),
                 remedy: Some("wait".to_owned()),
             }),
-            Outcome::Failed(Failed {
+            Outcome::Failed(FailedCall {
                 call_id: id(),
                 reason: Reason::ToolFailed,
                 to_caller: "thrown".to_owned(),
                 to_operator: "thrown".to_owned(),
                 remedy: None,
             }),
-            Outcome::Broken(Broken {
+            Outcome::Broken(BrokenCall {
                 call_id: id(),
                 reason: Reason::Panicked,
                 to_operator: "panic".to_owned(),

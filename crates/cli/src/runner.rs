@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use toolgate_gate::{Agreed, Handlers as _, LeftEffects, Looks, Purpose, RunReport, RunRequest, StopFlag};
+use toolgate_gate::{
+    ApprovedSecrets, DiskCheckPermits, Handlers as _, Purpose, RunReport, RunRequest, StopFlag,
+    UnreportedEffects,
+};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
     OwnVariables, Places, RustHandlers, ToolHandlers,
@@ -87,11 +90,11 @@ impl Runner {
         })?;
         let request = RunRequest {
             arguments,
-            agreed: &Agreed::default(),
-            left: &LeftEffects::default(),
+            approved_secrets: &ApprovedSecrets::default(),
+            unreported: &UnreportedEffects::default(),
             caller: "command line",
             purpose: Purpose::LocalPass,
-            looks: &Looks::default(),
+            disk_checks: &DiskCheckPermits::default(),
         };
         Ok(self.runtime.block_on(survey.call.run(request)))
     }

@@ -5,7 +5,9 @@ mod grant;
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Candidate, Observed, Outcome, Refused, RunReport, Trial, Wider, wider_than_used};
+use toolgate_gate::{
+    Candidate, Observed, Outcome, RefusedCall, RunReport, Trial, WiderGrant, wider_than_used,
+};
 use toolgate_spec::Code;
 
 use self::grant::grants;
@@ -27,7 +29,7 @@ pub fn print_failure(candidate: &Candidate, trial: &Trial, terminal: &mut Termin
     if let Some(report) = &trial.report {
         print_report(report, terminal)?;
     }
-    if let Outcome::Refused(Refused { remedy: Some(remedy), .. }) = &trial.outcome {
+    if let Outcome::Refused(RefusedCall { remedy: Some(remedy), .. }) = &trial.outcome {
         writeln!(terminal, "  remedy   {}", visible(remedy))?;
     }
     for grant in grants(candidate, trial) {
@@ -55,7 +57,7 @@ fn print_report(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failu
 }
 
 /// Grants that the run did not use. Empty for a failed run, which might have used more.
-pub fn wider(candidate: &Candidate, trial: &Trial) -> Vec<Wider> {
+pub fn wider(candidate: &Candidate, trial: &Trial) -> Vec<WiderGrant> {
     if !trial.has_passed() {
         return Vec::new();
     }
@@ -66,7 +68,7 @@ pub fn print_wider(
     candidate: &Candidate,
     trial: &Trial,
     terminal: &mut Terminal,
-) -> Result<Vec<Wider>, Failure> {
+) -> Result<Vec<WiderGrant>, Failure> {
     let wider = wider(candidate, trial);
     for one in &wider {
         // --tighten does not change these.

@@ -1,4 +1,5 @@
-//! Approvals: a person's answer to one call of one caller, bound to tool, arguments and policy, and good for one run.
+//! Approvals: a person's answer to one call. An approval is bound to caller, tool, arguments and policy, and allows one
+//! run.
 
 use std::{
     fmt::{self, Write as _},
@@ -7,7 +8,7 @@ use std::{
 
 use toolgate_spec::is_deceptive;
 
-/// Everything that an approval is for. Where any part differs, it is for another call.
+/// The call that an approval is for. If any part differs, the approval is for another call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
     pub caller: String,
@@ -15,11 +16,11 @@ pub struct Binding {
     pub tool_digest: String,
     /// SHA-256 of the bound arguments as canonical JSON.
     pub arguments_digest: String,
-    /// Of the effective policy, which says what the call could reach.
+    /// Digest of the effective policy, which defines what the call may access.
     pub policy_digest: String,
 }
 
-/// 128 random bits, as `apr_` and lower-case letters and digits. Knowing it proves nothing.
+/// `apr_` and 128 random bits in lower-case hexadecimal. The id is not a credential.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ApprovalId(String);
 
@@ -50,26 +51,27 @@ const fn is_id_digit(byte: u8) -> bool {
 
 const ID_PREFIX: &str = "apr_";
 const ID_DIGITS: usize = 32;
-/// Fewer characters than these would often fit another approval soon.
+/// Shorter prefixes would often match more than one approval.
 const SHORTEST_ID: usize = 4;
-/// How many approvals an ambiguous id lists.
+/// The maximum number of approvals that an ambiguous prefix lists.
 const MOST_CANDIDATES: usize = 8;
 
-/// A question to be put into the queue.
+/// A question to put into the queue.
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub binding: Binding,
-    /// The key of the quota of open questions: the caller, or the address of an anonymous caller.
+    /// The key of the quota for open questions: the caller, or the address of an anonymous caller.
     pub quota: String,
-    /// The tool's own message for a person, or a default one. Escaped, bounded and on one line.
+    /// The tool's message for a person, or a default one. Escaped, bounded and on one line.
     pub prompt: String,
-    /// The arguments as JSON on one line, without secrets, escaped and bounded. `None` in questions of an older gateway.
+    /// The arguments as JSON on one line, without secrets, escaped and bounded. `None` in questions from older
+    /// versions.
     pub arguments: Option<String>,
     /// The part of the arguments that `arguments` leaves out.
-    pub hidden: Hidden,
-    /// Set if a yes also answers later questions.
-    pub remembers: Option<Remembers>,
-    /// The decision sources that want a person to be asked, each with its reason, escaped and bounded.
+    pub hidden: HiddenArguments,
+    /// Set if an approval also covers later calls.
+    pub remembers: Option<RememberScope>,
+    /// The decision sources that require an approval, each with its reason, escaped and bounded.
     pub because: Vec<String>,
     pub risk: String,
     pub created: SystemTime,
@@ -77,8 +79,9 @@ pub struct NewApproval {
 }
 
 impl NewApproval {
-    /// Everything that a person reads before they answer. Each line is the gateway's own and has a fixed label and place.
-    /// The tool's message comes last. No value contains a line break, so neither a template nor an argument adds a line.
+    /// The whole text that a person reads before answering. The gateway writes every line, with a fixed label and
+    /// order. The tool's message comes last. No value contains a line break, so neither a template nor an argument can
+    /// add a line.
     pub fn text(&self) -> String {
         let (caller, tool) = (printable(&self.binding.caller), printable(&self.binding.tool));
         let mut lines = vec![format!("Run the tool {tool}? Risk {}, called by {caller}.", self.risk)];
@@ -94,7 +97,7 @@ impl NewApproval {
         lines.join("\n")
     }
 
-    /// The first reasons. A call that names many hosts has many, and they must not push the arguments out of sight.
+    /// The first reasons. A call that names many hosts has many reasons, which must not hide the arguments.
     fn reasons(&self) -> String {
         let shown = self.because.iter().take(MOST_REASONS).map(String::as_str);
         let mut text = shown.collect::<Vec<_>>().join("; ");
@@ -105,7 +108,7 @@ impl NewApproval {
     }
 }
 
-/// A name on one line.
+/// A name without deceptive characters and line breaks.
 fn printable(name: &str) -> String {
     name.chars().filter(|character| !is_deceptive(*character)).take(LONGEST_NAME).collect()
 }
@@ -113,43 +116,43 @@ fn printable(name: &str) -> String {
 const MOST_REASONS: usize = 5;
 const LONGEST_NAME: usize = 300;
 
-/// The part of the arguments that a question does not show: secrets, and text beyond the longest that is shown.
+/// The part of the arguments that a question does not show: secrets, and text beyond the length limit.
 #[derive(Clone, Default, Eq, PartialEq)]
-pub struct Hidden {
-    /// 0: everything is shown.
+pub struct HiddenArguments {
+    /// 0 if everything is shown.
     pub bytes: u64,
-    /// All arguments as JSON, for `ApprovalQueue::reveal`. Set on the way into the queue only.
+    /// All arguments as JSON, for `ApprovalQueue::reveal`. Set only when the question enters the queue.
     pub whole: Option<String>,
 }
 
-impl fmt::Display for Hidden {
+impl fmt::Display for HiddenArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of the arguments (secrets, or too long)", self.bytes)
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for HiddenArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hidden").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("HiddenArguments").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
-/// A yes that will be remembered: its scope, beside caller, tool and policy, and its end.
+/// How long and in which conversation an approval is remembered, for the same caller, tool and policy.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Remembers {
+pub struct RememberScope {
     pub conversation: String,
     pub until: SystemTime,
 }
 
-impl Remembers {
-    /// RFC 3339, to the second.
+impl RememberScope {
+    /// RFC 3339 with seconds.
     pub fn until_text(&self) -> String {
         let until = jiff::Timestamp::try_from(self.until).unwrap_or(jiff::Timestamp::MAX);
         until.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 }
 
-impl fmt::Display for Remembers {
+impl fmt::Display for RememberScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -160,19 +163,20 @@ impl fmt::Display for Remembers {
     }
 }
 
-/// Who answers a question.
+/// The person or program that answers a question.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Decider<'d> {
-    /// The caller's own client, for its user. Its no counts in this conversation only, and without one for this call only.
+    /// The caller's client, on behalf of its user. Its no counts only in this conversation, or, without a conversation,
+    /// only for this call.
     Client { conversation: Option<&'d str> },
     /// A person at the command line who has access to the gateway's state files.
     Operator(&'d str),
-    /// A caller of the admin API, by the subject that the door authenticated.
+    /// A caller of the admin API, with the authenticated subject.
     Admin { subject: &'d str, may_approve_own: bool },
 }
 
 impl<'d> Decider<'d> {
-    /// As it is recorded.
+    /// The name as recorded.
     pub const fn name(&self) -> &'d str {
         match self {
             Self::Client { .. } => BY_CLIENT,
@@ -182,7 +186,7 @@ impl<'d> Decider<'d> {
     }
 }
 
-/// Recorded as who decided where the caller's own client did.
+/// Recorded as the decider if the caller's client answered.
 const BY_CLIENT: &str = "client";
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -190,7 +194,7 @@ pub enum ApprovalState {
     Pending,
     Approved,
     Denied,
-    /// Approved and spent by one call.
+    /// Approved and consumed by one call.
     Used,
     Expired,
 }
@@ -213,27 +217,27 @@ impl ApprovalState {
     }
 }
 
-/// A question and what became of it.
+/// A question and its answer, if any.
 #[derive(Clone, Debug)]
 pub struct Approval {
     pub id: ApprovalId,
     pub state: ApprovalState,
     pub question: NewApproval,
-    /// Who answered: an operator's name, or `client` where the caller's own client did.
+    /// Who answered: an operator's name, or `client` for the caller's client.
     pub decided_by: Option<String>,
     pub decided_at: Option<SystemTime>,
     pub note: Option<String>,
-    /// Who has read the hidden part of the arguments.
+    /// Who has revealed the hidden part of the arguments.
     pub revealed_to: Vec<String>,
 }
 
 impl Approval {
-    /// Did the caller's client say no? Its no holds for its own conversation, and an operator can overturn it.
+    /// Whether the caller's client said no. That counts only in its own conversation, and an operator can overrule it.
     pub fn is_declined_by_client(&self) -> bool {
         self.state == ApprovalState::Denied && self.decided_by.as_deref() == Some(BY_CLIENT)
     }
 
-    /// May this person answer so? Queues ask before they write anything down.
+    /// Checks whether this decider may give this answer. Queues call it before they store an answer.
     pub fn check_decision(
         &self,
         verdict: ApprovalState,
@@ -241,7 +245,7 @@ impl Approval {
         now: SystemTime,
     ) -> Result<(), ApprovalError> {
         self.check_open(by, now)?;
-        // A client cannot reveal anything, so it says neither yes nor no to what it was not shown.
+        // A client cannot reveal hidden arguments, so it can neither approve nor deny a call that has some.
         if verdict != ApprovalState::Approved && !matches!(by, Decider::Client { .. }) {
             return Ok(());
         }
@@ -257,7 +261,7 @@ impl Approval {
         Ok(())
     }
 
-    /// Is the question still open to this person?
+    /// Checks whether the question is still open for this decider.
     pub fn check_open(&self, by: &Decider<'_>, now: SystemTime) -> Result<(), ApprovalError> {
         let is_client = matches!(by, Decider::Client { .. });
         let is_open = self.state == ApprovalState::Pending || (self.is_declined_by_client() && !is_client);
@@ -270,16 +274,16 @@ impl Approval {
     }
 }
 
-/// An approval that was taken out of the queue for exactly one run.
+/// An approval that was consumed for exactly one run.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Spent {
+pub struct ConsumedApproval {
     pub id: ApprovalId,
     pub decided_by: String,
-    /// As the question said.
-    pub remembers: Option<Remembers>,
+    /// As offered in the question.
+    pub remembers: Option<RememberScope>,
 }
 
-/// A remembered yes: later asks of this caller for this tool in this flow are answered by it.
+/// A remembered approval. It answers later questions about this tool for this caller and conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Trust {
     pub caller: String,
@@ -292,22 +296,22 @@ pub struct Trust {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ApprovalError {
     Unknown,
-    /// It is in this state already.
+    /// The question already has this state.
     NotPending(ApprovalState),
     Expired,
     /// For another caller, tool, policy or other arguments.
     OtherCall,
-    /// Too many questions wait for an answer.
+    /// Too many questions are pending.
     QueueFull(QueueLimit),
-    /// So many calls of this caller were denied, in questions that have not expired, that no more are kept.
+    /// This many calls of the caller were denied and their questions have not expired; no more are stored.
     DeniedTooOften(u64),
-    /// The beginning of an id fits several approvals.
+    /// The prefix of an id matches several approvals.
     Ambiguous(Vec<ApprovalId>),
-    /// The beginning of an id is shorter than `SHORTEST_ID` characters.
+    /// The prefix of an id is shorter than `SHORTEST_ID` characters.
     ShortId,
-    /// So many bytes of the arguments are not shown, and this person has not revealed them.
+    /// This many bytes of the arguments are hidden, and this person has not revealed them.
     Unrevealed(u64),
-    /// The approver is the caller.
+    /// The approver made the call.
     OwnCall,
     Unavailable(String),
 }
@@ -326,25 +330,25 @@ impl fmt::Display for ApprovalError {
             ),
             Self::Ambiguous(ids) => {
                 let ids: Vec<&str> = ids.iter().map(ApprovalId::as_str).collect();
-                write!(f, "several approvals begin so: {}; write more of the id", ids.join(", "))
+                write!(f, "several approvals have this prefix: {}; enter more of the id", ids.join(", "))
             }
             Self::ShortId => {
-                write!(f, "write at least {SHORTEST_ID} characters of the id after `{ID_PREFIX}`")
+                write!(f, "enter at least {SHORTEST_ID} characters of the id after `{ID_PREFIX}`")
             }
             Self::Unrevealed(bytes) => {
                 write!(f, "the question hides {bytes} bytes of the arguments; reveal them before you approve")
             }
             Self::OwnCall => {
-                f.write_str("you made this call, and may not approve it; see `approvals.self_approval`")
+                f.write_str("you made this call, so you may not approve it; see `approvals.self_approval`")
             }
-            Self::Unavailable(problem) => write!(f, "the store of approvals cannot be reached: {problem}"),
+            Self::Unavailable(problem) => write!(f, "the approval store cannot be reached: {problem}"),
         }
     }
 }
 
 impl std::error::Error for ApprovalError {}
 
-/// The limit that keeps a question out of the queue.
+/// The limit that rejects a new question.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QueueLimit {
     /// `approvals.max_pending_per_caller`
@@ -367,26 +371,27 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// What the gate needs of the queue. Each function is one transaction.
+/// The part of the queue that the gate uses. Each function is one transaction.
 pub trait ApprovalStore: Send + Sync {
-    /// The pending question for this binding if there is one, a new one otherwise. Bounded per caller and in all.
+    /// Returns the pending question for this binding, or creates one. Bounded per caller and in total.
     fn open(&self, question: NewApproval, now: SystemTime) -> Result<Approval, ApprovalError>;
 
     fn get(&self, id: &ApprovalId, now: SystemTime) -> Result<Approval, ApprovalError>;
 
-    /// An approved, unexpired and unused approval for exactly this binding becomes used. `None`: there is none.
-    /// With an id only that approval counts, and one for another call is an error.
-    fn spend(
+    /// Consumes an approval for exactly this binding that is approved, unexpired and unused. `None` if there is none.
+    /// With an id, only that approval counts, and one for another call is an error.
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError>;
+    ) -> Result<Option<ConsumedApproval>, ApprovalError>;
 
-    /// Is there an approval that `spend` would find for exactly this binding? Changes nothing.
+    /// Whether `consume` would find an approval for exactly this binding. Changes nothing.
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError>;
 
-    /// A no to exactly this call, in a question that has not expired: an operator's, or the client's in this conversation.
+    /// A denial of exactly this call whose question has not expired: an operator's, or the client's in this
+    /// conversation.
     fn denial(
         &self,
         binding: &Binding,
@@ -399,7 +404,7 @@ pub trait ApprovalStore: Send + Sync {
     fn remember(&self, trust: &Trust) -> Result<(), ApprovalError>;
 }
 
-/// What people need of the queue.
+/// The part of the queue that people use.
 pub trait ApprovalQueue: ApprovalStore {
     /// Newest first; at most `limit`.
     fn list(
@@ -409,7 +414,8 @@ pub trait ApprovalQueue: ApprovalStore {
         now: SystemTime,
     ) -> Result<Vec<Approval>, ApprovalError>;
 
-    /// The same of those that were asked before another one, whatever became of that. `Unknown`: there is no such other.
+    /// Like `list`, for questions asked before the question `before`, whatever its state. `Unknown` if `before` does
+    /// not exist.
     fn list_before(
         &self,
         state: Option<ApprovalState>,
@@ -423,7 +429,7 @@ pub trait ApprovalQueue: ApprovalStore {
         Ok(all.filter(is_wanted).take(limit).collect())
     }
 
-    /// Decides as approved or denied, where `Approval::check_decision` lets it.
+    /// Approves or denies, if `Approval::check_decision` allows it.
     fn decide(
         &self,
         id: &ApprovalId,
@@ -433,10 +439,10 @@ pub trait ApprovalQueue: ApprovalStore {
         now: SystemTime,
     ) -> Result<Approval, ApprovalError>;
 
-    /// Ids that begin so, at most `limit`. `prefix` has the form of the beginning of an id.
+    /// Ids with this prefix, at most `limit`. `prefix` must be a valid beginning of an id.
     fn ids_beginning(&self, prefix: &str, limit: usize) -> Result<Vec<ApprovalId>, ApprovalError>;
 
-    /// The approval that a person means: a whole id, or the beginning of exactly one, with or without its `apr_`.
+    /// The approval that a person means: a whole id or a unique prefix, with or without `apr_`.
     fn find_id(&self, text: &str) -> Result<ApprovalId, ApprovalError> {
         let digits = text.strip_prefix(ID_PREFIX).unwrap_or(text);
         if digits.len() > ID_DIGITS || !digits.bytes().all(is_id_digit) {
@@ -456,9 +462,9 @@ pub trait ApprovalQueue: ApprovalStore {
         }
     }
 
-    /// All arguments of an open question as JSON on one line, and records that this person has seen them.
+    /// Returns all arguments of an open question as JSON on one line, and records that this person has seen them.
     fn reveal(&self, id: &ApprovalId, by: &Decider<'_>, now: SystemTime) -> Result<String, ApprovalError>;
 
-    /// Ticks whenever anything in the queue may have changed, also by another process.
+    /// Changes whenever the queue may have changed, also through another process.
     fn changes(&self) -> tokio::sync::watch::Receiver<u64>;
 }

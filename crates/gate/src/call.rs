@@ -1,4 +1,4 @@
-//! A call: admit → bind → check → decide → execute → filter, and the journal around it.
+//! The call flow: admit → bind → check → decide → execute → filter, with the journal around it.
 
 mod admit;
 mod bind;
@@ -14,49 +14,49 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 use self::journal::Trail;
-use self::support::{console, stop::Stop};
+use self::support::{console, stop::StoppedCall};
 pub use self::{
     bind::fitted,
     journal::{
-        CallRecord, CallerEntry, ClientEntry, DecisionEntry, Journal, Purpose, RequestEntry, ResponseEntry,
-        RunEntry, Shared, Shows, UsageEntry,
+        CallJournal, CallRecord, CallerEntry, ClientInfoEntry, DecisionEntry, JournalDetail, PreparedJson,
+        Purpose, RequestEntry, ResponseEntry, RunEntry, UsageEntry,
     },
-    support::{caught, text_for_journal, until_lapse},
+    support::{catch_panic, text_for_journal, until_lapse},
 };
-pub(crate) use self::{journal::Writing, support::secrets};
+pub(crate) use self::{journal::RecordFormat, support::secrets};
 use crate::{
-    gate::{Call, Inner},
+    gate::{Call, GateInner},
     live::LiveTool,
     outcome::Outcome,
     ports::RunReport,
 };
 
-/// Every call that comes through a door ends here, and every end is in the journal. With it goes what the tool wrote to its
-/// console, as far as its caller may read it.
+/// Runs a call and records its end in the journal. Also returns the console lines of the tool that its caller may read.
 pub(crate) async fn run(
-    gate: &Inner,
+    gate: &GateInner,
     call: Call,
     deadline: Option<Instant>,
 ) -> (Outcome, Vec<(&'static str, String)>) {
     let trail = Trail::new(gate, &call, Purpose::Call);
-    let (outcome, report) = around(gate, trail, call, None, deadline).await;
+    let (outcome, report) = run_with_journal(gate, trail, call, None, deadline).await;
     let console = console::released(&outcome, report);
     (outcome, console)
 }
 
-/// The Local Pass: the same stages for a draft, asked of nobody, with what its author needs to know.
+/// The Local Pass: runs a draft through the same stages without asking for approval, and returns the report for its
+/// author.
 pub(crate) async fn run_draft(
-    gate: &Inner,
+    gate: &GateInner,
     call: Call,
     draft: Arc<LiveTool>,
 ) -> (Outcome, Option<RunReport>) {
     let trail = Trail::new(gate, &call, Purpose::LocalPass);
-    around(gate, trail, call, Some(draft), None).await
+    run_with_journal(gate, trail, call, Some(draft), None).await
 }
 
-/// Nothing starts before the opening record is written, and nothing is released before the closing one is.
-async fn around(
-    gate: &Inner,
+/// Starts nothing before the opening record is written, and releases nothing before the closing record is.
+async fn run_with_journal(
+    gate: &GateInner,
     mut trail: Trail,
     call: Call,
     draft: Option<Arc<LiveTool>>,
@@ -67,11 +67,11 @@ async fn around(
     }
     let ended = tokio::select! {
         biased;
-        ended = caught(through_the_stages(gate, call, draft, &mut trail)) => ended,
-        () = gate.open_calls.ended() => Some(Err(trail.cut())),
-        () = passed(deadline) => Some(Err(trail.late())),
+        ended = catch_panic(run_stages(gate, call, draft, &mut trail)) => ended,
+        () = gate.open_calls.ended() => Some(Err(trail.end_by_shutdown())),
+        () = deadline_passed(deadline) => Some(Err(trail.end_by_deadline())),
     };
-    let (outcome, report) = match ended.unwrap_or_else(|| Err(trail.panicked())) {
+    let (outcome, report) = match ended.unwrap_or_else(|| Err(trail.end_by_panic())) {
         Ok(filtered) => {
             let (released, report) = filtered.into_released(trail.call_id());
             (Outcome::Released(released), Some(report))
@@ -84,19 +84,19 @@ async fn around(
     (trail.close(outcome).await, report)
 }
 
-async fn passed(deadline: Option<Instant>) {
+async fn deadline_passed(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-async fn through_the_stages(
-    gate: &Inner,
+async fn run_stages(
+    gate: &GateInner,
     call: Call,
     draft: Option<Arc<LiveTool>>,
     trail: &mut Trail,
-) -> Result<filter::Filtered, Stop> {
+) -> Result<filter::Filtered, StoppedCall> {
     let admitted = trail.after(admit::admit(gate, call, draft))?;
     let bound = trail.after(bind::bind(admitted, trail.arguments_digest()))?;
     let checked = trail.after(check::check(gate, bound).await)?;

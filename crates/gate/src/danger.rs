@@ -1,7 +1,7 @@
-//! Which arguments are matched against danger patterns: those that name paths, URLs or commands.
+//! Selects the arguments that are matched against danger patterns: those that name paths, URLs or commands.
 //!
-//! The patterns speak about paths, URLs and commands. They must not match a text to search for that contains `/etc/passwd`. Texts that a
-//! command is given in another way, such as the value of an option, are in `Survey::built`.
+//! The patterns describe paths, URLs and commands. They must not match a search text that contains `/etc/passwd`. Texts
+//! that a command receives in another way, such as the value of an option, are in `Survey::built`.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use toolgate_spec::{
 /// The arguments that danger patterns apply to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DangerScope {
-    /// The document does not say what any argument is for, or the arguments go to another program as they are.
+    /// The document does not say what any argument is for, or the arguments are passed to another program unchanged.
     All,
     Only(BTreeSet<String>),
 }
@@ -25,7 +25,7 @@ impl DangerScope {
         match &spec.body {
             Body::JavaScript { .. } => {}
             Body::Handler(Handler::Cli(command)) => names.extend(command_arguments(command)),
-            // The other side decides what an argument is for.
+            // The receiver decides what an argument is for.
             Body::Handler(_) => return Self::All,
         }
         let touches = &spec.governance.touches;
@@ -37,16 +37,16 @@ impl DangerScope {
         }
         let properties = spec.governance.input.as_ref().and_then(|input| input.get("properties"));
         for (name, schema) in properties.and_then(Value::as_object).into_iter().flatten() {
-            if has_format(schema) || tells_by_name(name) {
+            if has_format(schema) || names_a_path(name) {
                 names.insert(name.clone());
             }
         }
-        let by_name = spec.params.iter().map(|param| &param.name).filter(|name| tells_by_name(name));
+        let by_name = spec.params.iter().map(|param| &param.name).filter(|name| names_a_path(name));
         names.extend(by_name.cloned());
         if names.is_empty() { Self::All } else { Self::Only(names) }
     }
 
-    /// The arguments that count.
+    /// The arguments in scope.
     pub fn of_arguments(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         match self {
             Self::All => arguments.clone(),
@@ -59,8 +59,8 @@ impl DangerScope {
     }
 }
 
-/// The arguments of a command line that stand for themselves, or that follow a part of a path or URL. The handler knows the values of
-/// options: it alone can tell a path from a text to search for, such as `--regexp={text}`.
+/// The arguments of a command line that are operands, or that follow a part of a path or URL. Only the handler knows
+/// the values of options, and can tell a path from a search text such as `--regexp={text}`.
 fn command_arguments(command: &CliHandler) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for group in &command.args {
@@ -84,13 +84,13 @@ fn command_arguments(command: &CliHandler) -> BTreeSet<String> {
     names
 }
 
-/// `--name={value}` or `-n{value}`, without a path or URL in between.
+/// `--name={value}` or `-n{value}`, without a path or URL before the value.
 fn is_option_value(template: &ArgTemplate) -> bool {
     let literal = template.text().split('{').next().unwrap_or_default();
     literal.starts_with('-') && literal.len() > 1 && !literal.contains('/')
 }
 
-/// The argument that a pattern is about; `None` if it may be about any.
+/// The argument that a pattern is about. `None` if it may be about any.
 fn first_name(pattern: &FieldPattern) -> Option<&str> {
     match pattern.steps().next() {
         Some(FieldStep::Name(name)) => Some(name),
@@ -98,13 +98,13 @@ fn first_name(pattern: &FieldPattern) -> Option<&str> {
     }
 }
 
-/// Does the schema, at any depth, say that a text is a path, URL or host?
+/// Whether the schema, at any depth, declares a path, URL or host.
 fn has_format(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {
             let format = members.get("format").and_then(Value::as_str);
             matches!(format, Some("path" | "uri" | "url" | "hostname" | "uri-reference" | "iri"))
-                // References are not followed. They count as a path.
+                // References are not followed, so they count as a path.
                 || members.contains_key("$ref")
                 || members.values().any(has_format)
         }
@@ -113,15 +113,15 @@ fn has_format(schema: &Value) -> bool {
     }
 }
 
-/// Does one word of the name say that it is a path, URL or command?
-fn tells_by_name(name: &str) -> bool {
+/// Whether a word of the name means a path, URL or command.
+fn names_a_path(name: &str) -> bool {
     words(name).iter().any(|word| {
         let word = word.strip_suffix('s').unwrap_or(word);
-        TELLING_WORDS.contains(&word)
+        PATH_WORDS.contains(&word)
     })
 }
 
-/// `targetDir` and `target_dir` are both `target`, `dir`.
+/// `targetDir` and `target_dir` both have the words `target` and `dir`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for character in name.chars() {
@@ -136,7 +136,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// Without the plural `s`.
-const TELLING_WORDS: [&str; 29] = [
+const PATH_WORDS: [&str; 29] = [
     "path",
     "file",
     "filename",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_of_a_command_count_and_values_of_options_do_not() {
+    fn operands_are_in_scope_and_option_values_are_not() {
         check(
             &command("text folder", "{command: grep, args: ['--regexp={text}', '--', '{folder}']}"),
             "folder",
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_touches_count_where_code_uses_arguments() {
+    fn javascript_arguments_are_in_scope_by_name_and_touches() {
         let js = |params: &str, more: &str| {
             let params: Vec<String> = params
                 .split(' ')
@@ -230,7 +230,7 @@ mod tests {
         check(&js("path content", ""), "path");
         check(&js("outFile text", ""), "outFile");
         check(&js("one two", ", x-toolgate-touches: {read: [.one]}"), "one");
-        // Nothing says what they are for.
+        // Nothing tells what they are for.
         check(&js("one two", ""), "all");
     }
 }

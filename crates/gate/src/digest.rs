@@ -5,9 +5,9 @@ use std::io;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// `sha256:` and 64 digits.
+/// `sha256:` and 64 hexadecimal digits.
 pub fn of<T: Serialize>(value: &T) -> String {
-    // RFC 8785 has a form for everything that `Value` can hold.
+    // Cannot fail: RFC 8785 covers every `Value`.
     let text = toolgate_audit::canonical(value).unwrap_or_default();
     let digest = Sha256::digest(text);
     let mut name = String::with_capacity(PREFIX.len() + 2 * digest.len());
@@ -16,7 +16,7 @@ pub fn of<T: Serialize>(value: &T) -> String {
     name
 }
 
-/// The bytes of a value's JSON, which is not kept.
+/// The length of a value's JSON.
 pub fn json_bytes<T: Serialize>(value: &T) -> usize {
     let mut count = ByteCount(0);
     serde_json::to_writer(&mut count, value).map_or(usize::MAX, |()| count.0)

@@ -1,4 +1,4 @@
-//! The gate: what it is asked, what it is made of, and what it answers.
+//! The gate: its parts, its settings, and the calls it handles.
 
 use std::{
     sync::{
@@ -14,35 +14,35 @@ use tokio::sync::watch;
 use toolgate_policy::{ALLOW_ALL, AskThreshold, Caller, CedarPolicies, ToolPolicy};
 use toolgate_secrets::Detector;
 
-pub use crate::call::Shows;
+pub use crate::call::JournalDetail;
 use crate::{
     approval::{ApprovalId, ApprovalQueue},
-    call::{self, CallRecord, Journal, secrets::CleanTexts},
+    call::{self, CallJournal, CallRecord, secrets::CleanTexts},
+    disk_checks::{DiskCheckLimits, DiskCheckPermits},
     limiter::{CallLimits, Limiter},
     live::LiveTool,
-    looks::{LookLimits, Looks},
     metrics::Metrics,
     open_calls::OpenCalls,
     outcome::Outcome,
-    ports::{Answer, Ask, Clock, RunReport, Standing, SystemClock},
-    reason::{Reason, Stage},
-    registry::{InForce, LiveSet},
+    ports::{Answer, Ask, AuthStatus, Clock, RunReport, SystemClock},
+    reason::{CallStage, Reason},
+    registry::{LiveConfig, LiveSet},
 };
 
-/// The one door to the tools. Cheap to clone.
+/// The only way to call a tool. Cheap to clone.
 #[derive(Clone)]
-pub struct Gate(Arc<Inner>);
+pub struct Gate(Arc<GateInner>);
 
-pub(crate) struct Inner {
-    in_force: ArcSwap<InForce>,
+pub(crate) struct GateInner {
+    live_config: ArcSwap<LiveConfig>,
     changes: watch::Sender<u64>,
     is_closing: AtomicBool,
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) limiter: Limiter,
-    pub(crate) looks: Looks,
-    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) disk_checks: DiskCheckPermits,
+    pub(crate) journal: Arc<dyn CallJournal>,
     pub(crate) on_journal_failure: OnJournalFailure,
-    pub(crate) shows: Shows,
+    pub(crate) journal_detail: JournalDetail,
     pub(crate) secrets: Arc<Detector>,
     pub(crate) clean_texts: CleanTexts,
     pub(crate) queue: Arc<dyn ApprovalQueue>,
@@ -52,68 +52,69 @@ pub(crate) struct Inner {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// What a gate is made of. Nothing in here has a default that lets more through.
+/// The parts of a gate. No part has a default that allows more.
 pub struct GateParts {
-    pub journal: Arc<dyn Journal>,
+    pub journal: Arc<dyn CallJournal>,
     pub on_journal_failure: OnJournalFailure,
-    pub shows: Shows,
+    pub journal_detail: JournalDetail,
     pub queue: Arc<dyn ApprovalQueue>,
     pub approvals: ApprovalSettings,
     pub arguments: ArgumentLimits,
     pub calls: CallLimits,
-    pub looks: LookLimits,
-    /// What is taken for a secret.
+    pub disk_checks: DiskCheckLimits,
+    /// Finds secrets.
     pub secrets: Arc<Detector>,
 }
 
 impl Gate {
     /// A gate without tools.
     pub fn new(parts: GateParts) -> Self {
-        Self(Arc::new(Inner::new(parts, Arc::new(ALLOW_ALL), Arc::new(SystemClock), None)))
+        Self(Arc::new(GateInner::new(parts, Arc::new(ALLOW_ALL), Arc::new(SystemClock), None)))
     }
 
-    /// With a policy in code, a clock, or somebody who watches.
+    /// Adds a policy in code, a clock and an observer.
     pub fn with(
         parts: GateParts,
         policy: Arc<dyn ToolPolicy>,
         clock: Arc<dyn Clock>,
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
-        Self(Arc::new(Inner::new(parts, policy, clock, observer)))
+        Self(Arc::new(GateInner::new(parts, policy, clock, observer)))
     }
 
-    /// A call through all six stages. Dropping the future cancels the call, which is written down.
+    /// Runs a call through all six stages. Dropping the future cancels the call; the journal records that.
     pub async fn handle(&self, call: Call) -> Outcome {
         call::run(&self.0, call, None).await.0
     }
 
-    /// As `handle`. A call that is not done within `time`, waiting included, is ended with the reason `execute.timeout`.
+    /// Like `handle`, with a deadline that includes all waiting. A call that exceeds `time` ends with
+    /// `execute.timeout`.
     pub async fn handle_within(&self, call: Call, time: Duration) -> Outcome {
         let deadline = tokio::time::Instant::now().checked_add(time);
         call::run(&self.0, call, deadline).await.0
     }
 
-    /// As `handle`, with the lines that the tool wrote to its console and that its caller may read, level first.
+    /// Like `handle`. Also returns the console lines of the tool that the caller may read, each with its level.
     pub async fn handle_with_console(&self, call: Call) -> (Outcome, Vec<(&'static str, String)>) {
         call::run(&self.0, call, None).await
     }
 
-    /// As `handle`, for a program that calls a tool itself.
+    /// Like `handle`, for a program that calls a tool itself.
     pub async fn call(&self, tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Outcome {
         self.handle(Call::from_program(tool, arguments, caller)).await
     }
 
-    /// Runs a draft once as it would be served, asking nobody.
+    /// Runs a draft once as it would be served, without asking for approval.
     pub async fn try_out(&self, draft: Arc<LiveTool>, call: Call) -> (Outcome, Option<RunReport>) {
         call::run_draft(&self.0, call, draft).await
     }
 
-    /// The tools that this caller may know of, in order.
+    /// The tools that this caller may see, in list order.
     pub fn list(&self, caller: &Caller) -> Vec<Arc<LiveTool>> {
         self.page(caller, None, usize::MAX).map(|(tools, _)| tools).unwrap_or_default()
     }
 
-    /// A page of them, and the name behind which the next page begins. `None`: there is no tool `after` any more.
+    /// One page of `list`, and the name after which the next page starts. `None` if the tool `after` is gone.
     pub fn page(
         &self,
         caller: &Caller,
@@ -123,41 +124,41 @@ impl Gate {
         self.0.live().page(caller, after, limit, self.0.policy.as_ref())
     }
 
-    /// The tool of this name, where the caller may know of it.
+    /// The tool of this name, if the caller may see it.
     pub fn find(&self, caller: &Caller, name: &str) -> Option<Arc<LiveTool>> {
         let live = self.0.live();
         live.get(name).filter(|tool| live.shows(tool, caller, self.0.policy.as_ref()))
     }
 
-    /// Puts another set of tools in force. Calls that run go on with the tool they began with.
+    /// Replaces the set of live tools. Running calls keep the tool they started with.
     pub fn replace(&self, live: LiveSet) {
         let live = Arc::new(live);
-        self.0.in_force.rcu(|current| InForce { set: Arc::clone(&live), ..current.as_ref().clone() });
+        self.0.live_config.rcu(|current| LiveConfig { set: Arc::clone(&live), ..current.as_ref().clone() });
         self.0.tell_of_change();
     }
 
-    /// Puts another set of tools in force together with the settings of the configuration that it comes from. A call that
-    /// is under way goes on with the settings it began with, and waits for a person as long as it was told to.
+    /// Replaces the set of live tools together with the settings of its configuration. Running calls keep the settings
+    /// they started with, including their approval timeout.
     pub fn replace_with_settings(
         &self,
         live: LiveSet,
         approvals: ApprovalSettings,
         arguments: ArgumentLimits,
     ) {
-        self.0.in_force.store(Arc::new(InForce { set: Arc::new(live), approvals, arguments }));
+        self.0.live_config.store(Arc::new(LiveConfig { set: Arc::new(live), approvals, arguments }));
         self.0.tell_of_change();
     }
 
-    /// Takes tools away at once, whatever else cannot be put in force.
+    /// Removes tools at once, even if the rest of a change is rejected.
     pub fn retain(&self, wanted: impl Fn(&LiveTool) -> bool) {
-        self.0.in_force.rcu(|current| {
+        self.0.live_config.rcu(|current| {
             let set = Arc::new(current.set.only(&wanted));
-            InForce { set, ..current.as_ref().clone() }
+            LiveConfig { set, ..current.as_ref().clone() }
         });
         self.0.tell_of_change();
     }
 
-    /// Takes tools away, and puts policies and settings in force, in one piece.
+    /// Removes tools and replaces policies and settings in one step.
     pub fn narrow(
         &self,
         wanted: impl Fn(&LiveTool) -> bool,
@@ -169,12 +170,12 @@ impl Gate {
         self.replace_with_settings(set, approvals, arguments);
     }
 
-    /// All live tools in order, hidden from nobody; for operators.
+    /// All live tools in list order, for operators. No tool is hidden.
     pub fn all(&self) -> Vec<Arc<LiveTool>> {
         self.0.live().all().cloned().collect()
     }
 
-    /// The set of live tools as it is now.
+    /// The current set of live tools.
     pub fn live(&self) -> Arc<LiveSet> {
         self.0.live()
     }
@@ -183,12 +184,12 @@ impl Gate {
         self.0.live().len()
     }
 
-    /// Ticks when the set of tools has changed.
+    /// Changes when the set of live tools changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// From now on new calls are refused.
+    /// Refuses new calls from now on.
     pub fn begin_shutdown(&self) {
         self.0.is_closing.store(true, Ordering::Release);
     }
@@ -202,17 +203,17 @@ impl Gate {
         self.0.open_calls.len()
     }
 
-    /// Until no call is open.
+    /// Waits until no call is open.
     pub async fn idle(&self) {
         self.0.open_calls.idle().await;
     }
 
-    /// Ends the calls that still run. Each has its closing record before it is no longer open.
+    /// Ends the calls that still run. Each call writes its closing record before it stops counting as open.
     pub fn end_calls(&self) {
         self.0.open_calls.end();
     }
 
-    /// From now on no call is opened, not even to be refused: the journal is about to be closed.
+    /// Opens no call from now on, not even to refuse it, because the journal is about to be closed.
     pub fn seal(&self) {
         self.begin_shutdown();
         self.0.open_calls.seal();
@@ -226,13 +227,13 @@ impl Gate {
         &self.0.queue
     }
 
-    /// The settings for approvals that are in force now.
+    /// The current approval settings.
     pub fn approval_settings(&self) -> ApprovalSettings {
-        self.0.in_force().approvals
+        self.0.live_config().approvals
     }
 }
 
-impl Inner {
+impl GateInner {
     fn new(
         parts: GateParts,
         policy: Arc<dyn ToolPolicy>,
@@ -240,7 +241,7 @@ impl Inner {
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         Self {
-            in_force: ArcSwap::from_pointee(InForce {
+            live_config: ArcSwap::from_pointee(LiveConfig {
                 set: Arc::default(),
                 approvals: parts.approvals,
                 arguments: parts.arguments,
@@ -249,10 +250,10 @@ impl Inner {
             is_closing: AtomicBool::new(false),
             open_calls: Arc::default(),
             limiter: Limiter::new(parts.calls),
-            looks: Looks::new(parts.looks),
+            disk_checks: DiskCheckPermits::new(parts.disk_checks),
             journal: parts.journal,
             on_journal_failure: parts.on_journal_failure,
-            shows: parts.shows,
+            journal_detail: parts.journal_detail,
             secrets: parts.secrets,
             clean_texts: CleanTexts::default(),
             queue: parts.queue,
@@ -263,12 +264,12 @@ impl Inner {
         }
     }
 
-    pub fn in_force(&self) -> Arc<InForce> {
-        self.in_force.load_full()
+    pub fn live_config(&self) -> Arc<LiveConfig> {
+        self.live_config.load_full()
     }
 
     pub fn live(&self) -> Arc<LiveSet> {
-        Arc::clone(&self.in_force.load().set)
+        Arc::clone(&self.live_config.load().set)
     }
 
     fn tell_of_change(&self) {
@@ -280,49 +281,51 @@ impl Inner {
     }
 }
 
-/// One call as it comes through a door.
+/// One tool call, as the server or an embedding program received it.
 #[derive(Clone)]
 pub struct Call {
-    /// As listed.
+    /// The listed name.
     pub tool: String,
     pub arguments: Map<String, Value>,
-    /// Authenticated by the door; never taken from the arguments or from what a client says of itself.
+    /// The authenticated caller. Never taken from the arguments or from what a client claims.
     pub caller: Caller,
-    pub client: Client,
-    /// What the person behind the client answered, where the call is made again with an answer.
+    pub client: ClientInfo,
+    /// The user's answer, if the client repeats the call with one.
     pub answer: Option<ClientAnswer>,
-    /// How the person behind the client can be asked while the call waits, where that is possible.
+    /// Asks the user of the client while the call waits, if the client supports that.
     pub ask: Option<Arc<dyn Ask>>,
-    /// By what the caller was let in; looked at again where the call has waited. `None`: by nothing that could end.
-    pub standing: Option<Arc<dyn Standing>>,
+    /// Tells whether the caller's authentication is still valid; checked again after a wait. `None` if it cannot
+    /// expire.
+    pub auth_status: Option<Arc<dyn AuthStatus>>,
 }
 
 impl Call {
-    /// A call that an embedding program makes itself.
+    /// A call by an embedding program.
     pub fn from_program(tool: &str, arguments: Map<String, Value>, caller: &Caller) -> Self {
         Self {
             tool: tool.to_owned(),
             arguments,
             caller: caller.clone(),
-            client: Client { transport: "library", ..Client::default() },
+            client: ClientInfo { transport: "library", ..ClientInfo::default() },
             answer: None,
             ask: None,
-            standing: None,
+            auth_status: None,
         }
     }
 }
 
-/// What a client says of itself, for the journal. Only `conversation` has a meaning: it keeps flows apart.
+/// The client as it describes itself, for the journal. Only `conversation` has an effect: remembered approvals hold
+/// within one conversation.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Client {
+pub struct ClientInfo {
     /// `stdio`, `http`, `library` or `command-line`.
     pub transport: &'static str,
     /// The protocol version, such as `2026-07-28`.
     pub protocol: Option<String>,
-    /// Name and version as declared; nothing is decided by them.
+    /// Name and version as the client reports them. No decision depends on them.
     pub name: Option<String>,
     pub version: Option<String>,
-    /// Trust holds within it; `None`: a call that belongs to no conversation, and is asked for every time.
+    /// The conversation within which remembered approvals hold. `None`: every call is asked about.
     pub conversation: Option<String>,
 }
 
@@ -330,22 +333,22 @@ pub struct Client {
 pub struct ClientAnswer {
     pub approval: ApprovalId,
     pub answer: Answer,
-    /// How long the client took. `None`: the door knows that a person answered, because they typed it.
+    /// How long the client took. `None`: the front end knows that a person answered, because they typed the answer.
     pub answered_after: Option<Duration>,
 }
 
-/// How large and how deep arguments may be.
+/// Limits of the arguments' size and depth.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ArgumentLimits {
     pub bytes: usize,
     pub depth: usize,
 }
 
-/// What happens when the journal cannot be written?
+/// Whether calls go on while the journal cannot be written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OnJournalFailure {
     Refuse,
-    /// Chosen by name, and marked in every entry.
+    /// An explicit choice, marked in every entry.
     Continue,
 }
 
@@ -360,18 +363,18 @@ impl OnJournalFailure {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ApprovalSettings {
-    /// Which calls the gateway asks about by itself.
+    /// The risk level from which the gateway itself asks for approval.
     pub ask_from: AskThreshold,
-    /// May the person behind the caller's own client answer, or only the queue?
+    /// Whether the user of the caller's own client may answer. Otherwise only the queue does.
     pub client_may_answer: bool,
-    /// May an admin approve calls that were made with the same identity?
+    /// Whether an admin may approve calls that were made with the same identity.
     pub self_approval: bool,
     pub timeout: Duration,
     pub expires: Duration,
     pub trust: Duration,
 }
 
-/// Is told of every call that has ended; must not wait. A panic here is counted and changes nothing about the call.
+/// Receives every call that has ended. Must not block. A panic here is counted and does not affect the call.
 pub trait Observer: Send + Sync {
     fn finished(&self, call: &Finished<'_>);
 }
@@ -383,7 +386,7 @@ pub struct Finished<'c> {
     pub reason: Option<Reason>,
     pub begun: SystemTime,
     pub duration: Duration,
-    pub stages: &'c [(Stage, Duration)],
+    pub stages: &'c [(CallStage, Duration)],
 }
 
 impl std::fmt::Debug for Gate {
@@ -400,7 +403,7 @@ impl std::fmt::Debug for GateParts {
 
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Arguments may hold anything; they are nobody's business here.
+        // Arguments may contain secrets, so they are not printed.
         f.debug_struct("Call")
             .field("tool", &self.tool)
             .field("caller", &self.caller.subject)

@@ -16,7 +16,7 @@ use self::slots::RunSlots;
 
 use crate::approval::QueueLimit;
 
-/// The numbers.
+/// Limits of running and waiting calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CallLimits {
     pub calls: usize,
@@ -35,16 +35,16 @@ pub struct Limiter {
     limits: CallLimits,
     slots: RunSlots,
     asking: Arc<Semaphore>,
-    askers: Arc<Callers>,
+    askers: Arc<AskingCallers>,
 }
 
-type Callers = Mutex<HashMap<String, usize>>;
+type AskingCallers = Mutex<HashMap<String, usize>>;
 
-/// A place among the calls that wait for a person. It is none among the running ones: people think for minutes.
+/// Permits one call to wait for a person. It is separate from run slots, because people take minutes to answer.
 #[derive(Debug)]
-pub struct Asking {
+pub struct AskingPermit {
     _permit: OwnedSemaphorePermit,
-    _caller: CallerPlace,
+    _caller: AskingSlot,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,11 +65,11 @@ impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::QueueFull { limit } => {
-                write!(f, "too many calls wait for their turn (`limits.waiting` is {limit})")
+                write!(f, "too many calls are waiting for a run slot (`limits.waiting` is {limit})")
             }
             Self::OwnQueueFull { own, limit } => write!(
                 f,
-                "{own} of your calls wait for their turn, and one caller gets half of the free queue \
+                "{own} of your calls are waiting for a run slot, and one caller gets half of the free queue \
                  (`limits.waiting` is {limit})"
             ),
             Self::TooLong { waited, limit } => write!(
@@ -107,36 +107,36 @@ impl Limiter {
         self.limits.wait_timeout
     }
 
-    /// Refused at once where there is no place: who waits to be let wait would be one who waits.
-    pub fn ask(&self, caller: &str) -> Result<Asking, Busy> {
+    /// Refuses at once if the limit is reached. Queueing here would only be another wait without a limit.
+    pub fn ask(&self, caller: &str) -> Result<AskingPermit, Busy> {
         let CallLimits { asking, asking_per_caller, .. } = self.limits;
         let full = |limit: fn(u64) -> QueueLimit, most: usize| Busy::Asking(limit(most as u64));
-        let place = place_in(&self.askers, caller, asking_per_caller)
+        let place = take_asking_slot(&self.askers, caller, asking_per_caller)
             .ok_or_else(|| full(QueueLimit::OfCaller, asking_per_caller))?;
         let permit = Arc::clone(&self.asking).try_acquire_owned();
         let permit = permit.map_err(|_| full(QueueLimit::InAll, asking))?;
-        Ok(Asking { _permit: permit, _caller: place })
+        Ok(AskingPermit { _permit: permit, _caller: place })
     }
 }
 
-/// `None`: the caller holds as many as one may.
-fn place_in(callers: &Arc<Callers>, caller: &str, most: usize) -> Option<CallerPlace> {
+/// `None` if the caller already has `most` waiting calls.
+fn take_asking_slot(callers: &Arc<AskingCallers>, caller: &str, most: usize) -> Option<AskingSlot> {
     let mut held = callers.lock().unwrap_or_else(PoisonError::into_inner);
     let count = held.entry(caller.to_owned()).or_insert(0);
     if *count >= most {
         return None;
     }
     *count += 1;
-    Some(CallerPlace { callers: Arc::clone(callers), caller: caller.to_owned() })
+    Some(AskingSlot { callers: Arc::clone(callers), caller: caller.to_owned() })
 }
 
 #[derive(Debug)]
-struct CallerPlace {
-    callers: Arc<Callers>,
+struct AskingSlot {
+    callers: Arc<AskingCallers>,
     caller: String,
 }
 
-impl Drop for CallerPlace {
+impl Drop for AskingSlot {
     fn drop(&mut self) {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = callers.get_mut(&self.caller) {

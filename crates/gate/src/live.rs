@@ -1,4 +1,4 @@
-//! A tool that can be called: everything costly is done once, when it is loaded.
+//! A tool that can be called. Schemas and patterns are compiled once, when the tool is loaded.
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
@@ -17,19 +17,19 @@ use toolgate_spec::{
 };
 
 use crate::{
-    call::{Shared, Shows, Writing, secrets},
+    call::{JournalDetail, PreparedJson, RecordFormat, secrets},
     danger::DangerScope,
     patterns::CompiledPatterns,
     ports::Runnable,
 };
 
-/// A tool under the policy that is in force for it. Frozen: a change makes another one.
+/// A tool with its effective policy. Immutable: an edit creates another one.
 #[derive(Clone, Debug)]
 pub struct LiveTool {
     pub(crate) spec: Arc<ToolSpec>,
     pub(crate) policy: EffectivePolicy,
     pub(crate) wire_name: String,
-    /// Forms of the name by which people could mistake it for another. See `name_looks`.
+    /// Normalised forms of the name that detect look-alike names. See `name_looks`.
     looks: BTreeSet<String>,
     pub(crate) digest: String,
     pub(crate) policy_digest: String,
@@ -43,9 +43,9 @@ pub struct LiveTool {
     pub(crate) danger: Arc<RegexSet>,
     pub(crate) danger_scope: DangerScope,
     pub(crate) runnable: Arc<dyn Runnable>,
-    /// What the tool's audit policy blots out of what is written down.
+    /// The tool's `redactPatterns`, applied to everything that is journalled.
     pub(crate) redact: Arc<[Regex]>,
-    /// Texts that raise an alarm wherever they stand.
+    /// The `alertOn` texts.
     alarming: Vec<String>,
     listing: Value,
 }
@@ -53,16 +53,16 @@ pub struct LiveTool {
 static DANGER: CompiledPatterns<RegexSet> = CompiledPatterns::new();
 static REDACT: CompiledPatterns<[Regex]> = CompiledPatterns::new();
 
-/// What every record of a call of this tool says alike.
+/// The parts that are the same in every record of this tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    pub tool: Shared,
-    pub safety: Shared,
-    pub labels: Shared,
+    pub tool: PreparedJson,
+    pub safety: PreparedJson,
+    pub labels: PreparedJson,
 }
 
 impl LiveTool {
-    /// Says why not where a schema, a pattern or the tool's shape on the wire is unusable.
+    /// Fails if a schema, a pattern or the tool's listing is invalid.
     pub fn new(
         spec: Arc<ToolSpec>,
         digest: Digest,
@@ -94,8 +94,8 @@ impl LiveTool {
         let digest = digest.to_string();
         let recorded = Recorded {
             tool: tool_in_records(&spec, (&wire_name, &digest), &policy, (risk.level, level)),
-            safety: Shared::prepared(safety.clone()),
-            labels: Shared::prepared(json!({
+            safety: PreparedJson::prepared(safety.clone()),
+            labels: PreparedJson::prepared(json!({
                 "outputTrust": policy.labels.output_trust.value.name(),
                 "outputDataClass": policy.labels.output_data_class.value.name(),
             })),
@@ -127,7 +127,7 @@ impl LiveTool {
         &self.wire_name
     }
 
-    /// Forms of the name by which people could mistake it for another.
+    /// Normalised forms of the name that detect look-alike names.
     pub const fn looks(&self) -> &BTreeSet<String> {
         &self.looks
     }
@@ -136,22 +136,22 @@ impl LiveTool {
         &self.spec
     }
 
-    /// The settings that are enforced for it.
+    /// The effective policy.
     pub const fn policy(&self) -> &EffectivePolicy {
         &self.policy
     }
 
-    /// The `toolSafety` block: the posture in force, as the journal records it.
+    /// The `toolSafety` block: the enforced posture, as the journal records it.
     pub fn safety(&self) -> &Value {
         &self.recorded.safety
     }
 
-    /// Is it the same document under the same policy?
+    /// Whether it is the same document under the same policy.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.digest == other.digest && self.policy_digest == other.policy_digest
     }
 
-    /// Would this policy be enforced just as the tool's own?
+    /// Whether this policy would be enforced exactly like the tool's own.
     pub(crate) fn enforces(&self, policy: &EffectivePolicy) -> bool {
         let safety = safety_of(&self.spec, policy);
         enforced_digest(policy, &safety) == self.policy_digest
@@ -162,7 +162,7 @@ impl LiveTool {
         Self { runnable, ..self.clone() }
     }
 
-    /// What the operator's policies may know of it.
+    /// The properties that the operator's policies can use.
     pub fn for_policies(&self) -> CedarTool<'_> {
         CedarTool {
             name: &self.wire_name,
@@ -173,17 +173,17 @@ impl LiveTool {
         }
     }
 
-    /// What every caller must hold to know of it.
+    /// The permissions without which a caller does not see the tool.
     pub fn permissions_needed(&self) -> Vec<String> {
         self.permissions.missing_always(&BTreeSet::new())
     }
 
-    /// Has it a way to the network?
+    /// Whether the tool has network access.
     pub fn reaches_out(&self) -> bool {
         self.policy.network.mode.value != NetworkMode::Blocked
     }
 
-    /// Helpers that its code does not find.
+    /// Helpers that the tool's code cannot use.
     pub const fn denied_helpers(&self) -> DeniedHelpers {
         DeniedHelpers {
             network: matches!(self.policy.network.mode.value, NetworkMode::Blocked),
@@ -200,19 +200,19 @@ impl LiveTool {
         self.level
     }
 
-    /// The level without the credit for an approval.
+    /// The risk level without the reduction for approvals.
     pub const fn inherent_level(&self) -> RiskLevel {
         self.inherent
     }
 
-    /// The arguments for the journal, where the tool's audit policy or the operator wants them there: without secrets,
-    /// personal fields and what the patterns blot out.
+    /// The arguments for the journal, if the tool's audit policy or the operator wants them: without secrets, personal
+    /// fields and matches of the redact patterns.
     pub(crate) fn journal_arguments(
         &self,
         arguments: &Map<String, Value>,
-        how: &Writing,
+        how: &RecordFormat,
     ) -> Option<Map<String, Value>> {
-        if !self.policy.audit.log_args.value && how.shows == Shows::Digests {
+        if !self.policy.audit.log_args.value && how.journal_detail == JournalDetail::Digests {
             return None;
         }
         match self.for_journal(Value::Object(arguments.clone()), None, &how.secrets) {
@@ -221,8 +221,8 @@ impl LiveTool {
         }
     }
 
-    /// A value without secrets, personal fields and what the patterns blot out. Where the tool wrote it, also without
-    /// what is `personal` in the call.
+    /// A value without secrets, personal fields and matches of the redact patterns. Output of the tool is also stripped
+    /// of the call's `personal` data.
     pub(crate) fn for_journal(&self, value: Value, personal: Option<&Mask>, secrets: &Detector) -> Value {
         let value = self.without_private(self.runnable.mask().value(value), &mut Vec::new());
         let value = match personal {
@@ -238,24 +238,24 @@ impl LiveTool {
             self.spec.governance.pii_fields.iter().any(|field| field.specificity_at(path).is_some());
         match value {
             _ if is_private => Value::String("***".to_owned()),
-            Value::String(text) => Value::String(blotted(&self.redact, text)),
+            Value::String(text) => Value::String(redact_patterns(&self.redact, text)),
             Value::Number(number)
                 if self.redact.iter().any(|pattern| pattern.is_match(&number.to_string())) =>
             {
-                Value::String(BLOT.to_owned())
+                Value::String(REDACTED.to_owned())
             }
             Value::Array(items) => {
                 Value::Array(items.into_iter().map(|item| self.without_private(item, path)).collect())
             }
             Value::Object(members) => {
-                // Two keys that differed only in what is blotted out stay two.
+                // Keys that become equal by redaction are kept apart.
                 let mut kept = DistinctMembers::with_capacity(members.len());
                 for (key, value) in members {
                     path.push(key);
                     let value = self.without_private(value, path);
                     let key = path.pop().unwrap_or_default();
                     let is_authors = path.is_empty() && self.declares(&key);
-                    let key = if is_authors { key } else { blotted(&self.redact, key) };
+                    let key = if is_authors { key } else { redact_patterns(&self.redact, key) };
                     kept.insert(key, value);
                 }
                 Value::Object(kept.into_members())
@@ -264,7 +264,7 @@ impl LiveTool {
         }
     }
 
-    /// Is this the author's own word for a parameter or a field of the result?
+    /// Whether the author declared this name as a parameter or a field of the result.
     fn declares(&self, name: &str) -> bool {
         let schemas = [Some(&self.input_schema), self.spec.governance.output.as_ref()];
         let mut properties = schemas.into_iter().flatten().filter_map(|schema| schema.get("properties"));
@@ -275,7 +275,7 @@ impl LiveTool {
         !self.alarming.is_empty()
     }
 
-    /// The alarming texts that a value contains, wherever they stand in it.
+    /// The `alertOn` texts that occur in these texts.
     pub(crate) fn alarms_in<'v>(&self, texts: impl IntoIterator<Item = &'v str>) -> Vec<String> {
         if self.alarming.is_empty() {
             return Vec::new();
@@ -285,30 +285,30 @@ impl LiveTool {
         self.alarming.iter().filter(is_there).cloned().collect()
     }
 
-    /// The entry of `tools/list`, annotations included.
+    /// The `tools/list` entry, with annotations.
     pub const fn listing(&self) -> &Value {
         &self.listing
     }
 }
 
-/// A text without what the patterns name.
-pub(crate) fn blotted(patterns: &[Regex], text: String) -> String {
-    let blot = |text: String, pattern: &Regex| match pattern.replace_all(&text, BLOT) {
+/// Replaces every match of the patterns by the redaction marker.
+pub(crate) fn redact_patterns(patterns: &[Regex], text: String) -> String {
+    let blot = |text: String, pattern: &Regex| match pattern.replace_all(&text, REDACTED) {
         Cow::Borrowed(_) => text,
         Cow::Owned(shown) => shown,
     };
     patterns.iter().fold(text, blot)
 }
 
-const BLOT: &str = "[REDACTED]";
+const REDACTED: &str = "[REDACTED]";
 
-/// What a record says of the tool itself.
+/// The part of a record that describes the tool.
 fn tool_in_records(
     spec: &ToolSpec,
     (name, digest): (&str, &str),
     policy: &EffectivePolicy,
     (risk, level): (RiskLevel, RiskLevel),
-) -> Shared {
+) -> PreparedJson {
     let mut tool = json!({
         "name": name,
         "id": spec.id.as_str(),
@@ -320,10 +320,10 @@ fn tool_in_records(
     if let (Some(category), Some(members)) = (&spec.category, tool.as_object_mut()) {
         members.insert("category".into(), category.as_str().into());
     }
-    Shared::prepared(tool)
+    PreparedJson::prepared(tool)
 }
 
-/// The block that says what is enforced, as it goes into the journal.
+/// The `toolSafety` block: what is enforced, as the journal records it.
 fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
     let declared: &[String] = spec
         .claimed_safety
@@ -337,7 +337,8 @@ fn safety_of(spec: &ToolSpec, policy: &EffectivePolicy) -> Value {
     safety_to_json(&tool_safety(spec, policy, helpers))
 }
 
-/// A pass is bound to the document and to this: the policy in force, and the runtime with its helpers' versions.
+/// A pass is bound to the document and to this digest: the effective policy, and the runtime with the versions of its
+/// helpers.
 fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
     use sha2::{Digest as _, Sha256};
     let text = format!("toolgate enforced 2\n{}\n{safety}", policy_digest(policy));
@@ -345,7 +346,7 @@ fn enforced_digest(policy: &EffectivePolicy, safety: &Value) -> String {
     format!("sha256:{}", crate::digest::hex(&digest))
 }
 
-/// The entry of `tools/list`. Annotations state only facts that Toolgate enforces, never an author's claims.
+/// The `tools/list` entry. Annotations state only facts that Toolgate enforces, never an author's claims.
 fn listing(spec: &ToolSpec, policy: &EffectivePolicy) -> Result<Value, String> {
     let mut entry = match project::mcp(spec).map_err(|error| error.to_string())? {
         Value::Object(entry) => entry,
@@ -355,7 +356,7 @@ fn listing(spec: &ToolSpec, policy: &EffectivePolicy) -> Result<Value, String> {
     Ok(Value::Object(entry))
 }
 
-/// Leaves out what is unknown: clients then assume the worst.
+/// Omits unknown facts; clients then assume the worst case.
 fn annotations(spec: &ToolSpec, policy: &EffectivePolicy) -> Map<String, Value> {
     let network = &policy.network;
     let is_local = network.mode.value == NetworkMode::Blocked && !network.proxy_on_approval.value;

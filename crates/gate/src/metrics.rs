@@ -1,4 +1,4 @@
-//! How many calls ended how? Counters that cost a call next to nothing.
+//! Counters for calls, reasons, alerts and secrets.
 
 use std::sync::{
     OnceLock,
@@ -17,23 +17,23 @@ pub struct Metrics {
     observer_panics: AtomicU64,
     escape_attempts: AtomicU64,
     secrets: [AtomicU64; TIERS.len()],
-    ends: Ends,
+    ends: ReasonCounters,
     isolation: OnceLock<Vec<IsolationLayer>>,
 }
 
-/// One layer between a tool and the host, and how much of it the host enforces.
+/// An isolation layer between a tool and the host, and how much of it the host enforces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IsolationLayer {
-    /// A label of metrics, such as `jail_for_commands`.
+    /// The metric label, such as `jail_for_commands`.
     pub name: String,
-    /// 1: all of it, 0.5: part of it, 0: nothing.
+    /// 1: enforced, 0.5: partly, 0: not.
     pub in_force: f64,
 }
 
 #[derive(Debug)]
-struct Ends(Vec<AtomicU64>);
+struct ReasonCounters(Vec<AtomicU64>);
 
-impl Default for Ends {
+impl Default for ReasonCounters {
     fn default() -> Self {
         Self(Reason::ALL.iter().map(|_| AtomicU64::new(0)).collect())
     }
@@ -54,7 +54,7 @@ impl Metrics {
         self.alerts.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Alarming texts seen in arguments and results since the start.
+    /// Matches of `alertOn` texts in arguments and results since the start.
     pub fn alerts(&self) -> u64 {
         self.alerts.load(Ordering::Relaxed)
     }
@@ -63,12 +63,12 @@ impl Metrics {
         self.observer_panics.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Calls of whose end the observer could not be told since the start, for it panicked.
+    /// Calls since the start for which the observer panicked.
     pub fn observer_panics(&self) -> u64 {
         self.observer_panics.load(Ordering::Relaxed)
     }
 
-    /// Said by whoever looks after the workers; no call need have been running.
+    /// Called by the supervisor of the workers, also while no call is running.
     pub fn escape_attempted(&self) {
         self.escape_attempts.fetch_add(1, Ordering::Relaxed);
     }
@@ -93,17 +93,17 @@ impl Metrics {
         counters.map(|(tier, count)| (tier.name(), count.load(Ordering::Relaxed)))
     }
 
-    /// Says once, at the start, what the host enforces.
+    /// Called once, at the start.
     pub fn set_isolation(&self, layers: Vec<IsolationLayer>) {
         let _ = self.isolation.set(layers);
     }
 
-    /// Empty if the program that runs the gateway did not look.
+    /// Empty if the program that runs the gateway did not report its layers.
     pub fn isolation(&self) -> &[IsolationLayer] {
         self.isolation.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Calls whose tool runs just now.
+    /// Calls whose tool is running.
     pub fn running(&self) -> i64 {
         self.running.load(Ordering::Relaxed)
     }

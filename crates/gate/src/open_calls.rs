@@ -1,4 +1,4 @@
-//! Which calls lie between their opening and their closing record? A gateway that stops waits for them, then ends them.
+//! The calls between their opening and closing records. A stopping gateway waits for them, then ends them.
 
 use std::sync::Arc;
 
@@ -6,37 +6,37 @@ use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
-    count: watch::Sender<Count>,
+    count: watch::Sender<OpenCallCount>,
     are_ended: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Count {
+struct OpenCallCount {
     open: usize,
     is_sealed: bool,
 }
 
-/// One open call. Whoever still writes for the call holds it.
+/// One open call. Every task that still writes records for the call holds a clone.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<OpenCalls>);
+pub(crate) struct OpenCall(Arc<OpenCalls>);
 
 impl OpenCalls {
-    /// For a call whose opening record is about to be written. `None`: nothing is written any more.
-    pub fn enter(self: &Arc<Self>) -> Option<Arc<Place>> {
-        let is_let_in = self.count.send_if_modified(|count| {
+    /// For a call whose opening record is about to be written. `None` if the journal is about to be closed.
+    pub fn enter(self: &Arc<Self>) -> Option<Arc<OpenCall>> {
+        let is_admitted = self.count.send_if_modified(|count| {
             count.open += usize::from(!count.is_sealed);
             !count.is_sealed
         });
-        is_let_in.then(|| Arc::new(Place(Arc::clone(self))))
+        is_admitted.then(|| Arc::new(OpenCall(Arc::clone(self))))
     }
 
     pub fn len(&self) -> usize {
         self.count.borrow().open
     }
 
-    /// Until no call is open.
+    /// Waits until no call is open.
     pub async fn idle(&self) {
-        // The sender is ours, so that waiting cannot fail.
+        // `wait_for` cannot fail, because `self` holds the sender.
         drop(self.count.subscribe().wait_for(|count| count.open == 0).await);
     }
 
@@ -52,17 +52,17 @@ impl OpenCalls {
         *self.are_ended.borrow()
     }
 
-    /// Until the calls that still run are to end.
+    /// Waits until the remaining calls must end.
     pub async fn ended(&self) {
         drop(self.are_ended.subscribe().wait_for(|are_ended| *are_ended).await);
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         self.0.count.send_modify(|count| count.open = count.open.saturating_sub(1));
     }
 }
 
-/// What the journal and the caller read of a call that the stop has ended.
-pub(crate) const STOPPED: &str = "the gateway stopped before the call had ended";
+/// The message for a call that the shutdown ended.
+pub(crate) const STOPPED: &str = "the gateway stopped before the call ended";

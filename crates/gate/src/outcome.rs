@@ -1,4 +1,4 @@
-//! What came of a call: released, pending, refused, failed or broken.
+//! The outcome of a call: released, pending, refused, failed or broken.
 
 use std::time::SystemTime;
 
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::{
     approval::ApprovalId,
-    reason::{Reason, Retry, Stage},
+    reason::{CallStage, Reason, Retry},
 };
 
-/// The end of a call. Every variant carries the call's id, which is also in the journal.
+/// The outcome of a call. Every variant has the call's id, which is also in the journal.
 #[must_use]
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    Released(Released),
-    /// Not run: a person has yet to say yes. The same call may be made again.
-    Pending(Pending),
-    Refused(Refused),
-    Failed(Failed),
-    Broken(Broken),
+    Released(ReleasedCall),
+    /// Not run, because a person must approve it first. The same call may be made again.
+    Pending(PendingCall),
+    Refused(RefusedCall),
+    Failed(FailedCall),
+    Broken(BrokenCall),
 }
 
 impl Outcome {
@@ -32,7 +32,7 @@ impl Outcome {
         }
     }
 
-    /// `None` where a result was released.
+    /// `None` if a result was released.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Released(_) => None,
@@ -43,7 +43,7 @@ impl Outcome {
         }
     }
 
-    /// What would help, where somebody knows and may say so.
+    /// Advice for the caller, if there is any that leaks nothing.
     pub fn remedy(&self) -> Option<&str> {
         match self {
             Self::Refused(end) => end.remedy.as_deref(),
@@ -52,24 +52,24 @@ impl Outcome {
         }
     }
 
-    pub fn stage(&self) -> Option<Stage> {
+    pub fn stage(&self) -> Option<CallStage> {
         self.reason().and_then(Reason::stage)
     }
 }
 
 /// A result that passed every stage.
 #[derive(Clone, Debug)]
-pub struct Released {
+pub struct ReleasedCall {
     pub call_id: String,
-    /// What the tool returned, filtered. A tool that returned nothing released the text `undefined`.
+    /// The filtered result. A tool that returns nothing releases the text `undefined`.
     pub value: Value,
-    /// Does the tool declare an output schema, and does the value still fit it, so that it is structured content?
+    /// Whether the tool declares an output schema and the filtered value still fits it.
     pub is_structured: bool,
-    /// What its reader should know of it.
+    /// Warnings for the reader of the result.
     pub warnings: Vec<Warning>,
 }
 
-/// Something about a result that did not keep it from being released.
+/// A problem of a result that was released nevertheless.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
     /// Stable: `secret.probable`, `secret.possible` or `output.unstructured`.
@@ -79,59 +79,56 @@ pub struct Warning {
 
 /// The call waits for a person.
 #[derive(Clone, Debug)]
-pub struct Pending {
+pub struct PendingCall {
     pub call_id: String,
     pub approval: ApprovalId,
-    /// What the person is asked; safe to show.
+    /// The approval question; safe to show.
     pub prompt: String,
     pub expires: SystemTime,
-    /// May the client put the question to its user? Otherwise only the queue answers.
+    /// Whether the client may ask its user. Otherwise only the queue answers.
     pub client_may_answer: bool,
     pub to_caller: String,
 }
 
-/// We said no.
+/// The gateway refused the call.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct RefusedCall {
     pub call_id: String,
     pub reason: Reason,
     pub to_caller: String,
     pub to_operator: String,
-    /// What would make the call legal, where saying so leaks nothing.
+    /// A change that would make the call acceptable, if naming it leaks nothing.
     pub remedy: Option<String>,
 }
 
 /// The tool ran and failed, or was stopped.
 #[derive(Clone, Debug)]
-pub struct Failed {
+pub struct FailedCall {
     pub call_id: String,
     pub reason: Reason,
     /// Filtered like any output.
     pub to_caller: String,
     pub to_operator: String,
-    /// The gateway's own word, not the tool's.
+    /// Written by the gateway, not by the tool.
     pub remedy: Option<String>,
 }
 
-/// We are ill.
+/// Internal error of the gateway.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct BrokenCall {
     pub call_id: String,
     pub reason: Reason,
     pub to_operator: String,
 }
 
-impl Broken {
-    /// All that a caller is told.
+impl BrokenCall {
+    /// The only text that the caller sees.
     pub fn to_caller(&self) -> String {
-        format!(
-            "the gateway could not carry out call `{}`; its operator can look it up by this id",
-            self.call_id
-        )
+        format!("the gateway failed to run call `{}`; the operator can look it up by this id", self.call_id)
     }
 }
 
-impl Refused {
+impl RefusedCall {
     pub const fn retry(&self) -> Retry {
         self.reason.retry()
     }

@@ -1,17 +1,18 @@
 //! Compiled patterns, shared by all tools with the same ones.
 //!
-//! Most tools have the patterns of the baseline. Compiled for each tool, they took most of the memory of a large workspace.
+//! Most tools have only the patterns of the baseline. Compiling them per tool used most of the memory of a large
+//! workspace.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-type Known<T> = Option<HashMap<Vec<String>, Weak<T>>>;
+type PatternCache<T> = Option<HashMap<Vec<String>, Weak<T>>>;
 
-/// Compiled forms by their patterns. A form is dropped with the last tool that has it.
+/// Compiled patterns by their source. They are dropped with the last tool that uses them.
 #[derive(Debug)]
-pub struct CompiledPatterns<T: ?Sized>(Mutex<Known<T>>);
+pub struct CompiledPatterns<T: ?Sized>(Mutex<PatternCache<T>>);
 
 impl<T: ?Sized> CompiledPatterns<T> {
     pub const fn new() -> Self {

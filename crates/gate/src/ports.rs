@@ -1,4 +1,4 @@
-//! What the gate needs of the world: a clock, a way to run a tool, a way to ask, and what was recorded of passes.
+//! The traits that the gate needs from other crates: a clock, runnable tools, a way to ask, and the store of test runs.
 
 use std::{
     fmt,
@@ -15,13 +15,13 @@ use serde_json::{Map, Value};
 use toolgate_policy::{DecisionSource, Mask, PassRecord};
 use toolgate_secrets::SecretFinding;
 
-use crate::{approval::ApprovalId, call::Purpose, looks::Looks, reason::Reason};
+use crate::{approval::ApprovalId, call::Purpose, disk_checks::DiskCheckPermits, reason::Reason};
 
 pub trait Clock: Send + Sync {
     fn now(&self) -> SystemTime;
 }
 
-/// The machine's own clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -33,27 +33,27 @@ impl Clock for SystemClock {
 
 /// A tool prepared once for any number of calls. A handler makes it when the tool is loaded.
 pub trait Runnable: Send + Sync + fmt::Debug {
-    /// Finds what the call would touch and refuses what the tool's policy does not grant. Runs and changes nothing. A long
-    /// survey polls `stop` and ends early.
+    /// Finds what the call would touch, and refuses what the tool's policy does not grant. Runs nothing and changes
+    /// nothing. A long survey polls `stop` and ends early.
     fn survey(self: Arc<Self>, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Survey, Refusal>;
 
-    /// Whether a survey can block on the disk. It then runs on the blocking pool, which costs a thread and a hop.
+    /// Whether a survey can block on the disk. It then runs on the blocking pool, which costs a thread switch.
     fn survey_waits_for_disk(&self) -> bool {
         true
     }
 
-    /// Hides the current values of the tool's secrets in texts about its calls.
+    /// Masks the current values of the tool's secrets in texts about its calls.
     fn mask(&self) -> Mask;
 }
 
-/// A call whose arguments were surveyed. It holds open what the survey opened, and runs once.
+/// A call whose arguments were surveyed. It keeps the files open that the survey opened, and runs once.
 pub trait Surveyed: Send + Sync + fmt::Debug {
-    /// Reserves what the run needs and may be scarce, such as a worker. Dropping the call releases it.
+    /// Reserves scarce resources for the run, such as a worker. Dropping the call releases them.
     fn reserve<'r>(&'r mut self, _caller: &'r str) -> RunFuture<'r, Result<(), RunFailure>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Surveys the same arguments again and returns what they lead to now.
+    /// Surveys the same arguments again and returns their current targets.
     fn recheck(&self, arguments: &Map<String, Value>, stop: &StopFlag) -> Result<Vec<Touch>, Refusal>;
 
     /// Runs the tool once, isolated. Dropping the future ends the run.
@@ -62,53 +62,53 @@ pub trait Surveyed: Send + Sync + fmt::Debug {
 
 pub type RunFuture<'r, T> = Pin<Box<dyn Future<Output = T> + Send + 'r>>;
 
-/// Says to whoever looks, on another thread, that nobody waits any longer. By default nobody ever says so.
+/// Signals a survey on another thread that its result is no longer needed. Never set by default.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
-/// Letting go of it asks for the stop: at a deadline, or with a call that is cancelled.
+/// Sets the flag when dropped: at a deadline, or when the call is cancelled.
 #[derive(Debug)]
-pub struct Waiting(StopFlag);
+pub struct StopOnDrop(StopFlag);
 
 impl StopFlag {
-    pub fn is_asked(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub fn waiting(&self) -> Waiting {
-        Waiting(self.clone())
+    pub fn stop_on_drop(&self) -> StopOnDrop {
+        StopOnDrop(self.clone())
     }
 }
 
-impl Drop for Waiting {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// What a run gets.
+/// The input of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunRequest<'r> {
     pub arguments: &'r Map<String, Value>,
-    /// Probable secrets that a person allowed this call to send.
-    pub agreed: &'r Agreed,
-    /// Keeps what the run did if it is dropped before it reports.
-    pub left: &'r LeftEffects,
+    /// Probable secrets that an approval allows this call to send.
+    pub approved_secrets: &'r ApprovedSecrets,
+    /// Receives the effects of a run that is dropped before it reports.
+    pub unreported: &'r UnreportedEffects,
     /// The caller's subject. Workers may be separated by it.
     pub caller: &'r str,
     pub purpose: Purpose,
     /// Permits for checks that block on the disk.
-    pub looks: &'r Looks,
+    pub disk_checks: &'r DiskCheckPermits,
 }
 
-/// What a call would touch, as far as its arguments tell, and the call itself, ready to run.
+/// The targets of a call according to its arguments, and the call itself, ready to run.
 #[derive(Debug)]
 pub struct Survey {
     pub touches: Vec<Touch>,
     /// Effects beyond what the arguments name, as text for the approval prompt.
     pub widened: Vec<String>,
-    /// What needs a person's approval.
-    pub questions: Vec<Question>,
+    /// The reasons why the call needs an approval.
+    pub questions: Vec<SurveyQuestion>,
     /// Texts that the handler builds from the arguments for another program: command line, standard input, environment.
     /// Danger patterns are matched against them. Texts that a program only searches for are left out.
     pub built: Vec<String>,
@@ -123,11 +123,11 @@ impl Survey {
     }
 }
 
-/// What the arguments hold that is probably a secret. Such a call runs only if a person says yes, and the yes is for these values.
+/// Probable secrets in the arguments. Such a call needs an approval, and the approval covers exactly these values.
 #[derive(Clone, Default)]
-pub struct Agreed(Vec<String>);
+pub struct ApprovedSecrets(Vec<String>);
 
-impl Agreed {
+impl ApprovedSecrets {
     pub const fn new(values: Vec<String>) -> Self {
         Self(values)
     }
@@ -137,60 +137,59 @@ impl Agreed {
     }
 }
 
-impl fmt::Debug for Agreed {
+impl fmt::Debug for ApprovedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Agreed(***)")
+        f.write_str("ApprovedSecrets(***)")
     }
 }
 
-/// What a run had the gateway do before its caller went away, and what was refused to it. A run that comes to its end
-/// reports instead.
+/// The effects and denials of a run that was dropped before it returned its report.
 #[derive(Debug, Default)]
-pub struct LeftEffects(Mutex<Left>);
+pub struct UnreportedEffects(Mutex<UnreportedRun>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct UnreportedRun {
     pub effects: Vec<EffectEntry>,
     pub dropped: u32,
     pub refused: Vec<String>,
     pub refused_dropped: u64,
 }
 
-impl LeftEffects {
-    /// Said by a run as it is dropped, masked as its report would be: each effect, and how many more there were.
-    pub fn leave(&self, effects: Vec<EffectEntry>, dropped: u32) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.effects.extend(effects);
-        left.dropped = left.dropped.saturating_add(dropped);
+impl UnreportedEffects {
+    /// Called when a run is dropped: its effects, masked, and the number of effects that are not listed.
+    pub fn add(&self, effects: Vec<EffectEntry>, dropped: u32) {
+        let mut unreported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unreported.effects.extend(effects);
+        unreported.dropped = unreported.dropped.saturating_add(dropped);
     }
 
-    /// The same of what the walls kept it from.
-    pub fn leave_refused(&self, refused: Vec<String>, dropped: u64) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.refused.extend(refused);
-        left.refused_dropped = left.refused_dropped.saturating_add(dropped);
+    /// Like `add`, for what the isolation layers denied.
+    pub fn add_refused(&self, refused: Vec<String>, dropped: u64) {
+        let mut unreported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unreported.refused.extend(refused);
+        unreported.refused_dropped = unreported.refused_dropped.saturating_add(dropped);
     }
 
-    pub(crate) fn take(&self) -> Left {
+    pub(crate) fn take(&self) -> UnreportedRun {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// One thing outside that the arguments name, by its real name.
+/// A file or host that the arguments name, with its real name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Touch {
     pub kind: EffectKind,
     pub target: String,
 }
 
-/// Something that runs only with a person's approval.
+/// A reason why the call needs an approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Question {
+pub struct SurveyQuestion {
     pub source: DecisionSource,
     pub why: String,
 }
 
-/// A call that is not to be made as it is.
+/// A refused call: the reason, a message and a remedy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Refusal {
     pub reason: Reason,
@@ -198,27 +197,28 @@ pub struct Refusal {
     pub remedy: String,
 }
 
-/// What came of a run, masked.
+/// The masked result of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// `None` where the tool returned nothing.
+    /// `None` if the tool returned nothing.
     pub outcome: Result<Option<Value>, RunFailure>,
     /// Lines that the tool wrote, level first.
     pub console: Vec<(&'static str, String)>,
     pub console_dropped: u32,
     pub effects: Vec<EffectEntry>,
-    /// More than are told one by one. What went through them is in the usage.
+    /// Effects that are not listed. Their bytes are included in the usage.
     pub effects_dropped: u32,
     pub usage: RunUsage,
-    /// The walls that were really in force; empty where nothing ran.
+    /// The isolation layers that were enforced; empty if nothing ran.
     pub walls: Vec<String>,
-    /// What the walls kept the tool from: paths, system calls, hosts. A record shows the first hundred, so what matters most comes first.
+    /// Accesses that the isolation layers denied: paths, system calls, hosts. A record shows the first hundred, so the most
+    /// important come first.
     pub refused: Vec<String>,
-    /// More than are told one by one.
+    /// Denials that are not listed.
     pub refused_dropped: u64,
-    /// Secrets that were taken out of what the tool read; marks stand in their place.
+    /// Secrets that were redacted from what the tool read.
     pub withheld: Vec<SecretFinding>,
-    /// Calls with the same number shared a process.
+    /// Calls with the same number ran in the same process.
     pub worker: Option<u64>,
 }
 
@@ -226,12 +226,13 @@ pub struct RunReport {
 pub struct RunFailure {
     pub reason: Reason,
     pub message: String,
-    /// Places in the author's own code.
+    /// Stack frames in the author's code.
     pub stack: Vec<String>,
-    /// Which helper refused what: class, name, reason.
+    /// The helper call that was refused: class, name, reason.
     pub helper: Option<Box<[String; 3]>>,
-    /// What the tool said in failing, where the message has it without its secrets. Searched for alarming texts, and never shown.
-    pub heard: Option<String>,
+    /// The tool's error text before redaction, if the message contains it redacted. Searched for `alertOn` texts,
+    /// never shown.
+    pub unredacted: Option<String>,
 }
 
 impl fmt::Debug for RunFailure {
@@ -245,22 +246,22 @@ impl fmt::Debug for RunFailure {
     }
 }
 
-/// Something that the run asked the gateway to do.
+/// An operation that the run asked the gateway to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EffectEntry {
     pub kind: EffectKind,
     /// Such as `fetch GET` or `safety.fs.readText`.
     pub what: String,
     pub target: String,
-    /// Where a copy or a move leads; the target is what it takes.
+    /// The destination of a copy or move. `target` is then the source.
     pub to: Option<String>,
-    /// `ok`, or why not.
+    /// `ok`, or the reason of the failure.
     pub outcome: String,
     pub bytes: u64,
     pub elapsed: Duration,
 }
 
-/// What the effect touched.
+/// The kind of access.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum EffectKind {
     Fetch,
@@ -285,23 +286,23 @@ pub struct RunUsage {
     pub host_calls: u32,
     pub host_bytes: u64,
     pub elapsed_us: u64,
-    /// Helpers beyond those that are effects, as the worker tells.
+    /// Helpers other than effects, as reported by the worker.
     pub helpers: Vec<&'static str>,
 }
 
-/// A way to ask the person behind the caller's own client, where the client can be asked in the middle of a call.
+/// Asks the user of the caller's client, for clients that support questions during a call.
 pub trait Ask: Send + Sync {
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 }
 
-/// By what a caller was let in, as far as it can end before the caller is done: a token is revoked, or expires,
-/// or the operator edits who is let in.
-pub trait Standing: Send + Sync {
-    /// Would the caller still be let in now? Where nobody can tell, not.
-    fn holds(&self) -> bool;
+/// Whether a caller's authentication is still valid. It can end during a call: a token is revoked or expires, or the
+/// operator edits `auth`.
+pub trait AuthStatus: Send + Sync {
+    /// Whether the caller would still be authenticated now. `false` if that cannot be determined.
+    fn is_valid(&self) -> bool;
 }
 
-/// What a person is asked.
+/// The question for a person.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub approval: ApprovalId,
@@ -309,27 +310,27 @@ pub struct Prompt {
     pub text: String,
 }
 
-/// Only `Accept` runs the call.
+/// The answer of a client's user. Only `Accept` runs the call.
 #[must_use]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Answer {
     Accept,
     Decline,
     Cancel,
-    /// The client went away, answered nonsense, or cannot be asked after all.
+    /// The client disconnected, sent an invalid answer, or cannot ask after all.
     Lost,
 }
 
-/// What is remembered of test runs.
+/// The store of test runs.
 pub trait PassStore: Send + Sync {
-    /// The latest record of this tool.
+    /// The latest test run of this tool.
     fn latest(&self, tool_id: &str) -> Result<Option<StoredPass>, String>;
 
     /// Whether a tool of this name was unpublished under an id other than `tool_id`.
     fn is_name_withdrawn(&self, name: &str, tool_id: &str) -> Result<bool, String>;
 
-    /// Puts what `change` makes of the latest record in its place, and returns it. Nobody, in whichever process, comes between.
-    /// Where `change` fails, everything stays as it was. It must not use the store itself, which is busy with it.
+    /// Replaces the latest record by the result of `change`, and returns it, in one transaction across processes. If
+    /// `change` fails, nothing is changed. `change` must not use the store, which is locked meanwhile.
     fn revise(
         &self,
         tool_id: &str,
@@ -338,25 +339,25 @@ pub trait PassStore: Send + Sync {
 
     fn forget(&self, tool_id: &str) -> Result<(), String>;
 
-    /// Stores the settings that were in force when the tool was published, as `SettingValues::to_text` writes them.
+    /// Stores the settings with which the tool was published, as written by `SettingValues::to_text`.
     fn note_publication(&self, tool_id: &str, name: &str, settings: &str) -> Result<(), String>;
 
-    /// The settings of the last publication under this id, or else under this name.
+    /// The settings of the last publication under this id, otherwise under this name.
     fn last_publication(&self, tool_id: &str, name: &str) -> Result<Option<String>, String>;
 }
 
-/// A pass and what was seen in it.
+/// A test run and what it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPass {
-    /// What the tool was called. `None`: a pass from before names were kept.
+    /// The name of the tool. `None` in records of versions that did not store names.
     pub name: Option<String>,
     pub record: PassRecord,
     pub at: SystemTime,
-    /// What the run really used: hosts, paths, helpers, memory, statements.
+    /// Resources that the run used: hosts, paths, helpers, memory, statements.
     pub observed: Value,
-    /// Did an operator publish the tool after this pass?
+    /// Whether an operator published the tool after this test run.
     pub is_published: bool,
-    /// Did somebody take the tool back, and nobody publish it since? A failed test run alone is none of that.
+    /// Whether the tool was unpublished and not published again. A failed test run alone does not set this.
     pub is_withdrawn: bool,
     /// Codes of findings that the operator accepted when publishing exactly this document.
     pub accepted: Vec<String>,

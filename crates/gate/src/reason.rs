@@ -1,12 +1,12 @@
-//! Why did a call not end in a result? One closed table for journal, metrics, MCP and people.
+//! The reasons why a call ends without a result: one closed table for journal, metrics, MCP and people.
 
 mod remedy;
 
 use std::fmt;
 
-/// A stage of the call, in call order, which is the alphabet's.
+/// A stage of the call. Call order is alphabetical order.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Stage {
+pub enum CallStage {
     Admit,
     Bind,
     Check,
@@ -15,7 +15,7 @@ pub enum Stage {
     Filter,
 }
 
-impl Stage {
+impl CallStage {
     pub const ALL: [Self; 6] =
         [Self::Admit, Self::Bind, Self::Check, Self::Decide, Self::Execute, Self::Filter];
 
@@ -30,7 +30,7 @@ impl Stage {
         }
     }
 
-    /// The same stage in the other vocabulary that journals are searched by.
+    /// The stage name that audit exports use.
     pub const fn audit_name(self) -> &'static str {
         match self {
             Self::Admit => "REGISTRY",
@@ -42,30 +42,30 @@ impl Stage {
     }
 }
 
-/// The server's door in the other vocabulary. It stands before the six stages: who is not let in makes no call.
+/// The audit name of authentication, which comes before the six stages: unauthenticated requests make no call.
 pub const AUTH: &str = "AUTH";
 
-/// Who said no?
+/// Which side ended the call.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum End {
-    /// We did. Expected, and explained to the caller.
+pub enum EndKind {
+    /// The gateway refused it. Expected, and explained to the caller.
     Refused,
     /// The tool ran and failed.
     Failed,
-    /// We are ill. The caller learns the call's id and nothing else.
+    /// Internal error of the gateway. The caller sees only the call's id.
     Broken,
 }
 
-/// Can the same call succeed later?
+/// Whether the same call can succeed later.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retry {
-    /// Not as it is, and not by trying.
+    /// No.
     Never,
     /// With other arguments.
     ChangeArguments,
-    /// As it is, in a while.
+    /// Yes, after some time.
     Later,
-    /// As it is, once a person has approved it.
+    /// Yes, once a person has approved it.
     AfterApproval,
 }
 
@@ -80,7 +80,7 @@ impl Retry {
     }
 }
 
-/// One row a reason: variant, code, end, retry, what it means to a reader of the documentation.
+/// One row per reason: variant, code, end, retry, meaning for readers of the documentation.
 macro_rules! reasons {
     ($($variant:ident $code:literal $end:ident $retry:ident $meaning:literal;)*) => {
         /// Stable: dashboards and audit queries depend on the codes.
@@ -94,8 +94,8 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            pub const fn end(self) -> End {
-                match self { $(Self::$variant => End::$end,)* }
+            pub const fn end(self) -> EndKind {
+                match self { $(Self::$variant => EndKind::$end,)* }
             }
 
             pub const fn retry(self) -> Retry {
@@ -110,59 +110,59 @@ macro_rules! reasons {
 }
 
 reasons! {
-    UnknownTool "admit.unknown_tool" Refused Never "no such tool is live, or this caller may not know of it";
+    UnknownTool "admit.unknown_tool" Refused Never "no live tool has this name, or the caller may not see it";
     ShuttingDown "admit.shutting_down" Refused Later "the gateway is stopping";
     InputShape "bind.input_shape" Refused ChangeArguments "the arguments do not fit the tool's input schema";
     InputTooLarge "bind.too_large" Refused ChangeArguments "the arguments have too many bytes or nest too deeply";
-    ArgumentRefused "check.argument_refused" Refused ChangeArguments "an argument cannot be handed to the tool: it would become an option, or is no path, URL or text of the kind";
+    ArgumentRefused "check.argument_refused" Refused ChangeArguments "an argument cannot be passed to the tool: it would be read as an option, or is not a valid path, URL or text";
     PathOutsideRoots "check.path_outside_roots" Refused ChangeArguments "an argument leads to a path that this tool may not touch";
     PathBlocked "check.path_blocked" Refused ChangeArguments "an argument leads to a path that is blocked for this tool";
     HostNotAllowed "check.host_not_allowed" Refused ChangeArguments "an argument leads to a host, port or address that this tool may not reach";
-    SecretToSink "check.secret_to_sink" Refused ChangeArguments "the arguments hold a secret, and the tool sends them out";
+    SecretToSink "check.secret_to_sink" Refused ChangeArguments "the arguments contain a secret, and the tool sends them out";
     MissingPermission "decide.missing_permission" Refused Never "the caller lacks a permission that the tool requires";
     PolicyForbids "decide.policy_forbids" Refused Never "a policy forbids this call";
-    QueueFull "decide.queue_full" Refused Later "this call needs a person's answer, and too many questions wait already; calls that need no answer still run";
-    ApprovalPending "decide.approval_pending" Refused AfterApproval "a person has yet to approve this call";
+    QueueFull "decide.queue_full" Refused Later "this call needs an approval, and too many approvals are pending; calls that need no approval still run";
+    ApprovalPending "decide.approval_pending" Refused AfterApproval "a person must approve this call first";
     ApprovalDenied "decide.approval_denied" Refused Never "an operator denied this call, or the caller's client answered no";
-    ApprovalTimeout "decide.approval_timeout" Refused Later "nobody answered in time";
+    ApprovalTimeout "decide.approval_timeout" Refused Later "no one answered the approval request in time";
     ApprovalInvalid "decide.approval_invalid" Refused AfterApproval "the approval is unknown, expired, used, or for another call";
-    CallerLapsed "decide.caller_lapsed" Refused Never "the caller is no longer let in as when the call was made: a token was revoked or has expired, or `auth` was edited";
+    CallerLapsed "decide.caller_lapsed" Refused Never "the caller's token was revoked or expired, or `auth` was edited, after the call was made";
     ToolChanged "decide.tool_changed" Refused Later "the tool or the policies changed while the call waited";
-    ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the store of approvals cannot be reached";
+    ApprovalsUnavailable "decide.approvals_unavailable" Broken Later "the approval store cannot be reached";
     Cancelled "execute.cancelled" Failed Later "the caller cancelled the call or went away, or the gateway stopped";
-    Panicked "execute.panicked" Broken Later "the gateway's own code panicked in the middle of the call; that is a mistake in it";
+    Panicked "execute.panicked" Broken Later "the gateway panicked during the call; this is a bug in the gateway";
     ToolFailed "execute.tool_failed" Failed ChangeArguments "the tool threw an error";
     CodeInvalid "execute.code_invalid" Failed Never "the tool's code cannot be run";
-    UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits something that never comes";
-    NotData "execute.not_data" Failed Never "the result is no plain data";
+    UnsettledPromise "execute.unsettled_promise" Failed Never "the tool awaits a promise that never settles";
+    NotData "execute.not_data" Failed Never "the result is not plain data";
     CommandFailed "execute.command_failed" Failed ChangeArguments "the command ended with an error";
-    BlockedPathMade "execute.blocked_path_made" Failed ChangeArguments "the command made a path that is blocked for this tool; it was set aside";
-    OutputUnreadable "execute.output_unreadable" Failed Never "the command's output is not of the kind that its manifest names";
-    JailUnavailable "execute.jail_unavailable" Broken Later "no jail as strong as required can be made on this host";
-    Statements "execute.statements" Failed ChangeArguments "more statements than the tool may execute";
-    Timeout "execute.timeout" Failed Later "not done in time";
-    Memory "execute.memory" Failed ChangeArguments "more memory than the tool may use";
-    Stack "execute.stack" Failed ChangeArguments "nested too deeply";
-    ResultTooLarge "execute.result_too_large" Failed ChangeArguments "the result is larger than crosses to the gateway";
-    HostCalls "execute.host_calls" Failed ChangeArguments "more calls of helpers than the tool may make";
-    HostBytes "execute.host_bytes" Failed ChangeArguments "more bytes through helpers than the tool may move";
+    BlockedPathMade "execute.blocked_path_made" Failed ChangeArguments "the command created a path that is blocked for this tool; it was moved aside";
+    OutputUnreadable "execute.output_unreadable" Failed Never "the command's output does not have the format that its manifest names";
+    JailUnavailable "execute.jail_unavailable" Broken Later "this host cannot provide a jail as strong as required";
+    Statements "execute.statements" Failed ChangeArguments "the tool executed more statements than it may";
+    Timeout "execute.timeout" Failed Later "the call took too long";
+    Memory "execute.memory" Failed ChangeArguments "the tool used more memory than it may";
+    Stack "execute.stack" Failed ChangeArguments "the code or its data nests too deeply";
+    ResultTooLarge "execute.result_too_large" Failed ChangeArguments "the result is too large to send to the gateway";
+    HostCalls "execute.host_calls" Failed ChangeArguments "the tool called helpers more often than it may";
+    HostBytes "execute.host_bytes" Failed ChangeArguments "the tool moved more bytes through helpers than it may";
     MissingSecret "execute.missing_secret" Failed Later "a value that the tool needs is not set on the gateway";
-    ArgumentsTooLarge "execute.arguments_too_large" Failed ChangeArguments "the arguments do not fit the worker's socket";
-    Busy "execute.busy" Refused Later "too many calls at once, of this caller or in all";
-    WorkerUnavailable "execute.worker_unavailable" Broken Later "no worker can be started, or it would be weaker than required";
-    WorkerDied "execute.worker_died" Failed Later "the worker ended in the middle of the call";
-    WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent what no worker sends";
+    ArgumentsTooLarge "execute.arguments_too_large" Failed ChangeArguments "the arguments are too large to send to the worker";
+    Busy "execute.busy" Refused Later "too many calls run at once, for this caller or in total";
+    WorkerUnavailable "execute.worker_unavailable" Broken Later "no worker can be started that is as strong as required";
+    WorkerDied "execute.worker_died" Failed Later "the worker process ended during the call";
+    WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent an invalid message";
     OutputShape "filter.output_shape" Failed Never "the result does not fit the tool's output schema";
-    SecretInOutput "filter.secret" Failed Never "the result holds a secret that cannot be taken out of it";
+    SecretInOutput "filter.secret" Failed Never "the result contains a secret that cannot be redacted";
     OutputTooLarge "filter.too_large" Failed ChangeArguments "the result is larger than the tool may return";
-    JournalFailed "journal.not_written" Broken Later "the journal cannot be written, so nothing is done or released";
+    JournalFailed "journal.not_written" Broken Later "the journal cannot be written, so no call runs and no result is released";
 }
 
 impl Reason {
-    /// The stage that said so; the journal is none of the six.
-    pub fn stage(self) -> Option<Stage> {
+    /// The stage that ended the call. `None` for the journal, which is not a stage.
+    pub fn stage(self) -> Option<CallStage> {
         let (stage, _) = self.code().split_once('.')?;
-        Stage::ALL.into_iter().find(|known| known.name() == stage)
+        CallStage::ALL.into_iter().find(|known| known.name() == stage)
     }
 
     pub fn from_code(code: &str) -> Option<Self> {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn only_a_broken_gateway_hides_its_reason() {
-        for reason in Reason::ALL.iter().filter(|reason| reason.end() == End::Broken) {
+        for reason in Reason::ALL.iter().filter(|reason| reason.end() == EndKind::Broken) {
             assert_eq!(reason.retry(), Retry::Later, "{reason}");
         }
     }

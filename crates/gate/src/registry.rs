@@ -1,6 +1,7 @@
-//! The set of live tools. It is swapped whole; a call keeps the tool it began with.
+//! The set of live tools. It is replaced as a whole; a call keeps the tool it started with.
 //!
-//! A changed set shares all but the changes with the old one, so an edit costs the same with ten tools and with ten thousand.
+//! A changed set shares all unchanged parts with the old one, so an edit costs the same with ten tools and with ten
+//! thousand.
 
 mod audience;
 mod position;
@@ -14,38 +15,38 @@ use std::{
 use audience::Audience;
 use imbl::{HashSet, OrdMap, OrdSet, ordmap::DiffItem};
 pub use position::ListPosition;
-use position::Listed;
+use position::ListedTool;
 use serde_json::Value;
 use toolgate_policy::{Caller, CedarPolicies, ToolPolicy};
 
 use crate::{
-    call::Shared,
+    call::PreparedJson,
     gate::{ApprovalSettings, ArgumentLimits},
     live::LiveTool,
 };
 
-/// What a call is judged by, swapped in one piece: no call meets the policies of one configuration with the settings of
-/// another, under which nobody might be asked although both ask.
+/// The tools, policies and settings that apply to a call, replaced in one step. Otherwise a call could meet the
+/// policies of one configuration with the settings of another, and run without the approval that both require.
 #[derive(Clone, Debug)]
-pub(crate) struct InForce {
+pub(crate) struct LiveConfig {
     pub set: Arc<LiveSet>,
     pub approvals: ApprovalSettings,
     pub arguments: ArgumentLimits,
 }
 
-/// The live tools in the order in which they are listed.
+/// The live tools in list order.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSet {
-    tools: OrdSet<Listed>,
-    /// By the name on the wire.
-    by_name: OrdMap<String, Listed>,
-    /// The looks of all names. INVARIANT: no two tools share one, so no two share a name.
-    looks: HashSet<String>,
-    /// The operator's policies, where there are any; swapped together with the tools that they were checked against.
+    tools: OrdSet<ListedTool>,
+    /// By wire name.
+    by_name: OrdMap<String, ListedTool>,
+    /// The normalised forms of all names. INVARIANT: no two tools share one, so no two share a name.
+    name_forms: HashSet<String>,
+    /// The operator's policies, if any. They were checked against exactly these tools.
     cedar: Option<Arc<CedarPolicies>>,
-    /// Their digest, ready for every record.
-    cedar_digest: Option<Shared>,
-    /// Part of the set, so that another set or other policies know nothing of it.
+    /// Their digest, prepared for records.
+    cedar_digest: Option<PreparedJson>,
+    /// Cached visibility per caller. Part of the set, because it is valid only for these tools and policies.
     audience: Audience,
 }
 
@@ -55,10 +56,10 @@ impl LiveSet {
         self.with_shared_policies(cedar.map(Arc::new))
     }
 
-    /// As `with_policies`, for policies that an earlier set may have too.
+    /// Like `with_policies`, for policies that an earlier set may share.
     #[must_use]
     pub fn with_shared_policies(mut self, cedar: Option<Arc<CedarPolicies>>) -> Self {
-        self.cedar_digest = cedar.as_ref().map(|cedar| Shared::prepared(Value::from(cedar.digest())));
+        self.cedar_digest = cedar.as_ref().map(|cedar| PreparedJson::prepared(Value::from(cedar.digest())));
         self.cedar = cedar;
         self.audience = Audience::default();
         self
@@ -68,12 +69,12 @@ impl LiveSet {
         self.cedar.as_deref()
     }
 
-    /// Of the operator's policies, as it stands in the journal.
-    pub fn policies_digest(&self) -> Option<&Shared> {
+    /// The digest of the operator's policies, as the journal records it.
+    pub fn policies_digest(&self) -> Option<&PreparedJson> {
         self.cedar_digest.as_ref()
     }
 
-    /// The same set without the tools that are not wanted any more.
+    /// The same set without the tools that `wanted` rejects.
     pub(crate) fn only(&self, wanted: impl Fn(&LiveTool) -> bool) -> Self {
         let mut set = self.with_new_audience();
         for tool in self.all().filter(|tool| !wanted(tool)) {
@@ -82,7 +83,7 @@ impl LiveSet {
         set
     }
 
-    /// The same set without `gone` and with `come`. `None`: the name of a tool in `come` can be mistaken for another one.
+    /// The same set without `gone` and with `come`. `None` if a name in `come` can be mistaken for another one.
     pub fn changed<'t>(
         &self,
         gone: impl IntoIterator<Item = &'t LiveTool>,
@@ -93,15 +94,15 @@ impl LiveSet {
             set.remove(tool);
         }
         for (position, tool) in come {
-            if tool.looks().iter().any(|look| set.looks.contains(look)) {
+            if tool.looks().iter().any(|form| set.name_forms.contains(form)) {
                 return None;
             }
-            set.add(Listed { position, tool });
+            set.add(ListedTool { position, tool });
         }
         Some(set)
     }
 
-    /// The tools that `before` has and this set does not, by their names on the wire. Costs as much as the difference.
+    /// The tools that `before` has and this set does not, by wire name. The cost grows with the difference only.
     pub fn gone_since<'s>(&self, before: &'s Self) -> Vec<(&'s ListPosition, &'s LiveTool)> {
         let changes = before.by_name.diff(&self.by_name);
         let gone = changes.filter_map(|change| match change {
@@ -115,8 +116,8 @@ impl LiveSet {
         Self { audience: Audience::default(), ..self.clone() }
     }
 
-    fn add(&mut self, listed: Listed) {
-        self.looks.extend(listed.tool.looks().iter().cloned());
+    fn add(&mut self, listed: ListedTool) {
+        self.name_forms.extend(listed.tool.looks().iter().cloned());
         self.by_name.insert(listed.tool.name().to_owned(), listed.clone());
         self.tools.insert(listed);
     }
@@ -124,44 +125,45 @@ impl LiveSet {
     fn remove(&mut self, tool: &LiveTool) {
         if let Some(listed) = self.by_name.remove(tool.name()) {
             self.tools.remove(&listed);
-            for look in listed.tool.looks() {
-                self.looks.remove(look);
+            for form in listed.tool.looks() {
+                self.name_forms.remove(form);
             }
         }
     }
 
-    /// May this caller know of the tool? Not where no call of it could ever succeed. `policy` is the one in code.
+    /// Whether this caller may see the tool. A tool is hidden if no call of it could ever succeed. `policy` is the
+    /// policy in code.
     pub(crate) fn shows(&self, tool: &LiveTool, caller: &Caller, policy: &dyn ToolPolicy) -> bool {
         self.is_open_to(tool, caller) && policy.could_allow(caller, &tool.wire_name)
     }
 
-    /// The part of it that stays the same as long as the set is in force.
+    /// The part of `shows` that cannot change as long as the set is live.
     fn is_open_to(&self, tool: &LiveTool, caller: &Caller) -> bool {
         tool.permissions.missing_always(&caller.permissions).is_empty()
             && self.cedar.as_ref().is_none_or(|cedar| cedar.could_permit(caller, &tool.wire_name))
     }
 
-    /// Tools that would have one name on the wire, or names that people cannot tell apart, are a mistake or an attack; none of
-    /// them is live. The second value names them.
+    /// Excludes tools with the same wire name or with names that people cannot tell apart, because that is a mistake or
+    /// an attack. The second value lists the excluded names.
     pub fn new(tools: impl IntoIterator<Item = Arc<LiveTool>>) -> (Self, Vec<String>) {
         let tools = tools.into_iter().enumerate();
         Self::with_positions(tools.map(|(index, tool)| (ListPosition::nth(index), tool)))
     }
 
-    /// As `new`, for tools that have positions already. Each needs another one.
+    /// Like `new`, for tools that already have positions. Positions must be unique.
     pub fn with_positions(
         tools: impl IntoIterator<Item = (ListPosition, Arc<LiveTool>)>,
     ) -> (Self, Vec<String>) {
         let tools: Vec<(ListPosition, Arc<LiveTool>)> = tools.into_iter().collect();
         let mut bearers: HashMap<&str, usize> = HashMap::with_capacity(tools.len());
-        for look in tools.iter().flat_map(|(_, tool)| tool.looks()) {
-            *bearers.entry(look.as_str()).or_default() += 1;
+        for form in tools.iter().flat_map(|(_, tool)| tool.looks()) {
+            *bearers.entry(form.as_str()).or_default() += 1;
         }
         let mut set = Self::default();
         let mut doubled = Vec::new();
         for (position, tool) in &tools {
-            if tool.looks().iter().all(|look| bearers.get(look.as_str()) == Some(&1)) {
-                set.add(Listed { position: position.clone(), tool: Arc::clone(tool) });
+            if tool.looks().iter().all(|form| bearers.get(form.as_str()) == Some(&1)) {
+                set.add(ListedTool { position: position.clone(), tool: Arc::clone(tool) });
             } else {
                 doubled.push(tool.name().to_owned());
             }
@@ -183,13 +185,13 @@ impl LiveSet {
         self.tools.is_empty()
     }
 
-    /// All of them, in order.
+    /// All tools, in list order.
     pub fn all(&self) -> impl Iterator<Item = &Arc<LiveTool>> {
         self.tools.iter().map(|listed| &listed.tool)
     }
 
-    /// At most `limit` tools behind `after` that this caller may know of, and the name to go on behind.
-    /// `None`: there is no tool `after`.
+    /// At most `limit` tools after `after` that this caller may see, and the name after which the next page starts.
+    /// `None` if there is no tool `after`.
     pub(crate) fn page(
         &self,
         caller: &Caller,
@@ -202,15 +204,15 @@ impl LiveSet {
             Some(name) => Some(self.by_name.get(name)?.clone()),
         };
         let shown = self.audience.shown_to(caller);
-        let judged_behind = |last: Option<&Listed>| {
+        let judged_behind = |last: Option<&ListedTool>| {
             let from = last.map_or(Bound::Unbounded, Bound::Excluded);
-            let rest = self.tools.range::<_, Listed>((from, Bound::Unbounded));
+            let rest = self.tools.range::<_, ListedTool>((from, Bound::Unbounded));
             rest.map(|listed| (listed.clone(), self.is_open_to(&listed.tool, caller)))
         };
         let could_allow = |tool: &Arc<LiveTool>| policy.could_allow(caller, &tool.wire_name);
         let mut page: Vec<Arc<LiveTool>> = Vec::new();
-        // The answers of a policy in code are never kept, because they may change. It is asked without the lock, because it
-        // may list tools itself. One tool more than the page holds shows whether this page is the last.
+        // The answers of a policy in code are never cached, because they may change. It is called without the lock,
+        // because it may list tools itself. One tool more than the page holds tells whether this page is the last.
         while page.len() <= limit {
             let wanted = limit.saturating_add(1).saturating_sub(page.len());
             let (found, has_more) = shown.lock().unwrap_or_else(PoisonError::into_inner).page(

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use toolgate_egress::{BodyGuard, OutgoingPart, RequestPart};
-use toolgate_gate::Agreed;
+use toolgate_gate::ApprovedSecrets;
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 /// Scans the requests of one call.
@@ -16,7 +16,7 @@ pub struct SecretGuard {
 }
 
 impl SecretGuard {
-    pub fn new(detector: &Arc<Detector>, own_secrets: &[String], agreed: &Agreed) -> Self {
+    pub fn new(detector: &Arc<Detector>, own_secrets: &[String], agreed: &ApprovedSecrets) -> Self {
         let own_secrets = own_secrets.iter().filter(|secret| secret.len() >= SHORTEST);
         let spelled = |secret: &String| [secret.clone(), url_encoded(secret)];
         Self {
@@ -27,7 +27,7 @@ impl SecretGuard {
     }
 
     /// Replaces credentials that this call was given, so that the detector reports only foreign ones. The detector
-    /// also looks at the text before a secret; the replacement therefore covers that context as well.
+    /// also disk_checks at the text before a secret; the replacement therefore covers that context as well.
     fn without_own_secrets<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         if self.own_secrets.is_empty() {
             return Cow::Borrowed(bytes);
@@ -90,12 +90,12 @@ mod tests {
     const OPAQUE: &str = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
 
     fn judged(own_secrets: &[&str], part: RequestPart<'_>, text: &str) -> Option<String> {
-        judged_after(own_secrets, &Agreed::default(), part, text)
+        judged_after(own_secrets, &ApprovedSecrets::default(), part, text)
     }
 
     fn judged_after(
         own_secrets: &[&str],
-        agreed: &Agreed,
+        agreed: &ApprovedSecrets,
         part: RequestPart<'_>,
         text: &str,
     ) -> Option<String> {
@@ -105,8 +105,8 @@ mod tests {
     }
 
     /// The values that a person approved for sending.
-    fn agreed(values: &[&str]) -> Agreed {
-        Agreed::new(values.iter().map(|&value| value.to_owned()).collect())
+    fn agreed(values: &[&str]) -> ApprovedSecrets {
+        ApprovedSecrets::new(values.iter().map(|&value| value.to_owned()).collect())
     }
 
     #[track_caller]

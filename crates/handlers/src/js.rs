@@ -18,7 +18,8 @@ pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
 use toolgate_gate::{
-    Agreed, LeftEffects, Looks, Purpose, Refusal, RunFailure, RunReport, RunRequest, StopFlag,
+    ApprovedSecrets, DiskCheckPermits, Purpose, Refusal, RunFailure, RunReport, RunRequest, StopFlag,
+    UnreportedEffects,
 };
 use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
 use toolgate_sandbox::{
@@ -133,11 +134,11 @@ impl JsRunner {
     ) -> RunReport {
         let request = RunRequest {
             arguments,
-            agreed: &Agreed::default(),
-            left: &LeftEffects::default(),
+            approved_secrets: &ApprovedSecrets::default(),
+            unreported: &UnreportedEffects::default(),
             caller,
             purpose: Purpose::Call,
-            looks: &Looks::default(),
+            disk_checks: &DiskCheckPermits::default(),
         };
         self.run_in(None, tool, granted, request, secrets).await
     }
@@ -151,7 +152,8 @@ impl JsRunner {
         request: RunRequest<'_>,
         secrets: &dyn SecretSource,
     ) -> RunReport {
-        let RunRequest { arguments, agreed, left, caller, looks, .. } = request;
+        let RunRequest { arguments, approved_secrets: agreed, unreported: left, caller, disk_checks, .. } =
+            request;
         let bound = match secrets::bind(&tool.spec, arguments, secrets) {
             Ok(bound) => bound,
             Err(failure) => return report::without_a_run(failure),
@@ -181,7 +183,7 @@ impl JsRunner {
             files: tool.files.clone(),
             judged: granted.judged_paths(),
             redactor: tool.redacted_reads.map(|reads| SecretRedactor::new(&self.detector, reads)),
-            looks: looks.clone(),
+            disk_checks: disk_checks.clone(),
             caller: caller.to_owned(),
         };
         let effects = CallEffects::new(scope, &bound.sent, time);
@@ -198,7 +200,7 @@ impl JsRunner {
 struct JsRun<'r> {
     effects: CallEffects,
     mask: &'r Mask,
-    left: &'r LeftEffects,
+    left: &'r UnreportedEffects,
 }
 
 impl Drop for JsRun<'_> {
@@ -207,7 +209,7 @@ impl Drop for JsRun<'_> {
         let told = records.map(|entry| effects::masked(&entry, self.mask)).collect();
         // A call makes few enough helper calls to list all of them.
         let dropped = 0;
-        self.left.leave(told, dropped);
+        self.left.add(told, dropped);
     }
 }
 

@@ -39,7 +39,7 @@ impl RustFunction {
     }
 
     pub fn failure(reason: Reason, message: impl Into<String>) -> RunFailure {
-        RunFailure { reason, message: message.into(), stack: Vec::new(), helper: None, heard: None }
+        RunFailure { reason, message: message.into(), stack: Vec::new(), helper: None, unredacted: None }
     }
 }
 

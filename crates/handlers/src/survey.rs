@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_egress::{EgressMode, EgressRules, HostRule, ProxyLimits, parse_url};
-use toolgate_gate::{EffectKind, Question, Reason, Refusal, StopFlag, Survey, Surveyed, Touch};
+use toolgate_gate::{EffectKind, Reason, Refusal, StopFlag, Survey, SurveyQuestion, Surveyed, Touch};
 use toolgate_policy::{DecisionSource, EffectivePolicy};
 use toolgate_spec::model::ToolSpec;
 
@@ -85,7 +85,7 @@ pub struct GrantedPath {
 pub struct CallSurvey<G> {
     pub touches: Vec<Touch>,
     pub widened: Vec<String>,
-    pub questions: Vec<Question>,
+    pub questions: Vec<SurveyQuestion>,
     /// Texts for other programs that are built from the arguments.
     pub built: Vec<String>,
     pub granted: G,
@@ -211,7 +211,7 @@ impl Surveyor {
             opened
         } else {
             let stop = stop.clone();
-            Files::open(grants, move || stop.is_asked()).map_err(refusal)?
+            Files::open(grants, move || stop.is_set()).map_err(refusal)?
         };
         let located = opened.locate(asked, wanted).map_err(refusal);
         *files = Some(opened);
@@ -274,7 +274,7 @@ impl Surveyor {
             if wider.judge_host(&url).is_err() {
                 return Err(refused(error.message));
             }
-            found.questions.push(Question { source, why });
+            found.questions.push(SurveyQuestion { source, why });
             granted.rules = Some(Arc::new(wider));
         }
         found.touches.push(Touch { kind: EffectKind::Fetch, target });
@@ -302,7 +302,7 @@ impl Surveyor {
     fn method(&self, arguments: &Map<String, Value>, found: &mut SurveyFindings, granted: &mut CallGrants) {
         if self.hides_methods(granted) {
             let methods = self.methods.join("`, `");
-            found.questions.push(Question {
+            found.questions.push(SurveyQuestion {
                 source: DecisionSource::Method,
                 why: format!("it may use TLS, which hides whether it sends `{methods}`"),
             });
@@ -312,7 +312,7 @@ impl Surveyor {
         let given = arguments.iter().find(|(name, _)| name.eq_ignore_ascii_case("method"));
         let Some(method) = given.and_then(|(_, value)| value.as_str()).map(str::to_uppercase) else { return };
         if self.methods.contains(&method) {
-            found.questions.push(Question {
+            found.questions.push(SurveyQuestion {
                 source: DecisionSource::Method,
                 why: format!("`{method}` can change data on the server"),
             });

@@ -46,10 +46,13 @@ mod tests {
 
     fn journal(state: &Path) -> FileJournal {
         let key = toolgate_audit::Key::open_or_create(&state.join("journal.key")).unwrap();
-        let clock: toolgate_audit::Clock = Arc::new(SystemTime::now);
-        let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
+        let clock: toolgate_audit::ClockFn = Arc::new(SystemTime::now);
+        let options = toolgate_audit::JournalOptions {
+            checkpoint_every: 1_000,
+            sync: toolgate_audit::Durability::Write,
+        };
         let files = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
-        FileJournal::new(files, toolgate_audit::Sync::Write)
+        FileJournal::new(files, toolgate_audit::Durability::Write)
     }
 
     fn written(state: &Path) -> Vec<Value> {

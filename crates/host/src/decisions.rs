@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_config::Config;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    NewApproval, Spent, Trust, text_for_journal,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding,
+    ConsumedApproval, Decider, NewApproval, Trust, text_for_journal,
 };
 use toolgate_secrets::Detector;
 use toolgate_store::StateDb;
@@ -81,13 +81,13 @@ impl ApprovalStore for RecordedQueue {
         self.queue.get(id, now)
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
-        self.queue.spend(binding, id, now)
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
+        self.queue.consume(binding, id, now)
     }
 
     fn is_approved(&self, binding: &Binding, now: SystemTime) -> Result<bool, ApprovalError> {

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::json;
 use toolgate_audit::JournalError;
-use toolgate_gate::{CallRecord, Journal};
+use toolgate_gate::{CallJournal, CallRecord};
 
 /// The chained files behind the gate's port.
 #[derive(Clone, Debug)]
 pub struct FileJournal {
     pub files: toolgate_audit::Journal,
-    sync: toolgate_audit::Sync,
+    sync: toolgate_audit::Durability,
     /// Journals that were passed over, since no list names them.
     pub unlisted: Vec<String>,
     failures: Arc<Mutex<Failures>>,
@@ -29,7 +29,7 @@ struct Failures {
 }
 
 impl FileJournal {
-    pub fn new(files: toolgate_audit::Journal, sync: toolgate_audit::Sync) -> Self {
+    pub fn new(files: toolgate_audit::Journal, sync: toolgate_audit::Durability) -> Self {
         Self { files, sync, unlisted: Vec::new(), failures: Arc::default(), probing: Arc::default() }
     }
 
@@ -89,13 +89,13 @@ impl FileJournal {
     }
 }
 
-impl Journal for FileJournal {
+impl CallJournal for FileJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.write(record).map_err(|error| error.to_string())
     }
 
     fn waits_for_disk(&self) -> bool {
-        self.sync == toolgate_audit::Sync::Disk
+        self.sync == toolgate_audit::Durability::Disk
     }
 }
 
@@ -108,19 +108,20 @@ mod tests {
     use std::{path::Path, time::SystemTime};
 
     use serde_json::Value;
-    use toolgate_audit::{Key, Options, Span, Sync};
+    use toolgate_audit::{Durability, JournalOptions, Key, TimeRange};
 
     use super::*;
 
     fn journal(folder: &Path) -> FileJournal {
         let key = Key::open_or_create(&folder.join("key")).unwrap();
         let clock = Arc::new(SystemTime::now);
-        let files = toolgate_audit::Journal::open(&folder.join("journal"), key, Options::default(), clock);
-        FileJournal::new(files.unwrap(), Sync::Write)
+        let files =
+            toolgate_audit::Journal::open(&folder.join("journal"), key, JournalOptions::default(), clock);
+        FileJournal::new(files.unwrap(), Durability::Write)
     }
 
     fn entries(folder: &Path) -> Vec<Value> {
-        let records = toolgate_audit::read(&folder.join("journal"), Span::default()).unwrap();
+        let records = toolgate_audit::read(&folder.join("journal"), TimeRange::default()).unwrap();
         records.map(|record| record.unwrap().entry).collect()
     }
 

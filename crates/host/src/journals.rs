@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use serde_json::Value;
-use toolgate_audit::{Clock, Journal, JournalError, Key, Options};
+use toolgate_audit::{ClockFn, Journal, JournalError, JournalOptions, Key};
 use toolgate_config::{Config, model::AuditSync};
 
 use crate::{journal::FileJournal, open::OpenError};
@@ -29,10 +29,10 @@ impl Writes {
 
 pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
     let sync = match config.audit.sync {
-        AuditSync::Write => toolgate_audit::Sync::Write,
-        AuditSync::Disk => toolgate_audit::Sync::Disk,
+        AuditSync::Write => toolgate_audit::Durability::Write,
+        AuditSync::Disk => toolgate_audit::Durability::Disk,
     };
-    let options = Options { checkpoint_every: config.audit.checkpoint_every, sync };
+    let options = JournalOptions { checkpoint_every: config.audit.checkpoint_every, sync };
     let (files, unlisted) = open_free_journal(config, writes, options)?;
     let mut journal = FileJournal::new(files, sync);
     journal.unlisted = unlisted;
@@ -52,12 +52,12 @@ pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
 fn open_free_journal(
     config: &Config,
     writes: Writes,
-    options: Options,
+    options: JournalOptions,
 ) -> Result<(Journal, Vec<String>), JournalError> {
     let (mut number, mut unlisted) = (1, Vec::new());
     loop {
         let key = Key::open_or_create(&config.state.join("keys/journal.key"))?;
-        let clock: Clock = Arc::new(SystemTime::now);
+        let clock: ClockFn = Arc::new(SystemTime::now);
         let first = writes.folder();
         let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
         match Journal::open(&config.state.join(name), key, options, clock) {

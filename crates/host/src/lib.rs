@@ -64,10 +64,10 @@ pub use toolgate_config::{
     },
 };
 pub use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Broken, CallRecord,
-    CallerEntry, Candidate, ClientEntry, Decider, DecisionEntry, End, Failed, Finished, Gate, LiveTool,
-    Observer, Outcome, Pending, Reason, Refused, Released, RequestEntry, ResponseEntry, Retry, RunEntry,
-    RunReport, Stage, StoredPass, Trial, UsageEntry, Warning,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, BrokenCall, CallRecord,
+    CallStage, CallerEntry, Candidate, ClientInfoEntry, Decider, DecisionEntry, EndKind, FailedCall,
+    Finished, Gate, LiveTool, Observer, Outcome, PendingCall, Reason, RefusedCall, ReleasedCall,
+    RequestEntry, ResponseEntry, Retry, RunEntry, RunReport, StoredPass, Trial, UsageEntry, Warning,
 };
 pub use toolgate_handlers::{Arg, CliCommand, OutputParser};
 pub use toolgate_policy::{

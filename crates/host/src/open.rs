@@ -26,7 +26,7 @@ use arc_swap::ArcSwap;
 use serde_json::json;
 use toolgate_config::Config;
 use toolgate_egress::Egress;
-use toolgate_gate::{Call, Gate, Observer, Outcome, SystemClock, Workshop};
+use toolgate_gate::{Call, Gate, Observer, Outcome, Publisher, SystemClock};
 use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Arguments, Caller, ToolPolicy};
 use toolgate_secrets::Detector;
@@ -34,7 +34,7 @@ use toolgate_spec::project::WireTarget;
 use toolgate_store::{FileChanges, StateDb};
 use toolgate_telemetry::Telemetry;
 
-use self::parts::{compare_with_journals, gate_parts, open_alerts, workshop};
+use self::parts::{compare_with_journals, gate_parts, open_alerts, publisher};
 use crate::{
     alarm::Alarm,
     alerts::Alerts,
@@ -55,7 +55,7 @@ use crate::{
 pub struct Toolgate {
     gate: Gate,
     config: ArcSwap<Config>,
-    workshop: ArcSwap<Workshop>,
+    publisher: ArcSwap<Publisher>,
     state: Arc<StateDb>,
     journal: FileJournal,
     secrets: Arc<Detector>,
@@ -156,10 +156,10 @@ impl Toolgate {
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
         let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
         let handlers = Arc::new(handlers);
-        let workshop = workshop(&config, &handlers, &state)?;
+        let publisher = publisher(&config, &handlers, &state)?;
         let toolgate = Self {
             gate,
-            workshop: ArcSwap::from_pointee(workshop),
+            publisher: ArcSwap::from_pointee(publisher),
             state,
             journal,
             secrets: detector,
@@ -192,10 +192,10 @@ impl Toolgate {
     /// Puts the sound tools in force from the start, and reports the others.
     async fn load_first(&self) -> Result<(), OpenError> {
         let config = self.config();
-        let mut loaded = self.load(&config, self.workshop(), &FileChanges::Everything);
+        let mut loaded = self.load(&config, self.publisher(), &FileChanges::Everything);
         // Before anything is served: a client that lists at once sees all tools.
         if Box::pin(self.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = self.load(&config, self.workshop(), &FileChanges::default());
+            loaded = self.load(&config, self.publisher(), &FileChanges::default());
         }
         let cli = &self.handlers.cli;
         check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
@@ -225,8 +225,8 @@ impl Toolgate {
         self.egress.listeners().register(listener)
     }
 
-    pub fn workshop(&self) -> Arc<Workshop> {
-        self.workshop.load_full()
+    pub fn publisher(&self) -> Arc<Publisher> {
+        self.publisher.load_full()
     }
 
     /// What was found at the last load.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_audit::{Span, read};
+use toolgate_audit::{TimeRange, read};
 use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::project::{WireTarget, wire_name};
 use toolgate_store::{StateDb, StateError, StoredToken};
@@ -138,7 +138,7 @@ struct Said {
 fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
     let mut records = Vec::new();
     for journal in journals(folder) {
-        let Ok(entries) = read(&journal, Span { since, until: None }) else { continue };
+        let Ok(entries) = read(&journal, TimeRange { since, until: None }) else { continue };
         let concerns = |entry: &Value| {
             matches!(
                 entry.get("kind").and_then(Value::as_str),

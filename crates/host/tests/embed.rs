@@ -203,11 +203,11 @@ fn every_type_of_the_builder_is_exported() {
     )>();
     named::<(
         toolgate::Outcome,
-        toolgate::Released,
-        toolgate::Refused,
-        toolgate::Failed,
-        toolgate::Pending,
-        toolgate::Broken,
+        toolgate::ReleasedCall,
+        toolgate::RefusedCall,
+        toolgate::FailedCall,
+        toolgate::PendingCall,
+        toolgate::BrokenCall,
     )>();
     named::<(
         toolgate::Reason,
@@ -220,7 +220,7 @@ fn every_type_of_the_builder_is_exported() {
 }
 
 fn entries(journal: &Path) -> Vec<Value> {
-    let records = toolgate_audit::read(journal, toolgate_audit::Span::default()).unwrap();
+    let records = toolgate_audit::read(journal, toolgate_audit::TimeRange::default()).unwrap();
     records.map(|record| record.unwrap().entry).collect()
 }
 

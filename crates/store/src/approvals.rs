@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{OptionalExtension as _, Row, Transaction, named_params, params};
 use tokio::sync::watch;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, Decider,
-    Hidden, NewApproval, QueueLimit, Remembers, Spent, Trust,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding,
+    ConsumedApproval, Decider, HiddenArguments, NewApproval, QueueLimit, RememberScope, Trust,
 };
 
 use crate::state::{ApprovalLimits, StateDb, StateError, from_ms, to_ms, unreadable};
@@ -42,12 +42,12 @@ impl ApprovalStore for StateDb {
         self.queue(now, |transaction| Ok(find(transaction, id)?.ok_or(ApprovalError::Unknown)))
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
         self.queue(now, |transaction| {
             let candidate = match id {
                 Some(id) => match usable_by_id(transaction, id, binding)? {
@@ -331,7 +331,11 @@ fn pending_for(transaction: &Transaction<'_>, binding: &Binding) -> rusqlite::Re
 }
 
 /// INVARIANT: called in the transaction that found the approval, so no other writer can intervene.
-fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime) -> rusqlite::Result<Spent> {
+fn mark_used(
+    transaction: &Transaction<'_>,
+    approval: Approval,
+    now: SystemTime,
+) -> rusqlite::Result<ConsumedApproval> {
     let changed = transaction
         .prepare_cached(
             "UPDATE approvals SET state = 'used', finished = ?1 WHERE id = ?2 AND state = 'approved'",
@@ -339,7 +343,7 @@ fn mark_used(transaction: &Transaction<'_>, approval: Approval, now: SystemTime)
         .execute(params![to_ms(now), approval.id.as_str()])?;
     match approval.decided_by {
         Some(decided_by) if changed == 1 => {
-            Ok(Spent { id: approval.id, decided_by, remembers: approval.question.remembers })
+            Ok(ConsumedApproval { id: approval.id, decided_by, remembers: approval.question.remembers })
         }
         _ => Err(unreadable("an approval without a decision")),
     }
@@ -438,7 +442,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let revealed_to: String = row.get("revealed_to")?;
     let hidden_bytes: i64 = row.get("hidden_bytes")?;
     let remembers = match (row.get("remembers_flow")?, row.get("remembers_until")?) {
-        (Some(conversation), Some(until)) => Some(Remembers { conversation, until: from_ms(until) }),
+        (Some(conversation), Some(until)) => Some(RememberScope { conversation, until: from_ms(until) }),
         _ => None,
     };
     Ok(Approval {
@@ -456,7 +460,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             prompt: row.get("prompt")?,
             arguments: row.get("arguments")?,
             // A negative number means that the file was edited. Then treat everything as hidden.
-            hidden: Hidden { bytes: u64::try_from(hidden_bytes).unwrap_or(u64::MAX), whole: None },
+            hidden: HiddenArguments { bytes: u64::try_from(hidden_bytes).unwrap_or(u64::MAX), whole: None },
             remembers,
             because: serde_json::from_str(&because).map_err(|_| unreadable("the reasons of an approval"))?,
             risk: row.get("risk")?,

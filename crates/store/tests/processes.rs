@@ -9,7 +9,8 @@ use std::{
 };
 
 use toolgate_gate::{
-    ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider, Hidden, NewApproval,
+    ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding, Decider, HiddenArguments,
+    NewApproval,
 };
 use toolgate_store::{ApprovalLimits, StateDb};
 
@@ -38,7 +39,7 @@ fn ask(state: &StateDb, number: usize) -> ApprovalId {
         binding: binding(number),
         prompt: "Delete?".to_owned(),
         arguments: None,
-        hidden: Hidden::default(),
+        hidden: HiddenArguments::default(),
         remembers: None,
         because: Vec::new(),
         risk: "L4".to_owned(),
@@ -81,7 +82,7 @@ fn child() {
     std::io::stdin().read_line(&mut line).expect("a signal");
     for number in 0..ROUNDS {
         if role == "spend" {
-            if state.spend(&binding(number), None, now()).expect("the state").is_some() {
+            if state.consume(&binding(number), None, now()).expect("the state").is_some() {
                 println!("saw {number}");
             }
         } else {

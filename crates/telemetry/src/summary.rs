@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use toolgate_gate::{End, Finished, Purpose, Reason, Stage};
+use toolgate_gate::{CallStage, EndKind, Finished, Purpose, Reason};
 use toolgate_policy::RiskLevel;
 
 use crate::{
@@ -25,7 +25,7 @@ pub struct CallSummary {
     pub reason: Option<Reason>,
     pub begun: SystemTime,
     pub duration: Duration,
-    pub stages: Vec<(Stage, Duration)>,
+    pub stages: Vec<(CallStage, Duration)>,
 }
 
 impl CallSummary {
@@ -43,7 +43,7 @@ impl CallSummary {
             reason: call.reason,
             begun: call.begun,
             duration: call.duration,
-            stages: call.stages.iter().take(Stage::ALL.len()).copied().collect(),
+            stages: call.stages.iter().take(CallStage::ALL.len()).copied().collect(),
         }
     }
 
@@ -57,8 +57,8 @@ pub fn spans_of(call: &Finished<'_>) -> u64 {
     spans(call.stages)
 }
 
-fn spans(stages: &[(Stage, Duration)]) -> u64 {
-    1 + stages.len().min(Stage::ALL.len()) as u64
+fn spans(stages: &[(CallStage, Duration)]) -> u64 {
+    1 + stages.len().min(CallStage::ALL.len()) as u64
 }
 
 /// The risk level of the tool, if the call was admitted.
@@ -84,9 +84,9 @@ impl CallOutcome {
             None => Self::Released,
             Some(Reason::ApprovalPending) => Self::Pending,
             Some(reason) => match reason.end() {
-                End::Refused => Self::Refused,
-                End::Failed => Self::Failed,
-                End::Broken => Self::Broken,
+                EndKind::Refused => Self::Refused,
+                EndKind::Failed => Self::Failed,
+                EndKind::Broken => Self::Broken,
             },
         }
     }

@@ -16,8 +16,8 @@ use tokio::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving, TlsRoots};
 use toolgate_gate::{
-    Call, CallRecord, Client, Finished, Observer as _, OnJournalFailure, Purpose, Reason, ResponseEntry,
-    Stage,
+    Call, CallRecord, CallStage, ClientInfo, Finished, Observer as _, OnJournalFailure, Purpose, Reason,
+    ResponseEntry,
 };
 use toolgate_policy::Caller;
 
@@ -133,7 +133,7 @@ impl Resolve for OneName {
 
 /// A call of `weather` with all data that a record can hold but that must not be sent.
 pub fn record() -> CallRecord {
-    let client = Client {
+    let client = ClientInfo {
         transport: "http",
         protocol: Some("2026-07-28".into()),
         name: Some("SECRET-client".into()),
@@ -149,7 +149,7 @@ pub fn record() -> CallRecord {
         client,
         answer: None,
         ask: None,
-        standing: None,
+        auth_status: None,
     };
     let mut record = CallRecord::opened(&call, Purpose::Call, OnJournalFailure::Refuse);
     record.call_id = "019a8b7c-6d5e-7f40-8123-456789abcdef".into();
@@ -189,12 +189,12 @@ pub const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconte
 /// Much longer than any test takes.
 pub const HANG: Duration = Duration::from_mins(1);
 
-const STAGES: [(Stage, Duration); 6] = [
-    (Stage::Admit, Duration::from_micros(100)),
-    (Stage::Bind, Duration::from_micros(200)),
-    (Stage::Check, Duration::from_micros(50)),
-    (Stage::Decide, Duration::from_micros(150)),
-    (Stage::Execute, Duration::from_micros(1_800)),
+const STAGES: [(CallStage, Duration); 6] = [
+    (CallStage::Admit, Duration::from_micros(100)),
+    (CallStage::Bind, Duration::from_micros(200)),
+    (CallStage::Check, Duration::from_micros(50)),
+    (CallStage::Decide, Duration::from_micros(150)),
+    (CallStage::Execute, Duration::from_micros(1_800)),
     // Longer than the time that is left of the call.
-    (Stage::Filter, Duration::from_micros(300)),
+    (CallStage::Filter, Duration::from_micros(300)),
 ];

@@ -1,4 +1,4 @@
-//! A part of many entries, written once.
+//! JSON that many entries share, serialised once.
 
 use std::sync::Arc;
 
@@ -22,5 +22,5 @@ impl Serialize for Fragment {
     }
 }
 
-/// Tells the walk that the raw JSON inside is canonical. Only `Fragment` uses this name.
+/// Marks raw JSON as canonical for the writer. Only `Fragment` uses this name.
 pub(super) const FRAGMENT: &str = "$toolgate_audit::Fragment";

@@ -1,7 +1,7 @@
-//! Writes canonical JSON in one walk over a value whose members come in order.
+//! Writes canonical JSON in one pass over a value whose members are in order.
 //!
-//! The walk compares each key with the one before it, in the bytes that are already written. It stops at the first value that
-//! has to be sorted or spelled in another way.
+//! Each key is compared with the previous one in the bytes already written. Stops at the first value that has to be
+//! sorted or written differently.
 
 use std::{fmt, ops::Range};
 
@@ -15,12 +15,12 @@ use serde_json::Number;
 
 use super::fragment::FRAGMENT;
 
-/// Adds the canonical JSON of a value. After an error `out` holds a part of it.
+/// Appends the canonical JSON of a value. After an error, `out` contains a part of it.
 pub(super) fn write<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) -> Result<(), NotOrdered> {
-    value.serialize(Walk { out, mode: Mode::Value })
+    value.serialize(OrderedWriter { out, mode: Mode::Value })
 }
 
-/// The members are not in order, or a part has a spelling that this walk does not know.
+/// The members are not in order, or a value needs a form that this writer does not support.
 #[derive(Debug)]
 pub(super) struct NotOrdered;
 
@@ -39,7 +39,7 @@ impl Error for NotOrdered {
 }
 
 /// Writes one value.
-struct Walk<'o> {
+struct OrderedWriter<'o> {
     out: &'o mut Vec<u8>,
     mode: Mode,
 }
@@ -47,15 +47,15 @@ struct Walk<'o> {
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Mode {
     Value,
-    /// Only a text of plain ASCII, which needs no escapes. Others are ordered by UTF-16, which is not the order of bytes.
+    /// Only plain ASCII without escapes. Other keys are ordered by UTF-16 units, which is not the order of bytes.
     Key,
-    /// The inside of a [`Fragment`](super::Fragment), whose text is canonical already.
+    /// The content of a [`Fragment`](super::Fragment), which is already canonical.
     Fragment,
-    /// The text of a fragment itself.
+    /// The text of a fragment.
     Verbatim,
 }
 
-impl<'o> Walk<'o> {
+impl<'o> OrderedWriter<'o> {
     /// The output, for a value that is not a text.
     fn value(self) -> Result<&'o mut Vec<u8>, NotOrdered> {
         if self.mode == Mode::Value { Ok(self.out) } else { Err(NotOrdered) }
@@ -83,7 +83,7 @@ impl<'o> Walk<'o> {
     }
 }
 
-impl<'o> Serializer for Walk<'o> {
+impl<'o> Serializer for OrderedWriter<'o> {
     type Ok = ();
     type Error = NotOrdered;
     type SerializeSeq = Items<'o>;
@@ -195,7 +195,7 @@ impl<'o> Serializer for Walk<'o> {
         value: &T,
     ) -> Result<(), NotOrdered> {
         if name == FRAGMENT {
-            return value.serialize(Walk { out: self.value()?, mode: Mode::Fragment });
+            return value.serialize(OrderedWriter { out: self.value()?, mode: Mode::Fragment });
         }
         value.serialize(self)
     }
@@ -239,7 +239,7 @@ impl<'o> Serializer for Walk<'o> {
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Members<'o>, NotOrdered> {
         match (self.mode, name) {
             (Mode::Fragment, RAW) => Ok(Members { out: self.out, last: None, is_fragment: true }),
-            // Raw JSON of anybody else may have any spelling.
+            // Other raw JSON may have any form.
             (_, RAW) => Err(NotOrdered),
             _ => self.members(),
         }
@@ -320,7 +320,7 @@ impl SerializeTupleStruct for Items<'_> {
 /// An open object.
 pub(super) struct Members<'o> {
     out: &'o mut Vec<u8>,
-    /// The place of the last key in `out`, without its quotes.
+    /// The range of the last key in `out`, without its quotes.
     last: Option<Range<usize>>,
     is_fragment: bool,
 }
@@ -354,7 +354,7 @@ impl SerializeMap for Members<'_> {
     type Error = NotOrdered;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), NotOrdered> {
-        self.key(|out| key.serialize(Walk { out, mode: Mode::Key }))
+        self.key(|out| key.serialize(OrderedWriter { out, mode: Mode::Key }))
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), NotOrdered> {
@@ -377,7 +377,7 @@ impl SerializeStruct for Members<'_> {
         value: &T,
     ) -> Result<(), NotOrdered> {
         if self.is_fragment {
-            return value.serialize(Walk { out: self.out, mode: Mode::Verbatim });
+            return value.serialize(OrderedWriter { out: self.out, mode: Mode::Verbatim });
         }
         self.key(|out| put_key(out, key))?;
         write(value, self.out)
@@ -412,7 +412,7 @@ fn put_quoted(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Looks at all bytes without leaving the loop, which the compiler turns into vector instructions.
+/// Visits all bytes without an early exit, which the compiler vectorises.
 fn has_escapes(text: &str) -> bool {
     let needs_escape = |byte: u8| matches!(byte, 0..=0x1f | b'"' | b'\\');
     text.bytes().fold(false, |any, byte| any | needs_escape(byte))
@@ -420,5 +420,5 @@ fn has_escapes(text: &str) -> bool {
 
 /// The name under which `serde_json` serialises raw JSON.
 const RAW: &str = "$serde_json::private::RawValue";
-/// Smaller integers are exact as doubles, and written as they are.
+/// Smaller integers are exact as doubles and are written unchanged.
 const EXACT: u64 = 1_000_000_000_000_000;

@@ -1,46 +1,47 @@
-//! How is what was found told?
+//! Findings of a verification, with codes and remedies.
 
 use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-use crate::{Position, PublicKey, listing::Listing};
+use crate::{PublicKey, RecordPosition, listing::JournalListing};
 
-/// The outcome of a check.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     pub records: u64,
-    /// Checkpoints that are signed and fit.
+    /// Valid checkpoints.
     pub checkpoints: u64,
-    /// Records after the last checkpoint: only the chain holds these, and whoever can write can redo a chain.
+    /// Records after the last checkpoint. Only the chain protects them, and a person with write access can recompute a
+    /// chain.
     pub unsealed: u64,
-    /// Whether the head says that nothing follows. Else a writer is at work, or died.
+    /// Whether the head says that no record follows. Otherwise a writer is running or crashed.
     pub closed: bool,
-    pub first: Option<Position>,
-    pub last: Option<Position>,
-    /// The key that signed: the trusted one if one was given, else the one that the journal itself names.
+    pub first: Option<RecordPosition>,
+    pub last: Option<RecordPosition>,
+    /// The signing key: the trusted one if given, otherwise the one that the journal names.
     pub key: Option<PublicKey>,
-    /// Records that were written while the system clock was behind an earlier record. Not a finding: clocks are set.
+    /// Records written while the system clock was behind an earlier record. Not a finding, because clocks are adjusted.
     pub clock_behind: ClockBehind,
-    pub findings: Vec<Finding>,
-    /// What head and checkpoints say of the list of journals, the one that knows most of it.
+    pub findings: Vec<JournalFinding>,
+    /// The listing of the head or of a checkpoint, the one that knows more of the list.
     #[serde(skip)]
-    pub(crate) listing: Option<Listing>,
-    /// The record that the list says was found here, if it is not here.
+    pub(crate) listing: Option<JournalListing>,
+    /// The record that must be here according to the list, if it is missing.
     #[serde(skip)]
-    pub(crate) lacks: Option<Position>,
+    pub(crate) lacks: Option<RecordPosition>,
     /// Findings beyond those listed.
     pub more: u64,
 }
 
-/// The records that were written with a clock that was behind, and by how much it was.
+/// The records written while the clock was behind, and the largest difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClockBehind {
     pub records: u64,
-    /// Numbers of the first and the last of them; 0 if there are none.
+    /// Numbers of the first and last such record; 0 if there are none.
     pub first: u64,
     pub last: u64,
-    /// The most that the clock was behind.
+    /// The largest difference.
     pub seconds: u64,
 }
 
@@ -55,13 +56,13 @@ impl ClockBehind {
     }
 }
 
-/// One thing that is not as it was written.
+/// One flaw of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct JournalFinding {
     pub kind: FindingKind,
-    /// Empty when it concerns the journal as a whole.
+    /// Empty if it concerns the whole journal.
     pub file: String,
-    /// Zero when it concerns the file as a whole.
+    /// Zero if it concerns the whole file.
     pub line: u64,
     pub seq: Option<u64>,
     pub what: String,
@@ -104,7 +105,7 @@ impl Report {
         self.findings.iter().any(|finding| finding.kind == kind)
     }
 
-    pub(crate) fn add(&mut self, finding: Finding) {
+    pub(crate) fn add(&mut self, finding: JournalFinding) {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(finding);
         } else {
@@ -113,14 +114,14 @@ impl Report {
     }
 }
 
-impl Finding {
+impl JournalFinding {
     pub fn remedy(&self) -> &'static str {
         self.kind.remedy()
     }
 }
 
 impl FindingKind {
-    /// Stable: scripts depend on these words.
+    /// Stable: scripts depend on these codes.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoint",
@@ -154,7 +155,7 @@ impl FindingKind {
                 "do not rely on this record; compare the file with a backup"
             }
             Self::Missing | Self::Truncated | Self::Expected => {
-                "look for the missing records in a backup; what stood there cannot be computed"
+                "look for the missing records in a backup; they cannot be recomputed"
             }
             Self::OutOfOrder | Self::Unlinked | Self::ForgedTail => {
                 "do not rely on the records from here to the next good checkpoint; compare with a backup"
@@ -162,23 +163,27 @@ impl FindingKind {
             Self::Checkpoint | Self::ForeignKey => {
                 "do not rely on the records before this one that no other checkpoint covers; compare with a backup"
             }
-            Self::Head => "restore `head.json` from a backup; without it a cut end cannot be told",
-            Self::JournalMissing => {
-                "look for the folder in a backup; nobody but a person takes a journal away"
+            Self::Head => {
+                "restore `head.json` from a backup; without it, a truncated journal cannot be detected"
             }
-            Self::JournalName => "give the folder back its name; if that one is taken, this is a copy",
+            Self::JournalMissing => "look for the directory in a backup; the gateway never removes a journal",
+            Self::JournalName => "rename the directory back; if that name is taken, this is a copy",
             Self::JournalUnlisted => "do not rely on this journal; find out who put it there",
-            Self::ListCut => "restore the list from a backup; without it a missing journal cannot be told",
-            Self::TornLine => {
-                "if the gateway crashed, start it: it sets the line aside and notes it; else compare with a backup"
+            Self::ListCut => {
+                "restore the list from a backup; without it, a missing journal cannot be detected"
             }
-            Self::FileName | Self::WrongDay => "give the file back its name",
-            Self::Unreadable => "run as the user who owns the journal, and see that the folder is whole",
+            Self::TornLine => {
+                "if the gateway crashed, start it: it moves the line to a separate file and records that; otherwise compare with a backup"
+            }
+            Self::FileName | Self::WrongDay => "rename the file back",
+            Self::Unreadable => {
+                "run as the user who owns the journal, and check that the directory is complete"
+            }
         }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for JournalFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_str(), self.line) {
             ("", _) => {}

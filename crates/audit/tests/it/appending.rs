@@ -1,4 +1,4 @@
-//! Many at once, clocks that jump, files that change under the writer.
+//! Appending: concurrent writers, clocks that jump, and files that change under the writer.
 
 use std::{
     collections::HashSet,
@@ -12,15 +12,17 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_audit::{ClockBehind, Journal, JournalError, Options, Record, Span, Sync, read, verify};
+use toolgate_audit::{
+    ClockBehind, Durability, Journal, JournalError, JournalOptions, Record, TimeRange, read, verify,
+};
 
-use crate::support::{DAY, Place, START, parse, system_clock};
+use crate::support::{DAY, START, TestJournal, parse, system_clock};
 
 #[test]
-fn what_many_threads_append_is_there_once_and_in_order() {
-    for sync in [Sync::Write, Sync::Disk] {
-        let place = Place::new();
-        let options = Options { checkpoint_every: 50, sync };
+fn records_of_many_threads_are_complete_and_in_order() {
+    for sync in [Durability::Write, Durability::Disk] {
+        let place = TestJournal::new();
+        let options = JournalOptions { checkpoint_every: 50, sync };
         let journal = Journal::open(&place.folder(), place.key(), options, system_clock()).unwrap();
         let positions = Mutex::new(HashSet::new());
         std::thread::scope(|scope| {
@@ -37,7 +39,7 @@ fn what_many_threads_append_is_there_once_and_in_order() {
         journal.close().unwrap();
         let report = place.assert_clean();
         assert_eq!((report.records, report.checkpoints), (816, 16), "{sync:?}");
-        let records = read(&place.folder(), Span::default()).unwrap().map(Result::unwrap);
+        let records = read(&place.folder(), TimeRange::default()).unwrap().map(Result::unwrap);
         let mut next = [0; 8];
         for record in records.filter(|record| record.entry.get("thread").is_some()) {
             assert!(positions.lock().unwrap().remove(&record.position));
@@ -50,9 +52,10 @@ fn what_many_threads_append_is_there_once_and_in_order() {
 }
 
 #[test]
-fn a_journal_is_clean_at_every_moment_while_it_is_written() {
-    let place = Place::new();
-    let journal = Journal::open(&place.folder(), place.key(), Options::default(), system_clock()).unwrap();
+fn journal_is_clean_while_it_is_written() {
+    let place = TestJournal::new();
+    let journal =
+        Journal::open(&place.folder(), place.key(), JournalOptions::default(), system_clock()).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -70,8 +73,8 @@ fn a_journal_is_clean_at_every_moment_while_it_is_written() {
 }
 
 #[test]
-fn time_never_goes_back_and_neither_do_the_files() {
-    let place = Place::new();
+fn times_and_files_never_go_back() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.pass(2 * DAY);
     place.fill(&journal, 1);
@@ -87,10 +90,10 @@ fn time_never_goes_back_and_neither_do_the_files() {
     place.assert_clean();
 }
 
-/// A clock that was ahead once must not hide when everything after it happened.
+/// A clock that was ahead once must not hide the real time of later records.
 #[test]
 fn real_time_is_recorded_while_the_clock_is_behind() {
-    let place = Place::new();
+    let place = TestJournal::new();
     let journal = place.open();
     place.pass(2 * DAY);
     place.fill(&journal, 1);
@@ -100,7 +103,7 @@ fn real_time_is_recorded_while_the_clock_is_behind() {
     place.fill(&journal, 2);
     journal.checkpoint().unwrap();
     journal.close().unwrap();
-    // It stays behind over a restart, and the next one catches up.
+    // It is still behind after a restart; the next restart catches up.
     let journal = place.open();
     place.fill(&journal, 1);
     place.pass(2 * DAY);
@@ -112,7 +115,7 @@ fn real_time_is_recorded_while_the_clock_is_behind() {
     assert_eq!(report.clock_behind, expected);
 
     let records: Vec<Record> =
-        read(&place.folder(), Span::default()).unwrap().map(|record| record.unwrap()).collect();
+        read(&place.folder(), TimeRange::default()).unwrap().map(|record| record.unwrap()).collect();
     let real: Vec<&str> =
         records.iter().filter(|record| record.entry["kind"] == "test").map(Record::real_time).collect();
     let expected = [
@@ -123,16 +126,16 @@ fn real_time_is_recorded_while_the_clock_is_behind() {
         "2026-11-18T03:59:35.000000Z",
     ];
     assert_eq!(real, expected);
-    // Asked for by their real time, they are found.
+    // A query by real time finds them.
     let day = UNIX_EPOCH + Duration::from_secs(START - START % DAY);
-    let span = Span { since: Some(day), until: Some(day + Duration::from_secs(DAY)) };
+    let span = TimeRange { since: Some(day), until: Some(day + Duration::from_secs(DAY)) };
     let found = read(&place.folder(), span).unwrap().map(|record| record.unwrap());
     assert_eq!(found.filter(|record| record.entry["kind"] == "test").count(), 3);
 }
 
 #[test]
-fn edited_wall_clock_is_found() {
-    let place = Place::new();
+fn edited_wall_clock_is_detected() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.pass(DAY);
     place.fill(&journal, 1);
@@ -157,8 +160,8 @@ fn edited_wall_clock_is_found() {
 }
 
 #[test]
-fn a_clock_beyond_all_calendars_refuses_and_then_goes_on() {
-    let place = Place::new();
+fn clock_beyond_9999_refuses_until_it_is_corrected() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.time.store(1 << 40, Ordering::SeqCst);
     assert!(journal.append(&json!({})).unwrap_err().to_string().contains("the clock"));
@@ -169,8 +172,8 @@ fn a_clock_beyond_all_calendars_refuses_and_then_goes_on() {
 }
 
 #[test]
-fn checkpoints_come_when_asked_for_and_only_if_something_was_written() {
-    let place = Place::new();
+fn checkpoint_is_written_on_request_if_there_are_new_records() {
+    let place = TestJournal::new();
     let journal = place.open();
     journal.checkpoint().unwrap();
     place.fill(&journal, 2);
@@ -178,7 +181,7 @@ fn checkpoints_come_when_asked_for_and_only_if_something_was_written() {
     journal.checkpoint().unwrap();
     let report = place.assert_clean();
     assert_eq!((report.records, report.checkpoints, report.unsealed), (3, 1, 0));
-    // One who copies the head away by hand has the last checkpoint in it.
+    // A copied head contains the last checkpoint.
     let head = parse(&fs::read_to_string(place.path("head.json")).unwrap());
     assert_eq!((head["seq"].as_u64(), head["clean"].as_bool()), (Some(3), Some(false)));
     place.fill(&journal, 1);
@@ -186,19 +189,19 @@ fn checkpoints_come_when_asked_for_and_only_if_something_was_written() {
 }
 
 #[test]
-fn the_head_follows_checkpoints_that_nobody_asked_for() {
-    let place = Place::new();
+fn head_follows_automatic_checkpoints() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 9);
-    // Dropping waits for the head to be written.
+    // Dropping waits until the head is written.
     drop(journal);
     let head = parse(&fs::read_to_string(place.path("head.json")).unwrap());
     assert_eq!((head["seq"].as_u64(), head["clean"].as_bool()), (Some(10), Some(false)));
 }
 
 #[test]
-fn a_closed_journal_takes_nothing() {
-    let place = Place::new();
+fn closed_journal_refuses_records() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 1);
     let clone = journal.clone();
@@ -210,8 +213,8 @@ fn a_closed_journal_takes_nothing() {
 }
 
 #[test]
-fn a_refused_entry_leaves_no_trace() {
-    let place = Place::new();
+fn refused_entry_leaves_no_trace() {
+    let place = TestJournal::new();
     let journal = place.open();
     for bad in [json!([1]), json!({"kind": "checkpoint"}), json!("x")] {
         assert!(matches!(journal.append(&bad), Err(JournalError::Entry(_))), "{bad}");
@@ -221,10 +224,10 @@ fn a_refused_entry_leaves_no_trace() {
     assert_eq!(place.assert_clean().records, 2);
 }
 
-/// Does something to the file that is being written: no record may be acknowledged that is not in the journal.
+/// Changes the file that is being written: an acknowledged record must be in the journal.
 #[track_caller]
 fn check_broken(interfere: impl Fn(&Path)) {
-    let place = Place::new();
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 2);
     interfere(&place.path("2026-11-16.jsonl"));
@@ -237,7 +240,7 @@ fn check_broken(interfere: impl Fn(&Path)) {
 }
 
 #[test]
-fn a_file_that_changes_under_the_writer_stops_it() {
+fn changed_file_stops_the_writer() {
     check_broken(|path| fs::remove_file(path).unwrap());
     check_broken(|path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(10).unwrap());
     check_broken(|path| fs::write(path, [fs::read(path).unwrap(), b"more".to_vec()].concat()).unwrap());
@@ -250,8 +253,8 @@ fn a_file_that_changes_under_the_writer_stops_it() {
 }
 
 #[test]
-fn a_file_of_a_day_to_come_is_not_written_over() {
-    let place = Place::new();
+fn file_of_a_future_day_is_not_overwritten() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 1);
     fs::write(place.path("2026-11-17.jsonl"), "planted\n").unwrap();
@@ -261,8 +264,8 @@ fn a_file_of_a_day_to_come_is_not_written_over() {
 }
 
 #[test]
-fn an_empty_journal_is_clean() {
-    let place = Place::new();
+fn empty_journal_is_clean() {
+    let place = TestJournal::new();
     place.open().close().unwrap();
     let report = verify(&place.folder(), None, None);
     assert!(report.is_clean());

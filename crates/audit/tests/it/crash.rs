@@ -1,4 +1,4 @@
-//! A process that is killed while four threads append: nothing that was acknowledged may be missing.
+//! Kills a process while four threads append: no acknowledged record may be missing.
 
 use std::{
     collections::HashMap,
@@ -9,21 +9,21 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_audit::{Digest, Journal, Key, Span, read};
+use toolgate_audit::{Journal, Key, RecordDigest, TimeRange, read};
 
-use crate::support::{Place, options, system_clock};
+use crate::support::{TestJournal, options, system_clock};
 
 #[test]
-fn killed_at_any_moment_nothing_acknowledged_is_lost() {
+fn kill_loses_no_acknowledged_record() {
     if let Some(folder) = env::var_os(FOLDER) {
         return append_for_ever(Path::new(&folder));
     }
-    let place = Place::new();
+    let place = TestJournal::new();
     place.key();
-    let mut acknowledged: HashMap<u64, Digest> = HashMap::new();
+    let mut acknowledged: HashMap<u64, RecordDigest> = HashMap::new();
     for round in 0..ROUNDS {
         let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "--nocapture", "crash::killed_at_any_moment_nothing_acknowledged_is_lost"])
+            .args(["--exact", "--nocapture", "crash::kill_loses_no_acknowledged_record"])
             .env(FOLDER, place.folder())
             .stdout(Stdio::piped())
             .spawn()
@@ -32,7 +32,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         let mut line = String::new();
         let mut left = round * 97 % 611 + 1;
         while output.read_line(&mut line).unwrap() > 0 {
-            // What was printed when the process died counts too, as long as the line is whole.
+            // Output from before the kill counts too, if the line is complete.
             if let Some(words) = line.strip_prefix("ack ").and_then(|rest| rest.strip_suffix('\n')) {
                 let (seq, hash) = words.split_once(' ').unwrap();
                 assert!(acknowledged.insert(seq.parse().unwrap(), hash.parse().unwrap()).is_none());
@@ -47,7 +47,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
 
         place.open().close().unwrap();
         let report = place.assert_clean();
-        let found: HashMap<u64, Digest> = read(&place.folder(), Span::default())
+        let found: HashMap<u64, RecordDigest> = read(&place.folder(), TimeRange::default())
             .unwrap()
             .map(|record| record.unwrap().position)
             .map(|position| (position.seq, position.hash))
@@ -60,7 +60,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
     assert!(acknowledged.len() as u64 > ROUNDS * 20);
 }
 
-/// What the test does in the process that it starts to kill.
+/// The code of the process that is killed.
 fn append_for_ever(folder: &Path) {
     let key = Key::open_or_create(&folder.with_file_name("key")).unwrap();
     let journal = Journal::open(folder, key, options(64), system_clock()).unwrap();
@@ -69,7 +69,7 @@ fn append_for_ever(folder: &Path) {
             let journal = &journal;
             scope.spawn(move || {
                 for number in 0.. {
-                    // Some are longer than a page, so that a write can be cut in the middle.
+                    // Some records are longer than a page, so a write can be interrupted.
                     let text = "x".repeat(number * 131 % 9000);
                     let position = journal.append(&json!({"thread": thread, "text": text})).unwrap();
                     println!("ack {} {}", position.seq, position.hash);

@@ -1,4 +1,4 @@
-//! Does the verifier in the manual, which shares no line with ours, agree with it?
+//! Compares the verifier in the manual, which shares no code with ours, with this crate.
 
 use std::{
     env, fs,
@@ -7,10 +7,10 @@ use std::{
     process::Command,
 };
 
-use crate::support::Place;
+use crate::support::TestJournal;
 
 #[test]
-fn the_verifier_in_the_manual_agrees() {
+fn verifier_in_the_manual_agrees() {
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/journal-format.md");
     let manual = fs::read_to_string(manual).unwrap();
     let (_, rest) = manual.split_once("```python\n").expect("a block of Python");
@@ -20,7 +20,7 @@ fn the_verifier_in_the_manual_agrees() {
     if !has_python() {
         return;
     }
-    let place = Place::three_days();
+    let place = TestJournal::three_days();
     let check = |expected: i32, message: &str| {
         let output = Command::new("python3").arg("-c").arg(script).arg(place.folder()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -49,7 +49,7 @@ fn the_verifier_in_the_manual_agrees() {
     check(1, "2026-11-17.jsonl:5: does not follow");
     edit(&|lines| lines[4] = "garbage".to_owned());
     check(1, "2026-11-17.jsonl:5: not a record");
-    // A checkpoint whose root is another one, with the rest chained anew.
+    // A checkpoint with another root, and the rest of the chain recomputed.
     edit(&|lines| {
         let root = crate::support::parse(&lines[4])["entry"]["root"].as_str().unwrap().to_owned();
         lines[4] = lines[4].replace(&root, &format!("sha256:{}", "0".repeat(64)));
@@ -63,7 +63,7 @@ fn the_verifier_in_the_manual_agrees() {
 }
 
 /// Two more records and a checkpoint each, with a clock that is days behind.
-fn clock_set_back(place: &Place) {
+fn clock_set_back(place: &TestJournal) {
     place.time.store(crate::support::START, std::sync::atomic::Ordering::SeqCst);
     for _ in 0..2 {
         let journal = place.open();
@@ -73,7 +73,7 @@ fn clock_set_back(place: &Place) {
     assert_eq!(place.assert_clean().clock_behind.records, 4);
 }
 
-/// No only where somebody chose it: a test that checks nothing must not look like one that passed.
+/// Skipped only on request: a test that checks nothing must not look like a passed one.
 #[track_caller]
 fn has_python() -> bool {
     if Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
@@ -84,7 +84,7 @@ fn has_python() -> bool {
         is_chosen,
         "there is no python3; install it, or leave this test out with TOOLGATE_TESTS_OFFLINE=1"
     );
-    // Not `eprintln!`, which is only shown for tests that fail.
+    // Not `eprintln!`, which is shown for failed tests only.
     let _ = writeln!(
         io::stderr(),
         "LEFT OUT: the verifier in the manual, without python3 (TOOLGATE_TESTS_OFFLINE=1)"

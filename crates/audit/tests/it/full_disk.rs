@@ -1,4 +1,4 @@
-//! A disk that is full, and one that has room again: what fails leaves no trace, and appending goes on.
+//! A full disk that gets free space again: a failed append leaves no trace, and appending continues.
 
 use std::{
     env, fs,
@@ -8,12 +8,12 @@ use std::{
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
-use toolgate_audit::{Journal, JournalError, Key, Span, read, verify};
+use toolgate_audit::{Journal, JournalError, Key, TimeRange, read, verify};
 
 use crate::support::{options, system_clock};
 
 #[test]
-fn a_small_file_system_fills_up_and_is_freed() {
+fn full_file_system_recovers_when_space_is_freed() {
     if let Some(disk) = disk() {
         let ballast = disk.join("ballast");
         fs::write(&ballast, vec![1; 48 << 10]).unwrap();
@@ -25,7 +25,7 @@ fn a_small_file_system_fills_up_and_is_freed() {
     let script = "mount -t tmpfs -o size=128k,mode=700 none \"$TOOLGATE_TEST_DISK\" && exec \"$@\"";
     let output = run(
         Command::new("unshare").args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]),
-        "full_disk::a_small_file_system_fills_up_and_is_freed",
+        "full_disk::full_file_system_recovers_when_space_is_freed",
         &disk,
     )
     .expect("this test needs `unshare` of util-linux");
@@ -33,25 +33,25 @@ fn a_small_file_system_fills_up_and_is_freed() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_leaves_no_partial_record() {
+fn file_size_limit_leaves_no_partial_record() {
     if let Some(disk) = disk() {
         let limit = |bytes| setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
         limit(Some(30_001));
         return check(&disk, || limit(None));
     }
     let dir = tempfile::tempdir().unwrap();
-    // Ignored signals are inherited: the limit then shows as an error, and not as the end of the process.
+    // Ignored signals are inherited: the limit then causes an error instead of ending the process.
     let script = "trap '' XFSZ; exec \"$@\"";
     let output = run(
         Command::new("sh").args(["-c", script, "sh"]),
-        "full_disk::a_file_that_may_not_grow_leaves_no_partial_record",
+        "full_disk::file_size_limit_leaves_no_partial_record",
         dir.path(),
     )
     .unwrap();
     assert_fine(&output);
 }
 
-/// Appends until it fails, makes room, and appends again.
+/// Appends until it fails, frees space, and appends again.
 fn check(disk: &Path, make_room: impl FnOnce()) {
     let folder = disk.join("journal");
     let key = || Key::open_or_create(&disk.join("key")).unwrap();
@@ -69,7 +69,7 @@ fn check(disk: &Path, make_room: impl FnOnce()) {
     };
     assert!(matches!(error, JournalError::Io { .. }), "{error:?}");
     assert!(acknowledged.len() > 10);
-    // However often it is tried: what is there is whole, and no failed record is part of it.
+    // After any number of attempts, the records are complete and no failed one is among them.
     for number in 0..50 {
         if let Ok(position) = append(number * 13) {
             acknowledged.push(position);
@@ -85,7 +85,7 @@ fn check(disk: &Path, make_room: impl FnOnce()) {
     journal.close().unwrap();
     let report = verify(&folder, Some(trusted), None);
     assert!(report.is_clean(), "{:#?}", report.findings);
-    let records = read(&folder, Span::default()).unwrap().map(Result::unwrap);
+    let records = read(&folder, TimeRange::default()).unwrap().map(Result::unwrap);
     let written: Vec<_> = records.filter(|record| record.entry.get("text").is_some()).collect();
     assert!(written.iter().map(|record| record.position).eq(acknowledged), "acknowledged, and nothing else");
     println!("fine");
@@ -106,7 +106,7 @@ fn assert_fine(output: &Output) {
     );
 }
 
-/// Where to work, in a process that one of the tests has started.
+/// The directory to use, in a process that a test started.
 fn disk() -> Option<PathBuf> {
     env::var_os("TOOLGATE_TEST_DISK").map(PathBuf::from)
 }

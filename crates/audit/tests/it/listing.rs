@@ -1,4 +1,4 @@
-//! Journals beside one another: each thing that somebody may do to a whole one, or to the list of them.
+//! The list of journals: attacks on whole journals and on the list.
 
 use std::{
     fs,
@@ -12,17 +12,17 @@ use toolgate_audit::{Journal, JournalError, Key, verify, verify_list};
 
 use crate::support::{options, system_clock};
 
-/// A folder with journals, the list of them, and the key.
-struct State {
+/// A directory with journals, their list, and the key.
+struct TestJournals {
     dir: TempDir,
 }
 
-impl State {
+impl TestJournals {
     fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Three journals of which the first was open all the time, and is closed.
+    /// Three journals. The first was open all the time and is closed.
     fn of_three() -> Self {
         let state = Self::new();
         let first = state.open("journal").unwrap();
@@ -35,7 +35,7 @@ impl State {
         state
     }
 
-    /// Two journals that were written before there was a list.
+    /// Two journals from before the list existed.
     fn of_old() -> Self {
         let state = Self::new();
         let key = fs::read_to_string(fixture().join("key.txt")).unwrap();
@@ -88,7 +88,7 @@ impl State {
         fs::write(self.path(LIST), lines.join("\n") + "\n").unwrap();
     }
 
-    /// How many lines the list has, none without a list, and `journal-2: head.json:0 head` for each finding.
+    /// The number of lines of the list, if there is one, and `journal-2: head.json:0 head` for each finding.
     fn check(&self) -> (Option<u64>, Vec<String>) {
         let key = Some(Key::open_or_create(&self.path("key")).unwrap().public());
         let items = fs::read_dir(self.dir.path()).unwrap().flatten().map(|item| item.path());
@@ -99,7 +99,7 @@ impl State {
         let mut findings = Vec::new();
         for (folder, report) in &reports {
             let name = folder.file_name().unwrap().to_string_lossy();
-            let show = |one: &toolgate_audit::Finding| {
+            let show = |one: &toolgate_audit::JournalFinding| {
                 format!("{name}: {}:{} {}", one.file, one.line, one.kind.code())
             };
             findings.extend(report.findings.iter().map(show));
@@ -125,7 +125,7 @@ impl State {
     }
 }
 
-/// Five records, with a checkpoint among them.
+/// Five records with a checkpoint among them.
 fn fill(journal: &Journal) {
     for number in 0..5 {
         journal.append(&json!({"kind": "test", "number": number})).unwrap();
@@ -136,10 +136,10 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journal-1")
 }
 
-/// Tampers with three journals and compares what is found.
+/// Tampers with three journals and compares the findings.
 #[track_caller]
-fn check(tamper: impl Fn(&State), expected: &[&str]) {
-    let state = State::of_three();
+fn check(tamper: impl Fn(&TestJournals), expected: &[&str]) {
+    let state = TestJournals::of_three();
     tamper(&state);
     assert_eq!(state.check().1, expected);
 }
@@ -147,8 +147,8 @@ fn check(tamper: impl Fn(&State), expected: &[&str]) {
 const LIST: &str = "journals.jsonl";
 
 #[test]
-fn a_journal_is_listed_once_however_often_it_is_opened() {
-    let state = State::of_three();
+fn journal_is_listed_once() {
+    let state = TestJournals::of_three();
     for name in ["journal", "journal-2", "journal"] {
         state.begin(name);
     }
@@ -156,7 +156,7 @@ fn a_journal_is_listed_once_however_often_it_is_opened() {
 }
 
 #[test]
-fn a_removed_journal_is_found() {
+fn removed_journal_is_detected() {
     check(|state| state.remove("journal-2"), &["2 journal_missing"]);
     check(|state| state.remove("journal"), &["1 journal_missing"]);
     check(
@@ -166,7 +166,7 @@ fn a_removed_journal_is_found() {
 }
 
 #[test]
-fn an_emptied_journal_is_found() {
+fn emptied_journal_is_detected() {
     check(
         |state| {
             state.remove("journal-2");
@@ -178,21 +178,21 @@ fn an_emptied_journal_is_found() {
 }
 
 #[test]
-fn a_renamed_journal_is_found_and_not_written_to() {
-    let rename = |state: &State| fs::rename(state.path("journal-2"), state.path("journal-3")).unwrap();
+fn renamed_journal_is_detected_and_not_written() {
+    let rename = |state: &TestJournals| fs::rename(state.path("journal-2"), state.path("journal-3")).unwrap();
     check(rename, &["journal-3: head.json:0 journal_name", "0 journal_unlisted", "2 journal_missing"]);
-    let state = State::of_three();
+    let state = TestJournals::of_three();
     rename(&state);
-    state.assert_refused("journal-3", "holds the journal `journal-2`");
+    state.assert_refused("journal-3", "contains the journal `journal-2`");
 }
 
 #[test]
-fn a_copy_under_another_name_is_found() {
+fn copy_under_another_name_is_detected() {
     check(
         |state| state.copy("journal", "journal-3"),
         &["journal-3: head.json:0 journal_name", "0 journal_unlisted"],
     );
-    // In the place of another one, whose name it does not have.
+    // In place of another journal, whose name it does not have.
     check(
         |state| {
             state.remove("journal-2");
@@ -203,41 +203,41 @@ fn a_copy_under_another_name_is_found() {
 }
 
 #[test]
-fn a_removed_journal_stays_found_when_another_is_begun_in_its_place() {
-    let state = State::of_three();
+fn removed_journal_is_detected_after_another_replaces_it() {
+    let state = TestJournals::of_three();
     state.remove("journal-2");
     state.begin("journal-2");
     assert_eq!(state.check(), (Some(4), vec!["2 journal_missing".to_owned()]));
 }
 
 #[test]
-fn an_older_journal_put_back_in_the_place_of_a_newer_one_is_found() {
-    let state = State::of_three();
+fn restored_older_journal_is_detected() {
+    let state = TestJournals::of_three();
     fs::rename(state.path("journal-2"), state.path("kept")).unwrap();
     state.begin("journal-2");
     state.remove("journal-2");
     fs::rename(state.path("kept"), state.path("journal-2")).unwrap();
     assert_eq!(state.check().1, ["2 journal_missing", "4 journal_missing"]);
-    state.assert_refused("journal-2", "an older journal was put in the place");
+    state.assert_refused("journal-2", "an older journal replaced a newer one");
 }
 
 #[test]
-fn the_end_of_the_list_cannot_be_cut_with_its_journal() {
-    let cut = |state: &State| {
+fn truncated_list_with_removed_journal_is_detected() {
+    let cut = |state: &TestJournals| {
         state.remove("journal-commands");
         let mut lines = state.lines();
         lines.pop();
         state.put_lines(&lines);
     };
     check(cut, &["0 list_cut"]);
-    let state = State::of_three();
+    let state = TestJournals::of_three();
     cut(&state);
     state.assert_refused("journal", "ends with line 2, but had 3");
 }
 
 #[test]
-fn an_older_head_does_not_hide_that_the_list_was_cut() {
-    let state = State::new();
+fn older_head_does_not_hide_a_truncated_list() {
+    let state = TestJournals::new();
     let journal = state.open("journal").unwrap();
     let head = fs::read(state.path("journal").join("head.json")).unwrap();
     state.begin("journal-2");
@@ -246,14 +246,14 @@ fn an_older_head_does_not_hide_that_the_list_was_cut() {
     fs::write(state.path("journal").join("head.json"), head).unwrap();
     state.remove("journal-2");
     state.put_lines(&state.lines()[..1]);
-    // The checkpoints are in the chain, and they knew the second line.
+    // The checkpoints are in the chain and know the second line.
     assert_eq!(state.check().1, ["0 list_cut"]);
     state.assert_refused("journal", "ends with line 1, but had 2");
 }
 
 #[test]
-fn a_removed_list_is_found_and_not_begun_anew() {
-    let state = State::of_three();
+fn removed_list_is_detected_and_not_recreated() {
+    let state = TestJournals::of_three();
     fs::remove_file(state.path(LIST)).unwrap();
     assert_eq!(state.check(), (Some(0), vec!["0 list_cut".to_owned(); 3]));
     state.assert_refused("journal", "ends with line 0, but had 3");
@@ -261,9 +261,9 @@ fn a_removed_list_is_found_and_not_begun_anew() {
 }
 
 #[test]
-fn edited_reordered_and_missing_lines_are_found() {
+fn edited_reordered_and_missing_lines_are_detected() {
     let found = |edit: &dyn Fn(&mut Vec<String>), expected: &str| {
-        let state = State::of_three();
+        let state = TestJournals::of_three();
         let mut lines = state.lines();
         edit(&mut lines);
         state.put_lines(&lines);
@@ -281,8 +281,8 @@ fn edited_reordered_and_missing_lines_are_found() {
 }
 
 #[test]
-fn any_changed_byte_of_the_list_is_found() {
-    let state = State::new();
+fn any_changed_byte_of_the_list_is_detected() {
+    let state = TestJournals::new();
     state.begin("journal");
     let written = fs::read(state.path(LIST)).unwrap();
     for place in (0..written.len()).step_by(5).chain([written.len() - 1]) {
@@ -296,9 +296,9 @@ fn any_changed_byte_of_the_list_is_found() {
 }
 
 #[test]
-fn a_line_of_another_key_is_found() {
-    let state = State::of_three();
-    let other = State::new();
+fn line_of_another_key_is_detected() {
+    let state = TestJournals::of_three();
+    let other = TestJournals::new();
     other.begin("journal");
     let mut lines = state.lines();
     lines[0] = other.lines().remove(0);
@@ -308,8 +308,8 @@ fn a_line_of_another_key_is_found() {
 }
 
 #[test]
-fn journals_begun_at_the_same_moment_are_all_listed() {
-    let state = State::new();
+fn journals_created_at_the_same_time_are_all_listed() {
+    let state = TestJournals::new();
     Key::open_or_create(&state.path("key")).unwrap();
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -321,13 +321,13 @@ fn journals_begun_at_the_same_moment_are_all_listed() {
 }
 
 #[test]
-fn journals_from_before_the_list_are_clean_and_nothing_more_is_claimed() {
-    assert_eq!(State::of_old().check(), (None, Vec::new()));
+fn journals_from_before_the_list_are_clean() {
+    assert_eq!(TestJournals::of_old().check(), (None, Vec::new()));
 }
 
 #[test]
-fn the_first_list_has_all_journals_that_are_there() {
-    let state = State::of_old();
+fn first_list_has_all_existing_journals() {
+    let state = TestJournals::of_old();
     state.begin("journal-3");
     state.assert_clean(3);
     state.begin("journal");
@@ -337,29 +337,29 @@ fn the_first_list_has_all_journals_that_are_there() {
 }
 
 #[test]
-fn an_old_journal_goes_on_under_the_list() {
-    let state = State::of_old();
+fn old_journal_continues_with_the_list() {
+    let state = TestJournals::of_old();
     state.begin("journal");
     state.assert_clean(2);
     assert!(state.lines()[0].contains(r#""kind":"found","name":"journal""#), "{:?}", state.lines());
-    // The head of old is no way back to a time without a list.
+    // The old head does not allow to continue without the list.
     fs::copy(fixture().join("head.json"), state.path("journal").join("head.json")).unwrap();
     let findings = state.check().1;
     assert!(findings.contains(&"journal: head.json:0 head".to_owned()), "{findings:?}");
 }
 
 #[test]
-fn an_old_journal_that_turns_up_later_is_found() {
-    let state = State::of_old();
+fn old_journal_that_appears_later_is_detected() {
+    let state = TestJournals::of_old();
     state.begin("journal");
     state.put_old("journal-7");
     assert_eq!(state.check().1, ["0 journal_unlisted"]);
-    // Not even its head is written anew, which would make it a listed one; and it stops nobody else.
+    // Its head is not rewritten, because that would list it. Other journals are not affected.
     let error = state.open("journal-7").unwrap_err();
     assert!(matches!(&error, JournalError::Unlisted { name } if name == "journal-7"), "{error:?}");
     state.begin("journal-8");
     assert_eq!(state.check().1, ["0 journal_unlisted"]);
-    // In the place of one that is listed it is no stranger, but an exchange.
+    // In place of a listed journal, it is reported as a replacement.
     state.remove("journal-8");
     state.put_old("journal-8");
     state.assert_refused("journal-8", "it is not the one that `journals.jsonl` names");

@@ -1,4 +1,4 @@
-//! The journal on real folders: what is found, what survives, what is proven.
+//! Tests of the journal on real directories: detection, recovery and proofs.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::expect_used,

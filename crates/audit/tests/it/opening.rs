@@ -1,4 +1,4 @@
-//! What a writer finds when it comes back, and when it refuses to go on.
+//! Opening an existing journal: recovery, and when a writer refuses to continue.
 
 use std::{
     fs,
@@ -6,13 +6,13 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_audit::{Journal, JournalError, Span, read};
+use toolgate_audit::{Journal, JournalError, TimeRange, read};
 
-use crate::support::{DAY, Place, options, parse, rechain, rehash, write};
+use crate::support::{DAY, TestJournal, options, parse, rechain, rehash, write};
 
-/// Tampers with a journal that was closed or left, and compares why it is not opened; nothing may change by trying.
+/// Tampers with a closed or unclosed journal and compares the refusal. The attempt must not change anything.
 #[track_caller]
-fn check_refused(place: &Place, expected: &str) {
+fn check_refused(place: &TestJournal, expected: &str) {
     let before: Vec<_> =
         place.files().iter().map(|name| (name.clone(), fs::read(place.path(name)).unwrap())).collect();
     let error = place.try_open().unwrap_err();
@@ -26,8 +26,8 @@ fn check_refused(place: &Place, expected: &str) {
 }
 
 /// Two checkpoints and two records after them, not closed.
-fn left() -> (Place, String) {
-    let place = Place::new();
+fn left() -> (TestJournal, String) {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 10);
     drop(journal);
@@ -36,8 +36,8 @@ fn left() -> (Place, String) {
 }
 
 #[test]
-fn folder_and_files_are_for_the_owner_only() {
-    let place = Place::three_days();
+fn directory_and_files_are_for_the_owner_only() {
+    let place = TestJournal::three_days();
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(place.folder()), 0o700);
     for item in fs::read_dir(place.folder()).unwrap().flatten() {
@@ -46,8 +46,8 @@ fn folder_and_files_are_for_the_owner_only() {
 }
 
 #[test]
-fn a_second_writer_is_refused_until_the_first_is_gone() {
-    let place = Place::new();
+fn second_writer_is_refused() {
+    let place = TestJournal::new();
     let journal = place.open();
     let error = place.try_open().unwrap_err();
     assert!(matches!(error, JournalError::InUse { .. }));
@@ -60,8 +60,8 @@ fn a_second_writer_is_refused_until_the_first_is_gone() {
 }
 
 #[test]
-fn a_closed_journal_goes_on_where_it_was() {
-    let place = Place::three_days();
+fn closed_journal_is_continued() {
+    let place = TestJournal::three_days();
     let last = place.verify().last.unwrap().seq;
     let journal = place.open();
     assert_eq!(place.fill(&journal, 1)[0].seq, last + 1);
@@ -70,7 +70,7 @@ fn a_closed_journal_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_journal_that_was_not_closed_says_so_and_goes_on() {
+fn unclosed_journal_is_recorded_and_continued() {
     let (place, day) = left();
     place.open().close().unwrap();
     let lines = place.lines(&day);
@@ -81,7 +81,7 @@ fn a_journal_that_was_not_closed_says_so_and_goes_on() {
 }
 
 #[test]
-fn a_torn_line_is_set_aside_and_noted() {
+fn torn_line_is_set_aside_and_recorded() {
     for torn in ["{\"entry\":{", "x", "{}\n", "\0\0\0\0", "\0\0\0\n"] {
         let (place, day) = left();
         let text = fs::read_to_string(place.path(&day)).unwrap();
@@ -103,7 +103,7 @@ fn a_torn_line_is_set_aside_and_noted() {
 }
 
 #[test]
-fn a_line_set_aside_by_one_who_crashed_again_is_not_forgotten() {
+fn torn_lines_of_two_crashes_are_both_recorded() {
     let (place, day) = left();
     fs::write(place.path("torn-13-1.txt"), "of the crash before").unwrap();
     let text = fs::read_to_string(place.path(&day)).unwrap();
@@ -117,16 +117,16 @@ fn a_line_set_aside_by_one_who_crashed_again_is_not_forgotten() {
 }
 
 #[test]
-fn an_edited_tail_is_refused() {
+fn edited_tail_is_refused() {
     let (place, day) = left();
     let mut lines = place.lines(&day);
     lines[11] = lines[11].replace("test", "tesu");
     place.put_lines(&day, &lines);
-    check_refused(&place, "its content is not the one that was written");
+    check_refused(&place, "its content was changed");
 }
 
 #[test]
-fn a_deleted_line_of_the_tail_is_refused() {
+fn deleted_line_of_the_tail_is_refused() {
     let (place, day) = left();
     let mut lines = place.lines(&day);
     lines.remove(10);
@@ -144,8 +144,8 @@ fn garbage_before_the_last_line_is_refused() {
 }
 
 #[test]
-fn a_torn_line_with_a_day_after_it_is_refused() {
-    let place = Place::new();
+fn torn_line_before_a_later_day_is_refused() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 2);
     place.pass(DAY);
@@ -154,13 +154,13 @@ fn a_torn_line_with_a_day_after_it_is_refused() {
     let first = place.path("2026-11-16.jsonl");
     let content = fs::read(&first).unwrap();
     fs::write(&first, [content, b"torn".to_vec()].concat()).unwrap();
-    // The last checkpoint is the last line of the first day, so that the tail begins there.
+    // The last checkpoint is the last line of the first day, so the tail begins there.
     check_refused(&place, "a line is not a record");
     assert_eq!(place.findings(), ["2026-11-16.jsonl:4 torn_line"]);
 }
 
 #[test]
-fn a_checkpoint_that_was_changed_is_refused() {
+fn changed_checkpoint_is_refused() {
     let (place, day) = left();
     let mut lines = place.lines(&day);
     let mut record = parse(&lines[9]);
@@ -174,8 +174,8 @@ fn a_checkpoint_that_was_changed_is_refused() {
 }
 
 #[test]
-fn a_cut_tail_is_refused() {
-    let place = Place::three_days();
+fn truncated_tail_is_refused() {
+    let place = TestJournal::three_days();
     let mut lines = place.lines("2026-11-18.jsonl");
     lines.pop();
     place.put_lines("2026-11-18.jsonl", &lines);
@@ -186,7 +186,7 @@ fn a_cut_tail_is_refused() {
 
 #[test]
 fn records_added_to_a_closed_journal_are_refused() {
-    let place = Place::three_days();
+    let place = TestJournal::three_days();
     let file = "2026-11-18.jsonl";
     let mut lines = place.lines(file);
     let last = parse(lines.last().unwrap());
@@ -197,7 +197,7 @@ fn records_added_to_a_closed_journal_are_refused() {
     rehash(&mut record);
     lines.push(write(&record));
     place.put_lines(file, &lines);
-    check_refused(&place, "records after 39 were added when it was closed");
+    check_refused(&place, "records after 39 were added after it was closed");
     lines.pop();
     lines.push("torn".to_owned());
     place.put_lines(file, &lines);
@@ -205,31 +205,31 @@ fn records_added_to_a_closed_journal_are_refused() {
 }
 
 #[test]
-fn a_journal_without_its_head_is_refused() {
-    let place = Place::three_days();
+fn journal_without_its_head_is_refused() {
+    let place = TestJournal::three_days();
     fs::remove_file(place.path("head.json")).unwrap();
     check_refused(&place, "`head.json` is missing");
     fs::write(place.path("head.json"), "{}").unwrap();
-    check_refused(&place, "`head.json` is not the one that was written");
+    check_refused(&place, "`head.json` was changed");
 }
 
 #[test]
-fn a_journal_of_another_key_is_refused() {
-    let place = Place::three_days();
+fn journal_of_another_key_is_refused() {
+    let place = TestJournal::three_days();
     let opened = Journal::open(&place.folder(), place.other_key(), options(4), place.clock());
     assert!(opened.unwrap_err().to_string().contains("signed by another key"));
 }
 
 #[test]
-fn a_folder_that_others_may_write_to_is_refused() {
-    let place = Place::three_days();
+fn directory_that_others_may_write_to_is_refused() {
+    let place = TestJournal::three_days();
     fs::set_permissions(place.folder(), fs::Permissions::from_mode(0o770)).unwrap();
-    check_refused(&place, "others may write to the folder");
+    check_refused(&place, "others may write to the directory");
 }
 
 #[test]
-fn a_linked_file_is_not_written_to() {
-    let place = Place::new();
+fn symlink_is_not_written_to() {
+    let place = TestJournal::new();
     place.open().close().unwrap();
     let target = place.folder().with_extension("target");
     fs::write(&target, "").unwrap();
@@ -241,8 +241,8 @@ fn a_linked_file_is_not_written_to() {
 }
 
 #[test]
-fn only_the_tail_is_read_so_older_damage_is_for_verify() {
-    let place = Place::three_days();
+fn only_the_tail_is_checked_on_opening() {
+    let place = TestJournal::three_days();
     let mut lines = place.lines("2026-11-16.jsonl");
     lines.swap(1, 2);
     place.put_lines("2026-11-16.jsonl", &lines);
@@ -251,8 +251,8 @@ fn only_the_tail_is_read_so_older_damage_is_for_verify() {
 }
 
 #[test]
-fn a_user_entry_that_looks_like_a_checkpoint_does_not_stop_the_search_for_one() {
-    let place = Place::new();
+fn user_entry_that_looks_like_a_checkpoint_is_skipped() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 5);
     journal.append(&json!({"key": "ed25519:", "text": "\n{\"entry\":{\"key\":\"ed25519:"})).unwrap();
@@ -264,8 +264,8 @@ fn a_user_entry_that_looks_like_a_checkpoint_does_not_stop_the_search_for_one() 
 }
 
 #[test]
-fn a_checkpoint_far_from_the_end_is_found_across_blocks() {
-    let place = Place::new();
+fn checkpoint_far_from_the_end_is_found() {
+    let place = TestJournal::new();
     let open = || Journal::open(&place.folder(), place.key(), options(1_000_000), place.clock()).unwrap();
     let journal = open();
     place.fill(&journal, 3);
@@ -280,8 +280,8 @@ fn a_checkpoint_far_from_the_end_is_found_across_blocks() {
 }
 
 #[test]
-fn an_empty_file_of_a_later_day_is_no_flaw() {
-    let place = Place::three_days();
+fn empty_file_of_a_later_day_is_accepted() {
+    let place = TestJournal::three_days();
     fs::write(place.path("2026-11-19.jsonl"), "").unwrap();
     let journal = place.open();
     place.fill(&journal, 2);
@@ -289,6 +289,6 @@ fn an_empty_file_of_a_later_day_is_no_flaw() {
     place.fill(&journal, 2);
     journal.close().unwrap();
     place.assert_clean();
-    let records = read(&place.folder(), Span::default()).unwrap();
+    let records = read(&place.folder(), TimeRange::default()).unwrap();
     assert_eq!(records.flatten().count(), 39 + 3 + 3);
 }

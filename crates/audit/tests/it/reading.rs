@@ -1,4 +1,4 @@
-//! What is read back, in which time, and what garbage does to a reader.
+//! Reading: order, time ranges, and damaged input.
 
 use std::{
     fs,
@@ -7,16 +7,16 @@ use std::{
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolgate_audit::{Span, read, verify};
+use toolgate_audit::{TimeRange, read, verify};
 
-use crate::support::{DAY, Place, START};
+use crate::support::{DAY, START, TestJournal};
 
 #[test]
 fn records_are_read_in_order_and_time() {
-    let place = Place::three_days();
+    let place = TestJournal::three_days();
     let count = |since: Option<u64>, until: Option<u64>| {
         let at = |seconds| UNIX_EPOCH + Duration::from_secs(START + seconds);
-        let span = Span { since: since.map(at), until: until.map(at) };
+        let span = TimeRange { since: since.map(at), until: until.map(at) };
         read(&place.folder(), span)
             .unwrap()
             .map(Result::unwrap)
@@ -31,10 +31,10 @@ fn records_are_read_in_order_and_time() {
 }
 
 #[test]
-fn a_reader_may_ask_again_and_gets_what_came_meanwhile() {
-    let place = Place::new();
+fn reader_gets_new_records_later() {
+    let place = TestJournal::new();
     let journal = place.open();
-    let mut entries = read(&place.folder(), Span::default()).unwrap();
+    let mut entries = read(&place.folder(), TimeRange::default()).unwrap();
     assert_eq!(entries.next(), None);
     for day in 0..3 {
         place.fill(&journal, 2);
@@ -46,12 +46,12 @@ fn a_reader_may_ask_again_and_gets_what_came_meanwhile() {
 }
 
 #[test]
-fn a_line_in_the_middle_of_being_written_is_waited_for() {
-    let place = Place::three_days();
+fn incomplete_last_line_is_read_later() {
+    let place = TestJournal::three_days();
     let file = place.path("2026-11-18.jsonl");
     let whole = fs::read(&file).unwrap();
     fs::write(&file, &whole[..whole.len() - 5]).unwrap();
-    let mut entries = read(&place.folder(), Span::default()).unwrap();
+    let mut entries = read(&place.folder(), TimeRange::default()).unwrap();
     assert_eq!(entries.by_ref().flatten().count(), 38);
     assert_eq!(entries.next(), None);
     fs::write(&file, &whole).unwrap();
@@ -59,14 +59,14 @@ fn a_line_in_the_middle_of_being_written_is_waited_for() {
 }
 
 #[test]
-fn a_flawed_line_is_named_and_the_rest_is_read() {
-    let place = Place::three_days();
+fn damaged_line_is_reported_and_the_rest_is_read() {
+    let place = TestJournal::three_days();
     let mut lines = place.lines("2026-11-17.jsonl");
     lines[2] = lines[2].replace("test", "tesu");
     lines[5] = "x".repeat(9 << 20);
     place.put_lines("2026-11-17.jsonl", &lines);
     let (good, bad): (Vec<_>, Vec<_>) =
-        read(&place.folder(), Span::default()).unwrap().partition(Result::is_ok);
+        read(&place.folder(), TimeRange::default()).unwrap().partition(Result::is_ok);
     assert_eq!(good.len(), 37);
     let bad: Vec<_> = bad.into_iter().map(|flaw| flaw.unwrap_err().to_string()).collect();
     assert_eq!(
@@ -79,11 +79,11 @@ fn a_flawed_line_is_named_and_the_rest_is_read() {
 }
 
 #[test]
-fn numbers_come_back_as_doubles() {
-    let place = Place::new();
+fn numbers_are_read_as_doubles() {
+    let place = TestJournal::new();
     let journal = place.open();
     journal.append(&json!({"exact": (1_u64 << 53), "rounded": u64::MAX})).unwrap();
-    let record = read(&place.folder(), Span::default()).unwrap().next().unwrap().unwrap();
+    let record = read(&place.folder(), TimeRange::default()).unwrap().next().unwrap().unwrap();
     assert_eq!(record.entry["exact"], json!(1_u64 << 53));
     assert_eq!(record.entry["rounded"].as_f64(), Some(18_446_744_073_709_552_000.0));
     place.assert_clean();
@@ -93,23 +93,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn garbage_is_neither_believed_nor_fatal(
+    fn garbage_is_rejected_without_a_panic(
         lines in proptest::collection::vec(garbage(), 0..12),
         last in garbage(),
     ) {
-        let place = Place::new();
+        let place = TestJournal::new();
         fs::create_dir(place.folder()).unwrap();
         let mut content = lines.join(&b'\n');
         content.push(b'\n');
         content.extend(last);
         fs::write(place.path("2026-11-16.jsonl"), &content).unwrap();
-        prop_assert!(read(&place.folder(), Span::default()).unwrap().all(|record| record.is_err()));
+        prop_assert!(read(&place.folder(), TimeRange::default()).unwrap().all(|record| record.is_err()));
         prop_assert!(!verify(&place.folder(), None, None).is_clean());
         prop_assert!(place.try_open().is_err());
     }
 }
 
-/// Bytes, and pieces of what a record looks like.
+/// Random bytes, and fragments of records.
 fn garbage() -> impl Strategy<Value = Vec<u8>> {
     let zeroes = "0".repeat(64);
     let pieces = vec![

@@ -1,16 +1,16 @@
-//! Records proven to somebody who has nothing but the public key.
+//! Receipts prove records with nothing but the public key.
 
 use std::fs;
 
 use serde_json::{Value, json};
 use toolgate_audit::{JournalError, Receipt, receipt, receipt_for, verify_receipt};
 
-use crate::support::{Place, rehash};
+use crate::support::{TestJournal, rehash};
 
-/// Changes a receipt on its way and compares why it is refused.
+/// Changes a receipt and compares the error.
 #[track_caller]
 fn check_refused(change: impl Fn(&mut Value), expected: &str) {
-    let place = Place::three_days();
+    let place = TestJournal::three_days();
     let mut value = serde_json::to_value(receipt(&place.folder(), 17).unwrap()).unwrap();
     change(&mut value);
     let outcome =
@@ -22,8 +22,8 @@ fn check_refused(change: impl Fn(&mut Value), expected: &str) {
 }
 
 #[test]
-fn every_record_has_a_receipt_that_holds() {
-    let place = Place::three_days();
+fn every_record_has_a_valid_receipt() {
+    let place = TestJournal::three_days();
     for seq in 1..=38 {
         let receipt = receipt(&place.folder(), seq).unwrap();
         let text = serde_json::to_string_pretty(&receipt).unwrap();
@@ -31,14 +31,14 @@ fn every_record_has_a_receipt_that_holds() {
         let records = verify_receipt(&again, place.key().public()).unwrap();
         assert_eq!(records.iter().map(|record| record.position.seq).collect::<Vec<_>>(), [seq]);
     }
-    // The last checkpoint is covered by none.
+    // No checkpoint covers the last checkpoint.
     assert!(matches!(receipt(&place.folder(), 39), Err(JournalError::NotCovered(_))));
     assert!(matches!(receipt(&place.folder(), 40), Err(JournalError::NotFound(_))));
 }
 
 #[test]
 fn one_receipt_proves_several_records() {
-    let place = Place::three_days();
+    let place = TestJournal::three_days();
     let receipt = receipt_for(&place.folder(), |record| record.entry["number"] == json!(3)).unwrap();
     let records = verify_receipt(&receipt, place.key().public()).unwrap();
     assert_eq!(records.iter().map(|record| record.position.seq).collect::<Vec<_>>(), [4, 17, 30]);
@@ -46,7 +46,7 @@ fn one_receipt_proves_several_records() {
 }
 
 #[test]
-fn a_changed_receipt_proves_nothing() {
+fn changed_receipt_is_refused() {
     check_refused(
         |receipt| receipt["records"][0]["record"]["entry"]["number"] = json!(9),
         "record 17 was changed",
@@ -80,16 +80,16 @@ fn a_changed_receipt_proves_nothing() {
 }
 
 #[test]
-fn a_receipt_of_another_key_proves_nothing() {
-    let place = Place::three_days();
+fn receipt_of_another_key_is_refused() {
+    let place = TestJournal::three_days();
     let receipt = receipt(&place.folder(), 1).unwrap();
     let message = verify_receipt(&receipt, place.other_key().public()).unwrap_err().to_string();
     assert!(message.contains("not the trusted key"), "{message}");
 }
 
 #[test]
-fn a_damaged_journal_gives_no_receipt() {
-    let place = Place::three_days();
+fn damaged_journal_gives_no_receipt() {
+    let place = TestJournal::three_days();
     let lines = place.lines("2026-11-16.jsonl");
     place.put_lines("2026-11-16.jsonl", &lines[1..]);
     assert!(matches!(receipt(&place.folder(), 17), Err(JournalError::Receipt(_))));
@@ -98,8 +98,8 @@ fn a_damaged_journal_gives_no_receipt() {
 }
 
 #[test]
-fn a_receipt_can_be_made_while_the_journal_is_written() {
-    let place = Place::new();
+fn receipt_can_be_created_while_the_journal_is_written() {
+    let place = TestJournal::new();
     let journal = place.open();
     place.fill(&journal, 5);
     assert!(verify_receipt(&receipt(&place.folder(), 4).unwrap(), place.key().public()).is_ok());

@@ -1,4 +1,4 @@
-//! A journal in a folder of its own, with a clock that the test turns.
+//! A journal in a temporary directory, with a clock that the test sets.
 
 use std::{
     fmt::Write as _,
@@ -14,9 +14,12 @@ use std::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use toolgate_audit::{Clock, Digest, Journal, JournalError, Key, Options, Position, Report, Sync, verify};
+use toolgate_audit::{
+    ClockFn, Durability, Journal, JournalError, JournalOptions, Key, RecordDigest, RecordPosition, Report,
+    verify,
+};
 
-pub struct Place {
+pub struct TestJournal {
     dir: TempDir,
     pub time: Arc<AtomicU64>,
 }
@@ -25,7 +28,7 @@ pub struct Place {
 pub const START: u64 = 1_794_801_571;
 pub const DAY: u64 = 24 * 60 * 60;
 
-impl Place {
+impl TestJournal {
     pub fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), time: Arc::new(AtomicU64::new(START)) }
     }
@@ -46,7 +49,7 @@ impl Place {
         Key::open_or_create(&self.dir.path().join("other-key")).unwrap()
     }
 
-    pub fn clock(&self) -> Clock {
+    pub fn clock(&self) -> ClockFn {
         let time = Arc::clone(&self.time);
         Arc::new(move || UNIX_EPOCH + Duration::from_secs(time.load(Ordering::SeqCst)))
     }
@@ -63,8 +66,8 @@ impl Place {
         self.try_open().unwrap()
     }
 
-    /// Appends `count` records, a second apart.
-    pub fn fill(&self, journal: &Journal, count: u64) -> Vec<Position> {
+    /// Appends `count` records, one second apart.
+    pub fn fill(&self, journal: &Journal, count: u64) -> Vec<RecordPosition> {
         let append = |number| {
             self.pass(1);
             journal.append(&json!({"kind": "test", "number": number, "text": "ä\"}\n"})).unwrap()
@@ -72,7 +75,7 @@ impl Place {
         (0..count).map(append).collect()
     }
 
-    /// Three days, ten records each and a checkpoint after every four; closed.
+    /// Three days with ten records each and a checkpoint after every four; closed.
     pub fn three_days() -> Self {
         let place = Self::new();
         let journal = place.open();
@@ -84,7 +87,7 @@ impl Place {
         place
     }
 
-    /// Another folder with the same content and key.
+    /// Another directory with the same content and key.
     pub fn copy(&self) -> Self {
         let copy = Self::new();
         fs::create_dir(copy.folder()).unwrap();
@@ -101,7 +104,7 @@ impl Place {
 
     /// `2026-11-16.jsonl:3 edited` for each finding.
     pub fn findings(&self) -> Vec<String> {
-        let show = |finding: &toolgate_audit::Finding| {
+        let show = |finding: &toolgate_audit::JournalFinding| {
             assert!(!finding.remedy().is_empty() && !finding.to_string().contains('\n'));
             match (finding.file.as_str(), finding.line) {
                 ("", _) => finding.kind.code().to_owned(),
@@ -119,7 +122,7 @@ impl Place {
         fs::write(self.path(file), lines.join("\n") + "\n").unwrap();
     }
 
-    /// Names of all files that hold something, sorted.
+    /// Names of all non-empty files, sorted.
     pub fn files(&self) -> Vec<String> {
         let holds = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.len() > 0);
         let items = fs::read_dir(self.folder()).unwrap().flatten().filter(|item| holds(&item.path()));
@@ -136,15 +139,15 @@ impl Place {
     }
 }
 
-pub fn options(checkpoint_every: u64) -> Options {
-    Options { checkpoint_every, sync: Sync::Write }
+pub fn options(checkpoint_every: u64) -> JournalOptions {
+    JournalOptions { checkpoint_every, sync: Durability::Write }
 }
 
-pub fn system_clock() -> Clock {
+pub fn system_clock() -> ClockFn {
     Arc::new(SystemTime::now)
 }
 
-/// Gives a record the digest that its content has; written after the document, not after the code.
+/// Recomputes the digest of a record by the documented rule, without this crate's code.
 pub fn rehash(record: &mut Value) -> String {
     record.as_object_mut().unwrap().remove("hash");
     let mut hash = "sha256:".to_owned();
@@ -163,14 +166,17 @@ pub fn write(record: &Value) -> String {
     serde_json_canonicalizer::to_string(record).unwrap()
 }
 
-/// Chains the records of a file anew from line `from` on, as one without the key can; returns the last position.
-pub fn rechain(lines: &mut [String], from: usize, mut prev: String) -> Position {
+/// Recomputes the chain of a file from line `from`, as an attacker without the key can. Returns the last position.
+pub fn rechain(lines: &mut [String], from: usize, mut prev: String) -> RecordPosition {
     let mut last = None;
     for line in &mut lines[from..] {
         let mut record = parse(line);
         record["prev"] = json!(prev);
         prev = rehash(&mut record);
-        last = Some(Position { seq: record["seq"].as_u64().unwrap(), hash: prev.parse::<Digest>().unwrap() });
+        last = Some(RecordPosition {
+            seq: record["seq"].as_u64().unwrap(),
+            hash: prev.parse::<RecordDigest>().unwrap(),
+        });
         *line = write(&record);
     }
     last.unwrap()

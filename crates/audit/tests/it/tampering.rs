@@ -1,24 +1,24 @@
-//! Each thing that somebody may do to the files, and what is found.
+//! Tampering with the files of a journal, and the resulting findings.
 
 use std::{fs, os::unix::fs::symlink, sync::LazyLock};
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolgate_audit::{Journal, Position, verify};
+use toolgate_audit::{Journal, RecordPosition, verify};
 
-use crate::support::{Place, options, parse, rechain, rehash, write};
+use crate::support::{TestJournal, options, parse, rechain, rehash, write};
 
-/// Tampers with a closed journal of three days and compares what is found.
+/// Tampers with a closed journal of three days and compares the findings.
 #[track_caller]
-fn check(tamper: impl Fn(&Place), expected: &[&str]) {
-    let place = Place::three_days();
+fn check(tamper: impl Fn(&TestJournal), expected: &[&str]) {
+    let place = TestJournal::three_days();
     place.assert_clean();
     tamper(&place);
     assert_eq!(place.findings(), expected);
 }
 
 /// Edits one line of the second day.
-fn edit(place: &Place, line: usize, edit: impl Fn(&str) -> String) {
+fn edit(place: &TestJournal, line: usize, edit: impl Fn(&str) -> String) {
     let mut lines = place.lines(MIDDLE);
     let edited = edit(&lines[line - 1]);
     assert_ne!(edited, lines[line - 1]);
@@ -31,8 +31,8 @@ const MIDDLE: &str = "2026-11-17.jsonl";
 const LAST: &str = "2026-11-18.jsonl";
 
 #[test]
-fn an_untouched_journal_is_clean() {
-    let place = Place::three_days();
+fn unchanged_journal_is_clean() {
+    let place = TestJournal::three_days();
     let report = place.assert_clean();
     assert_eq!(place.files(), [FIRST, MIDDLE, LAST, "head.json"]);
     // Ten records a day, and checkpoints after four, after eight and at the end of the day.
@@ -47,12 +47,12 @@ fn an_untouched_journal_is_clean() {
 }
 
 #[test]
-fn an_edited_entry_is_found() {
+fn edited_entry_is_detected() {
     check(|place| edit(place, 2, |line| line.replace("test", "tesu")), &["2026-11-17.jsonl:2 edited"]);
 }
 
 #[test]
-fn an_edited_time_is_found() {
+fn edited_time_is_detected() {
     check(
         |place| edit(place, 2, |line| line.replace("T03:", "T23:")),
         &["2026-11-17.jsonl:2 edited", "2026-11-17.jsonl:3 time_backwards"],
@@ -60,7 +60,7 @@ fn an_edited_time_is_found() {
 }
 
 #[test]
-fn an_edit_with_a_digest_of_its_own_breaks_the_chain_and_the_next_checkpoint() {
+fn edit_with_new_digest_breaks_the_chain_and_the_next_checkpoint() {
     let forge = |line: &str| {
         let mut record = parse(line);
         record["entry"]["number"] = json!(99);
@@ -71,7 +71,7 @@ fn an_edit_with_a_digest_of_its_own_breaks_the_chain_and_the_next_checkpoint() {
 }
 
 #[test]
-fn a_deleted_line_is_found() {
+fn deleted_line_is_detected() {
     check(
         |place| {
             let mut lines = place.lines(MIDDLE);
@@ -83,7 +83,7 @@ fn a_deleted_line_is_found() {
 }
 
 #[test]
-fn a_deleted_file_in_the_middle_is_found() {
+fn deleted_middle_file_is_detected() {
     check(
         |place| fs::remove_file(place.path(MIDDLE)).unwrap(),
         &["2026-11-18.jsonl:1 missing", "2026-11-18.jsonl:5 checkpoint"],
@@ -91,7 +91,7 @@ fn a_deleted_file_in_the_middle_is_found() {
 }
 
 #[test]
-fn a_deleted_first_file_is_found() {
+fn deleted_first_file_is_detected() {
     check(
         |place| fs::remove_file(place.path(FIRST)).unwrap(),
         &["2026-11-17.jsonl:1 missing", "2026-11-17.jsonl:5 checkpoint"],
@@ -99,7 +99,7 @@ fn a_deleted_first_file_is_found() {
 }
 
 #[test]
-fn swapped_lines_are_found() {
+fn swapped_lines_are_detected() {
     check(
         |place| {
             let mut lines = place.lines(MIDDLE);
@@ -117,7 +117,7 @@ fn swapped_lines_are_found() {
 }
 
 #[test]
-fn an_inserted_line_is_found_though_it_is_well_chained() {
+fn inserted_line_with_valid_chain_is_detected() {
     check(
         |place| {
             let mut lines = place.lines(MIDDLE);
@@ -133,7 +133,7 @@ fn an_inserted_line_is_found_though_it_is_well_chained() {
 }
 
 #[test]
-fn a_repeated_line_is_found() {
+fn repeated_line_is_detected() {
     check(
         |place| {
             let mut lines = place.lines(MIDDLE);
@@ -145,7 +145,7 @@ fn a_repeated_line_is_found() {
 }
 
 #[test]
-fn a_cut_tail_is_found() {
+fn truncated_tail_is_detected() {
     check(
         |place| {
             let mut lines = place.lines(LAST);
@@ -157,12 +157,12 @@ fn a_cut_tail_is_found() {
 }
 
 #[test]
-fn a_deleted_last_file_is_found() {
+fn deleted_last_file_is_detected() {
     check(|place| fs::remove_file(place.path(LAST)).unwrap(), &["truncated"]);
 }
 
 #[test]
-fn a_journal_without_files_is_found() {
+fn journal_without_files_is_detected() {
     check(
         |place| [FIRST, MIDDLE, LAST].iter().for_each(|file| fs::remove_file(place.path(file)).unwrap()),
         &["truncated"],
@@ -170,7 +170,7 @@ fn a_journal_without_files_is_found() {
 }
 
 #[test]
-fn a_forged_tail_after_closing_is_found() {
+fn forged_tail_after_closing_is_detected() {
     check(
         |place| {
             let mut lines = place.lines(LAST);
@@ -188,7 +188,7 @@ fn a_forged_tail_after_closing_is_found() {
 }
 
 #[test]
-fn a_rewritten_rest_does_not_fit_the_checkpoints() {
+fn rewritten_tail_does_not_match_the_checkpoints() {
     check(
         |place| {
             let mut lines = place.lines(LAST);
@@ -204,7 +204,7 @@ fn a_rewritten_rest_does_not_fit_the_checkpoints() {
 }
 
 #[test]
-fn a_rewritten_rest_without_checkpoints_does_not_fit_the_head() {
+fn rewritten_tail_without_checkpoints_does_not_match_the_head() {
     check(
         |place| {
             let mut lines = place.lines(LAST);
@@ -222,8 +222,8 @@ fn a_rewritten_rest_without_checkpoints_does_not_fit_the_head() {
 }
 
 #[test]
-fn a_checkpoint_of_another_key_is_found() {
-    let place = Place::three_days();
+fn checkpoint_of_another_key_is_detected() {
+    let place = TestJournal::three_days();
     fs::rename(place.folder(), place.folder().with_extension("ours")).unwrap();
     fs::remove_file(place.folder().with_file_name("journals.jsonl")).unwrap();
     let journal = Journal::open(&place.folder(), place.other_key(), options(4), place.clock()).unwrap();
@@ -242,7 +242,7 @@ fn a_checkpoint_of_another_key_is_found() {
 }
 
 #[test]
-fn files_out_of_date_order_are_found() {
+fn files_out_of_date_order_are_detected() {
     check(
         |place| fs::rename(place.path(MIDDLE), place.path("2026-11-20.jsonl")).unwrap(),
         &[
@@ -257,7 +257,7 @@ fn files_out_of_date_order_are_found() {
 }
 
 #[test]
-fn a_file_of_another_name_is_found() {
+fn file_of_another_name_is_detected() {
     check(
         |place| fs::rename(place.path(LAST), place.path("november.jsonl")).unwrap(),
         &["november.jsonl:0 file_name", "truncated"],
@@ -265,29 +265,29 @@ fn a_file_of_another_name_is_found() {
 }
 
 #[test]
-fn a_missing_or_foreign_head_is_found() {
+fn missing_or_foreign_head_is_detected() {
     check(|place| fs::remove_file(place.path("head.json")).unwrap(), &["head.json:0 head"]);
     check(|place| fs::write(place.path("head.json"), "{}\n").unwrap(), &["head.json:0 head"]);
 }
 
 #[test]
-fn an_expected_record_must_be_there() {
-    let place = Place::three_days();
+fn expected_record_must_exist() {
+    let place = TestJournal::three_days();
     let key = place.key().public();
     let last = place.verify().last.unwrap();
-    let check = |expect: Position, findings: usize| {
+    let check = |expect: RecordPosition, findings: usize| {
         let report = verify(&place.folder(), Some(key), Some(expect));
         assert_eq!(report.findings.len(), findings, "{:?}", report.findings);
         assert!(report.findings.iter().all(|finding| finding.kind.code() == "expected"));
     };
     check(last, 0);
-    check(Position { seq: last.seq + 1, ..last }, 1);
-    check(Position { seq: last.seq - 1, ..last }, 1);
+    check(RecordPosition { seq: last.seq + 1, ..last }, 1);
+    check(RecordPosition { seq: last.seq - 1, ..last }, 1);
 }
 
 #[test]
-fn a_rolled_back_journal_is_found_by_what_was_kept_elsewhere() {
-    let place = Place::three_days();
+fn rolled_back_journal_is_detected_with_a_kept_position() {
+    let place = TestJournal::three_days();
     let old: Vec<_> =
         place.files().iter().map(|name| (name.clone(), fs::read(place.path(name)).unwrap())).collect();
     let journal = place.open();
@@ -299,13 +299,13 @@ fn a_rolled_back_journal_is_found_by_what_was_kept_elsewhere() {
     for (name, content) in old {
         fs::write(place.path(&name), content).unwrap();
     }
-    // The old files and the old head fit each other: nothing in the folder can tell.
+    // The old files match the old head, so nothing in the directory reveals the rollback.
     place.assert_clean();
     assert_eq!(verify(&place.folder(), None, Some(kept)).findings.len(), 1);
 }
 
 #[test]
-fn links_and_pipes_in_place_of_a_file_are_neither_followed_nor_waited_for() {
+fn symlinks_and_pipes_are_rejected_without_blocking() {
     check(
         |place| {
             fs::rename(place.path(MIDDLE), place.path("elsewhere")).unwrap();
@@ -324,13 +324,13 @@ fn links_and_pipes_in_place_of_a_file_are_neither_followed_nor_waited_for() {
 }
 
 #[test]
-fn a_missing_folder_is_not_clean() {
-    assert_eq!(Place::new().findings(), ["unreadable"]);
+fn missing_directory_is_not_clean() {
+    assert_eq!(TestJournal::new().findings(), ["unreadable"]);
 }
 
 #[test]
-fn findings_are_counted_when_they_are_too_many_to_list() {
-    let place = Place::three_days();
+fn findings_beyond_the_list_are_counted() {
+    let place = TestJournal::three_days();
     fs::write(place.path(MIDDLE), "x\n".repeat(2000)).unwrap();
     let report = place.verify();
     assert_eq!(report.findings.len(), 1000);
@@ -341,7 +341,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_changed_byte_of_any_file_is_found(file in 0_usize..6, at in 0.0_f64..1.0, change in 1_u8..=255) {
+    fn any_changed_byte_of_any_file_is_detected(file in 0_usize..6, at in 0.0_f64..1.0, change in 1_u8..=255) {
         let place = with_a_torn_line();
         let names = place.files();
         prop_assert_eq!(names.len(), 6);
@@ -355,7 +355,7 @@ proptest! {
     }
 
     #[test]
-    fn any_removed_part_of_a_day_is_found(file in 0_usize..4, from in 0.0_f64..1.0, length in 1_usize..3000) {
+    fn any_removed_part_of_a_day_is_detected(file in 0_usize..4, from in 0.0_f64..1.0, length in 1_usize..3000) {
         let place = with_a_torn_line();
         let name = &place.files()[file];
         let mut content = fs::read(place.path(name)).unwrap();
@@ -368,10 +368,10 @@ proptest! {
     }
 }
 
-/// A copy of a journal with every kind of file that one can have: three days, and a fourth with a crash.
-fn with_a_torn_line() -> Place {
-    static MADE: LazyLock<Place> = LazyLock::new(|| {
-        let place = Place::three_days();
+/// A copy of a journal with every kind of file: three days, and a fourth with a crash.
+fn with_a_torn_line() -> TestJournal {
+    static MADE: LazyLock<TestJournal> = LazyLock::new(|| {
+        let place = TestJournal::three_days();
         let journal = place.open();
         place.fill(&journal, 1);
         drop(journal);

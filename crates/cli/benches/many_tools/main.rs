@@ -175,7 +175,7 @@ fn publish(file: &Path) {
         let toolgate = Box::pin(Toolgate::open(config, extras)).await.unwrap();
         for tool in &toolgate.loaded().tools {
             let candidate = tool.candidate.as_ref().unwrap();
-            toolgate.workshop().accept_release_pass(candidate, SystemTime::now(), &|| Ok(())).unwrap();
+            toolgate.publisher().accept_release_pass(candidate, SystemTime::now(), &|| Ok(())).unwrap();
         }
         toolgate.close().unwrap();
     });

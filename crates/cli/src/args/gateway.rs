@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum, ValueHint, builder::PossibleValuesParser};
-use toolgate_gate::{AUTH, Stage};
+use toolgate_gate::{AUTH, CallStage};
 
 use super::{OutputFormat, help};
 
@@ -412,8 +412,9 @@ impl AuditCommand {
 
 /// The stage names of `stage` and of `denial.stage` in the journal, each in call order.
 fn stage_words() -> Vec<&'static str> {
-    let denying = std::iter::once(AUTH).chain(Stage::ALL.into_iter().map(Stage::audit_name));
-    let mut words: Vec<&'static str> = Stage::ALL.into_iter().map(Stage::name).chain(denying).collect();
+    let denying = std::iter::once(AUTH).chain(CallStage::ALL.into_iter().map(CallStage::audit_name));
+    let mut words: Vec<&'static str> =
+        CallStage::ALL.into_iter().map(CallStage::name).chain(denying).collect();
     words.dedup();
     words
 }

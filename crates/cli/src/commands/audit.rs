@@ -14,8 +14,8 @@ use std::{
 use serde_json::{Value, json};
 use toolgate::{Config, Writes, find_revived, open_state};
 use toolgate_audit::{
-    ClockBehind, JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify,
-    verify_list, verify_receipt,
+    ClockBehind, JournalError, PublicKey, Receipt, Record, RecordPosition, Report, TimeRange, read,
+    receipt_for, verify, verify_list, verify_receipt,
 };
 use toolgate_config::Overrides;
 
@@ -44,7 +44,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 Some(key) => Some(trusted_key(key)?),
                 None => own_key(&config.state)?,
             };
-            let expect = expect.as_deref().map(parsed::<Position>).transpose()?;
+            let expect = expect.as_deref().map(parsed::<RecordPosition>).transpose()?;
             let verified = Verified::new(&config.state, &folders, key, expect);
             verified.report(&config.state, *format, terminal)?;
             if !verified.has_key {
@@ -119,7 +119,12 @@ struct Verified {
 }
 
 impl Verified {
-    fn new(state: &Path, folders: &[PathBuf], key: Option<PublicKey>, expect: Option<Position>) -> Self {
+    fn new(
+        state: &Path,
+        folders: &[PathBuf],
+        key: Option<PublicKey>,
+        expect: Option<RecordPosition>,
+    ) -> Self {
         let journals: Vec<(PathBuf, Report)> = folders
             .iter()
             .enumerate()
@@ -241,7 +246,7 @@ fn tail(
     let mut newest: Vec<(String, Record)> = Vec::new();
     for folder in folders {
         let mut last: VecDeque<Record> = VecDeque::new();
-        for record in records(folder, Span::default())? {
+        for record in records(folder, TimeRange::default())? {
             last.push_back(record?);
             if last.len() > lines {
                 last.pop_front();
@@ -319,7 +324,7 @@ impl RecordQuery<'_> {
 fn query(
     folders: &[PathBuf],
     wanted: &RecordQuery<'_>,
-    span: Span,
+    span: TimeRange,
     format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
@@ -340,7 +345,7 @@ fn query(
     Ok(Ending::Clean)
 }
 
-fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn export(folders: &[PathBuf], span: TimeRange, terminal: &mut Terminal) -> Result<Ending, Failure> {
     for folder in folders {
         for record in records(folder, span)? {
             writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record?)?))?;
@@ -401,18 +406,18 @@ fn check_receipt(
     print_records(proven.iter(), format, terminal)
 }
 
-fn records(folder: &Path, span: Span) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
+fn records(folder: &Path, span: TimeRange) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
     let entries = read(folder, span).map_err(|error| Failure::new(visible(&error.to_string())))?;
     Ok(entries
         .map(|record| record.map_err(|flaw| Failure::Findings(visible(&flaw.to_string()).into_owned()))))
 }
 
-fn days(from: Option<&str>, to: Option<&str>) -> Result<Span, Failure> {
+fn days(from: Option<&str>, to: Option<&str>) -> Result<TimeRange, Failure> {
     let day = |text: &str| -> Result<SystemTime, Failure> {
         time::day(text)
             .ok_or_else(|| Failure::new(format!("invalid day `{}`; write it as 2026-11-16", visible(text))))
     };
-    Ok(Span {
+    Ok(TimeRange {
         since: from.map(day).transpose()?,
         // `--to` includes the whole day.
         until: to.map(day).transpose()?.map(|midnight| midnight + time::DAY),

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::{Map, Value, json};
 use toolgate::{Config, Problem, Toolgate};
 use toolgate_config::Overrides;
-use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
+use toolgate_gate::{Answer, Call, ClientAnswer, ClientInfo, Outcome, PendingCall, Reason, Warning};
 use toolgate_policy::LifecycleState;
 use toolgate_server::{AuthIdentity, Role};
 
@@ -99,10 +99,10 @@ pub async fn make(
         tool: tool.to_owned(),
         arguments,
         caller,
-        client: Client { transport: "command-line", ..Client::default() },
+        client: ClientInfo { transport: "command-line", ..ClientInfo::default() },
         answer,
         ask: None,
-        standing: None,
+        auth_status: None,
     };
     let outcome = toolgate.gate().handle(call).await;
     let is_unknown = outcome.reason() == Some(Reason::UnknownTool);
@@ -136,7 +136,7 @@ fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn ask(pending: &Pending, terminal: &mut Terminal) -> Result<Answer, Failure> {
+fn ask(pending: &PendingCall, terminal: &mut Terminal) -> Result<Answer, Failure> {
     terminal.flush()?;
     let mut stderr = io::stderr();
     // Escape each line by itself: the line breaks come from the gateway.

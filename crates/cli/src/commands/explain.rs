@@ -5,7 +5,7 @@ use std::io::Write;
 use anstyle::Style;
 use serde_json::{Value, json};
 use toolgate_egress::{Class, EgressReason};
-use toolgate_gate::{End, Reason};
+use toolgate_gate::{EndKind, Reason};
 use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
 
@@ -71,9 +71,9 @@ impl Known {
         match self {
             Self::Finding(code) => severity_name(code.severity()),
             Self::Call(reason) => match reason.end() {
-                End::Refused => "refused",
-                End::Failed => "failed",
-                End::Broken => "broken",
+                EndKind::Refused => "refused",
+                EndKind::Failed => "failed",
+                EndKind::Broken => "broken",
             },
             Self::Door(_) => "refused",
             Self::Egress(reason) => match reason.class() {
@@ -109,9 +109,9 @@ impl Known {
                     None => "The call ended because of the journal".to_owned(),
                 };
                 let whose = match reason.end() {
-                    End::Refused => "the gateway refused it",
-                    End::Failed => "the tool ran and failed",
-                    End::Broken => "the gateway itself failed, so the caller sees only the call id",
+                    EndKind::Refused => "the gateway refused it",
+                    EndKind::Failed => "the tool ran and failed",
+                    EndKind::Broken => "the gateway itself failed, so the caller sees only the call id",
                 };
                 let retry = match reason.retry() {
                     toolgate_gate::Retry::Never => "Repeating the same call does not help.",

@@ -63,7 +63,7 @@ pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             args.tools.iter().map(|tool| records(&toolgate, &loaded, tool)).collect::<Result<_, _>>()?;
         for (tool, records) in args.tools.iter().zip(chosen) {
             for StoredPublication { id, name, digest } in records {
-                let withdrawn = toolgate.workshop().unpublish(&id, &name, SystemTime::now());
+                let withdrawn = toolgate.publisher().unpublish(&id, &name, SystemTime::now());
                 withdrawn.map_err(|problem| Failure::new(visible(&problem)))?;
                 note(&toolgate, "tool.unpublished", &name, &digest)?;
             }
@@ -189,7 +189,7 @@ async fn publish(
         return Ok(Ending::Findings);
     };
     // StoredPublication at once, before anything that may end the command.
-    if trial.took_back {
+    if trial.was_unpublished {
         note(toolgate, "tool.unpublished", candidate.tool.name(), candidate.tool.digest())?;
     }
     if !trial.has_passed() {
@@ -206,7 +206,7 @@ async fn publish(
         let noted = toolgate.note_published(candidate, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
-    toolgate.workshop().publish(&passed, &record).map_err(failure)?;
+    toolgate.publisher().publish(&passed, &record).map_err(failure)?;
     let style = terminal.palette.of("published");
     writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
@@ -239,7 +239,7 @@ fn publish_released(
         let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
         noted.map_err(|error| error.to_string())
     };
-    let published = toolgate.workshop().publish(candidate, &record);
+    let published = toolgate.publisher().publish(candidate, &record);
     published.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
     writeln!(terminal, "published  {name} ({}), tested when it was released", candidate.tool.level().name())?;
     Ok(Ending::Clean)

@@ -3,7 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, End, RunFailure, RunReport};
+use toolgate_gate::{EffectEntry, EndKind, RunFailure, RunReport};
 
 use crate::{
     Ending, Failure,
@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
 fn ending(report: &RunReport) -> Ending {
     match &report.outcome {
         Ok(_) => Ending::Clean,
-        Err(failure) if failure.reason.end() == End::Broken => Ending::CouldNotRead,
+        Err(failure) if failure.reason.end() == EndKind::Broken => Ending::CouldNotRead,
         Err(_) => Ending::Findings,
     }
 }

@@ -5,7 +5,7 @@ use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt as _};
 use serde_json::{Map, Value, json};
 use toolgate::{Config, Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate, Writes};
 use toolgate_config::{Overrides, model::RequiredJail};
-use toolgate_gate::{Candidate, Trial, Wider, tightened};
+use toolgate_gate::{Candidate, Trial, WiderGrant, tightened};
 
 use crate::{
     Ending, Failure,
@@ -114,7 +114,7 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                         return Err(Failure::new(problem));
                     }
                 };
-                if trial.took_back {
+                if trial.was_unpublished {
                     toolgate
                         .note_publication("tool.unpublished", &candidate.tool, &gateway::operator())
                         .map_err(|error| Failure::new(visible(&error.to_string())))?;
@@ -139,7 +139,7 @@ fn is_mistake(loaded: &Loaded, problem: &str) -> bool {
 /// Writes the narrower grants into the document, which must then be tested again.
 fn tighten(
     tool: &Surveyed,
-    wider: &[Wider],
+    wider: &[WiderGrant],
     format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
@@ -180,7 +180,7 @@ impl Passes {
         candidate: &Candidate,
         trial: &Trial,
         terminal: &mut Terminal,
-    ) -> Result<Vec<Wider>, Failure> {
+    ) -> Result<Vec<WiderGrant>, Failure> {
         let word = if trial.has_passed() { "pass" } else { "FAIL" };
         if trial.has_passed() {
             self.passed += 1;

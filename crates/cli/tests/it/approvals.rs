@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use toolgate_gate::{ApprovalStore as _, Binding, Hidden, NewApproval, Remembers};
+use toolgate_gate::{ApprovalStore as _, Binding, HiddenArguments, NewApproval, RememberScope};
 use toolgate_store::{ApprovalLimits, StateDb};
 
 use crate::place::Place;
@@ -38,7 +38,7 @@ fn question(number: u64) -> NewApproval {
         quota: "ann".to_owned(),
         prompt: format!("question {number}."),
         arguments: None,
-        hidden: Hidden::default(),
+        hidden: HiddenArguments::default(),
         remembers: None,
         because: Vec::new(),
         risk: "L1".to_owned(),
@@ -52,10 +52,10 @@ fn hidden_arguments_must_be_revealed_before_approval() {
     let place = Place::new();
     let state = queue(&place);
     let whole = r#"{"text":"all of it"}"#.to_owned();
-    let remembers = Remembers { conversation: "one".to_owned(), until: SystemTime::now() };
+    let remembers = RememberScope { conversation: "one".to_owned(), until: SystemTime::now() };
     let asked = NewApproval {
         arguments: Some(r#"{"text":"***"}"#.to_owned()),
-        hidden: Hidden { bytes: 9, whole: Some(whole.clone()) },
+        hidden: HiddenArguments { bytes: 9, whole: Some(whole.clone()) },
         remembers: Some(remembers.clone()),
         ..question(1)
     };

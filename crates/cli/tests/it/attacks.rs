@@ -196,7 +196,7 @@ fn texts(report: &RunReport) -> Vec<String> {
     match outcome {
         Ok(Some(value)) => gather(value, &mut texts),
         Ok(None) => {}
-        Err(RunFailure { reason: _, message, stack, helper, heard: _ }) => {
+        Err(RunFailure { reason: _, message, stack, helper, unredacted: _ }) => {
             texts.push(message.clone());
             texts.extend(stack.iter().cloned());
             if let Some(helper) = helper {

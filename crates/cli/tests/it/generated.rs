@@ -18,9 +18,9 @@ fn reasons_are_documented() {
         .iter()
         .map(|reason| {
             let end = match reason.end() {
-                toolgate_gate::End::Refused => "refused",
-                toolgate_gate::End::Failed => "failed",
-                toolgate_gate::End::Broken => "broken",
+                toolgate_gate::EndKind::Refused => "refused",
+                toolgate_gate::EndKind::Failed => "failed",
+                toolgate_gate::EndKind::Broken => "broken",
             };
             format!("|`{reason}`|{end}|{}|{}|\n", reason.retry().name(), reason.meaning())
         })

@@ -264,8 +264,9 @@ fn receipt_error_for_an_unsigned_call_does_not_deny_it() {
     place.ok(&["publish"]);
     let state = place.path().join(".toolgate");
     let key = toolgate_audit::Key::open_or_create(&state.join("keys/journal.key")).unwrap();
-    let options = toolgate_audit::Options { checkpoint_every: 1_000, sync: toolgate_audit::Sync::Write };
-    let clock: toolgate_audit::Clock = std::sync::Arc::new(std::time::SystemTime::now);
+    let options =
+        toolgate_audit::JournalOptions { checkpoint_every: 1_000, sync: toolgate_audit::Durability::Write };
+    let clock: toolgate_audit::ClockFn = std::sync::Arc::new(std::time::SystemTime::now);
     let journal = toolgate_audit::Journal::open(&state.join("journal"), key, options, clock).unwrap();
     journal.append(&json!({ "kind": "call.opened", "callId": "call-1" })).unwrap();
     assert!(state.join("journal-commands").exists(), "the second one");

@@ -250,7 +250,9 @@ fn unpublished_tool_is_published_again_only_by_name() {
     };
     let left_out = "left out   gone: it was unpublished; to publish it again, name it\n";
     assert_eq!(place.ok(&["publish"]), left_out);
-    assert!(place.ok(&["list"]).contains("somebody took it back; publish it by its name"));
+    assert!(
+        place.ok(&["list"]).contains("it was unpublished; run `toolgate publish NAME` to publish it again")
+    );
     for name in ["kept", "gone"] {
         place.write_tool(name, &json!({ "code": "return `${text}?`" }));
     }

@@ -9,7 +9,9 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Reason, RunReport, RunRequest};
+use toolgate_gate::{
+    ApprovedSecrets, DiskCheckPermits, Purpose, Reason, RunReport, RunRequest, UnreportedEffects,
+};
 use toolgate_handlers::CallGrants;
 use toolgate_sandbox::{
     Isolation, Namespaces, Part, Required, WORKER_NAME,
@@ -120,11 +122,11 @@ fn unused_leased_worker_serves_the_next_call() {
     let (leased, none) = (lease().unwrap(), Map::new());
     let request = RunRequest {
         arguments: &none,
-        agreed: &Agreed::default(),
-        left: &LeftEffects::default(),
+        approved_secrets: &ApprovedSecrets::default(),
+        unreported: &UnreportedEffects::default(),
         caller: "tester",
         purpose: Purpose::Call,
-        looks: &Looks::default(),
+        disk_checks: &DiskCheckPermits::default(),
     };
     let granted = CallGrants::default();
     let run = gateway.runner.run_in(Some(leased), &tool, &granted, request, &NoSecrets);

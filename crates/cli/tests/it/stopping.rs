@@ -132,7 +132,7 @@ fn full_disk_over_stdio_is_logged() {
     call_slow(&mut input, 1, "hi");
     let mut answer = String::new();
     output.read_line(&mut answer).unwrap();
-    assert!(answer.contains("could not carry out call"), "{answer}");
+    assert!(answer.contains("failed to run call"), "{answer}");
     // Space is available again before the next check.
     assert!(
         Command::new("prlimit")
@@ -226,7 +226,7 @@ fn assert_all_ended_by_the_stop(place: &Place) {
     assert_eq!(ends.len(), CALLS);
     for end in ends.values() {
         assert_eq!(end["reason"], "execute.cancelled", "{end}");
-        assert_eq!(end["message"], "the gateway stopped before the call had ended", "{end}");
+        assert_eq!(end["message"], "the gateway stopped before the call ended", "{end}");
     }
     assert!(place.ok(&["audit", "verify"]).contains("intact"));
 }

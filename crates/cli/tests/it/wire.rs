@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate_audit::{Journal, Key, Options};
+use toolgate_audit::{Journal, JournalOptions, Key};
 
 use crate::place::{Place, Serving, token};
 
@@ -78,7 +78,7 @@ fn write_ahead(place: &Place, ahead: Duration) {
     let state = place.path().join(".toolgate");
     let key = Key::open_or_create(&state.join("keys/journal.key")).unwrap();
     let clock = Arc::new(move || SystemTime::now() + ahead);
-    let journal = Journal::open(&state.join("journal"), key, Options::default(), clock).unwrap();
+    let journal = Journal::open(&state.join("journal"), key, JournalOptions::default(), clock).unwrap();
     journal.append(&json!({ "kind": "test.ahead" })).unwrap();
     journal.close().unwrap();
 }

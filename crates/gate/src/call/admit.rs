@@ -1,40 +1,40 @@
-//! A. Is there such a live tool, and may this caller know of it?
+//! Stage A: finds the live tool and checks that this caller may see it.
 
 use std::sync::Arc;
 
-use super::support::stop::Stop;
+use super::support::stop::StoppedCall;
 use crate::{
     call::Purpose,
-    gate::{Call, Inner},
+    gate::{Call, GateInner},
     live::LiveTool,
     reason::Reason,
-    registry::InForce,
+    registry::LiveConfig,
 };
 
-/// A call of a tool that exists for its caller. The tool is frozen: what is edited meanwhile counts for later calls.
+/// A call of a tool that its caller may see. The tool is fixed from here on: edits apply to later calls.
 #[derive(Debug)]
 pub struct Admitted {
     pub call: Call,
     pub tool: Arc<LiveTool>,
-    /// The set that the tool comes from, with the policies and the settings that were in force then.
-    pub(crate) in_force: Arc<InForce>,
+    /// The set that the tool comes from, with its policies and settings.
+    pub(crate) live_config: Arc<LiveConfig>,
     pub purpose: Purpose,
     _sealed: (),
 }
 
-pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<Admitted, Stop> {
+pub fn admit(gate: &GateInner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<Admitted, StoppedCall> {
     if gate.is_closing() {
-        return Err(Stop::new(Reason::ShuttingDown, "the gateway is stopping; call again in a while"));
+        return Err(StoppedCall::new(Reason::ShuttingDown, "the gateway is stopping; call again in a while"));
     }
     if let Some(tool) = draft {
-        let in_force = gate.in_force();
-        return Ok(Admitted { call, tool, in_force, purpose: Purpose::LocalPass, _sealed: () });
+        let live_config = gate.live_config();
+        return Ok(Admitted { call, tool, live_config, purpose: Purpose::LocalPass, _sealed: () });
     }
-    let in_force = gate.in_force();
-    let set = &in_force.set;
+    let live_config = gate.live_config();
+    let set = &live_config.set;
     let unknown = |why: String| {
-        // One answer for what is not there and for what this caller may not know of.
-        Stop::new(Reason::UnknownTool, format!("there is no tool `{}`", shown(&call.tool)))
+        // The same answer for a tool that does not exist and for one that this caller may not see.
+        StoppedCall::new(Reason::UnknownTool, format!("there is no tool `{}`", shown(&call.tool)))
             .with_remedy("list the tools again and call one of them by its listed name")
             .for_operator(why)
     };
@@ -44,18 +44,18 @@ pub fn admit(gate: &Inner, call: Call, draft: Option<Arc<LiveTool>>) -> Result<A
     let missing = tool.permissions.missing_always(&call.caller.permissions);
     if !missing.is_empty() {
         return Err(unknown(format!(
-            "`{}` lacks `{}`, without which the tool is hidden",
+            "the tool is hidden from `{}`, which lacks `{}`",
             shown(&call.caller.subject),
             missing.join("`, `")
         )));
     }
     if !set.shows(&tool, &call.caller, gate.policy.as_ref()) {
         return Err(unknown(format!(
-            "no policy could ever permit `{}` to call it, so that it is hidden",
+            "the tool is hidden from `{}`, because no policy could ever permit the call",
             shown(&call.caller.subject)
         )));
     }
-    Ok(Admitted { tool, in_force, call, purpose: Purpose::Call, _sealed: () })
+    Ok(Admitted { tool, live_config, call, purpose: Purpose::Call, _sealed: () })
 }
 
 fn shown(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! B. Do the arguments fit the tool's input schema and the caps?
+//! Stage B: validates the arguments against the tool's input schema and the size limits.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use toolgate_spec::{CompiledSchema, Unambiguous, model::ToolSpec, project};
 
 use super::{
     admit::Admitted,
-    support::{stop::Stop, texts},
+    support::{stop::StoppedCall, texts},
 };
 use crate::{digest, gate::ArgumentLimits, live::LiveTool, reason::Reason};
 
-/// A call whose arguments are what the tool declares.
+/// A call whose arguments fit the tool's input schema.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundCall {
     pub admitted: Admitted,
     /// Shared, not copied: policies, the path check and the run all read this one.
     pub arguments: Arc<Arguments>,
@@ -24,24 +24,26 @@ pub struct Bound {
     _sealed: (),
 }
 
-/// `given_digest` is that of the arguments as they came.
-pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<Bound, Stop> {
+/// `given_digest` is the digest of the arguments before binding.
+pub fn bind(mut admitted: Admitted, given_digest: &str) -> Result<BoundCall, StoppedCall> {
     let given = std::mem::take(&mut admitted.call.arguments);
-    let declared = Declared {
+    let declared = DeclaredArguments {
         schema: &admitted.tool.input_schema,
         compiled: &admitted.tool.input,
-        source: Source::of(&admitted.tool.spec),
+        source: SchemaSource::of(&admitted.tool.spec),
     };
     let alarms = alarms_in(&given, &admitted.tool);
     let (value, coercions) =
-        fit(given, &declared, admitted.in_force.arguments).map_err(|stop| stop.with_alerts(alarms))?;
+        fit(given, &declared, admitted.live_config.arguments).map_err(|stop| stop.with_alerts(alarms))?;
     let arguments_digest = if coercions.is_empty() { given_digest.to_owned() } else { digest::of(&value) };
-    let Value::Object(arguments) = value else { return Err(Stop::new(Reason::InputShape, "no object")) };
+    let Value::Object(arguments) = value else {
+        return Err(StoppedCall::new(Reason::InputShape, "no object"));
+    };
     let arguments = Arc::new(Arguments::from(arguments));
-    Ok(Bound { admitted, arguments, arguments_digest, coercions, _sealed: () })
+    Ok(BoundCall { admitted, arguments, arguments_digest, coercions, _sealed: () })
 }
 
-/// Somebody wants to be told of these texts, also where they do not fit. Of those that do, the next stage tells.
+/// Searches refused arguments for `alertOn` texts. The next stage searches accepted ones.
 fn alarms_in(given: &Map<String, Value>, tool: &LiveTool) -> Vec<String> {
     if !tool.has_alarms() {
         return Vec::new();
@@ -50,12 +52,12 @@ fn alarms_in(given: &Map<String, Value>, tool: &LiveTool) -> Vec<String> {
     tool.alarms_in(texts::of_members(given).into_iter().chain([json.as_str()]))
 }
 
-/// The arguments as a call of this tool would have them, or why it would be refused: for a run without a gateway, which has no
-/// caps of an operator's.
+/// The arguments as a call of this tool would get them, or the reason for a refusal. For a run without a gateway, which
+/// has no configured limits.
 pub fn fitted(spec: &ToolSpec, given: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let schema = project::input_schema(spec).map_err(|error| error.to_string())?;
     let compiled = CompiledSchema::new(&schema).map_err(|error| format!("the input schema: {error}"))?;
-    let declared = Declared { schema: &schema, compiled: &compiled, source: Source::of(spec) };
+    let declared = DeclaredArguments { schema: &schema, compiled: &compiled, source: SchemaSource::of(spec) };
     match fit(given, &declared, ArgumentLimits { bytes: usize::MAX, depth: usize::MAX }) {
         Ok((Value::Object(arguments), _)) => Ok(arguments),
         Ok(_) => Err("no object".to_owned()),
@@ -63,45 +65,45 @@ pub fn fitted(spec: &ToolSpec, given: Map<String, Value>) -> Result<Map<String, 
     }
 }
 
-/// What a tool says of its arguments.
-struct Declared<'t> {
+/// The tool's declaration of its arguments.
+struct DeclaredArguments<'t> {
     schema: &'t Value,
     compiled: &'t CompiledSchema,
-    source: Source,
+    source: SchemaSource,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Source {
+enum SchemaSource {
     /// `params`: null counts as absent, and so does blank text that is not required.
     Params,
-    /// A schema of its own, which says itself what null and blank mean.
+    /// The author's own schema, which itself defines the meaning of null and blank.
     OwnSchema,
 }
 
-impl Source {
+impl SchemaSource {
     fn of(spec: &ToolSpec) -> Self {
         if spec.governance.input.is_none() { Self::Params } else { Self::OwnSchema }
     }
 }
 
-/// An object that fits, and what was changed on the way.
+/// Returns an object that fits the schema, and the changes that were needed.
 fn fit(
     given: Map<String, Value>,
-    declared: &Declared<'_>,
+    declared: &DeclaredArguments<'_>,
     limits: ArgumentLimits,
-) -> Result<(Value, Vec<String>), Stop> {
+) -> Result<(Value, Vec<String>), StoppedCall> {
     within(&given, limits)?;
     let mut coercions = Vec::new();
     let mut arguments = Map::with_capacity(given.len());
     for (name, value) in given {
         let value = coerce(&name, value, wanted_type(declared.schema, &name), &mut coercions);
-        if declared.source == Source::Params && counts_as_absent(&value, declared.schema, &name) {
+        if declared.source == SchemaSource::Params && counts_as_absent(&value, declared.schema, &name) {
             coercions.push(format!("{name}: {} → absent", if value.is_null() { "null" } else { "blank" }));
         } else {
             arguments.insert(name, value);
         }
     }
-    // Once more: text that was read as a structure has brought its own depth along.
+    // Check the limits again: text that was parsed as a structure adds depth.
     if !coercions.is_empty() {
         within(&arguments, limits)?;
     }
@@ -111,15 +113,15 @@ fn fit(
     if !violations.is_empty() {
         return Err(refusal(&violations));
     }
-    // After the coercions: text that was read as a number is one by now.
+    // After the coercions, because text may have become a number.
     match inexact_integer(&value) {
         Some(place) => Err(inexact(&place)),
         None => Ok((value, coercions)),
     }
 }
 
-/// Gives arguments with one digest one form. The digest is over canonical JSON, which sorts members and writes `-0` and
-/// `1.0` as `0` and `1`. Without this step, a yes to one spelling would run another one.
+/// Gives arguments with the same digest the same form. The digest is over canonical JSON, which sorts members and
+/// writes `-0` and `1.0` as `0` and `1`. Otherwise an approval of one spelling would run another one.
 fn normalise(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -137,7 +139,8 @@ fn normalise(value: &mut Value) {
     }
 }
 
-/// The integer that a double stands for. `None` for a fraction, and beyond 2^53 - 1, where only the double is accepted.
+/// The integer with the same value as a double. `None` for a fraction and beyond 2^53 - 1, where only the double is
+/// accepted.
 fn exact_integer(double: f64) -> Option<i64> {
     // `{:.0}` writes an integral double exactly; `-0` parses as 0.
     (double.fract() == 0.0)
@@ -146,16 +149,18 @@ fn exact_integer(double: f64) -> Option<i64> {
         .filter(|integer| integer.unsigned_abs() <= LARGEST_EXACT_INTEGER)
 }
 
-fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), Stop> {
+fn within(arguments: &Map<String, Value>, limits: ArgumentLimits) -> Result<(), StoppedCall> {
     let too_deep = arguments.values().any(|value| depth(value) >= limits.depth);
     if too_deep {
         let message = format!("the arguments nest more than {} levels deep", limits.depth);
-        return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send flatter arguments"));
+        return Err(StoppedCall::new(Reason::InputTooLarge, message).with_remedy("send flatter arguments"));
     }
     let bytes = digest::json_bytes(arguments);
     if bytes > limits.bytes {
-        let message = format!("the arguments have {bytes} bytes; at most {} are taken", limits.bytes);
-        return Err(Stop::new(Reason::InputTooLarge, message).with_remedy("send less, or in several calls"));
+        let message = format!("the arguments have {bytes} bytes; at most {} are allowed", limits.bytes);
+        return Err(
+            StoppedCall::new(Reason::InputTooLarge, message).with_remedy("send less, or in several calls")
+        );
     }
     Ok(())
 }
@@ -168,15 +173,15 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// The place of the first integer that is not the only one with its double, as a JSON pointer. Canonical JSON writes
-/// numbers as doubles: two such integers would have one digest, and a yes to the one would be spent by the other.
+/// The JSON pointer of the first integer that shares its double with other integers. Canonical JSON writes numbers as
+/// doubles, so two such integers would have the same digest, and one could consume the approval of the other.
 fn inexact_integer(value: &Value) -> Option<String> {
     let within = |step: &str, value: &Value| {
         let rest = inexact_integer(value)?;
         Some(format!("/{}{rest}", step.replace('~', "~0").replace('/', "~1")))
     };
     match value {
-        // What is no double and does not fit `i64` is larger still.
+        // An integer that does not fit `i64` is larger still.
         Value::Number(number) if !number.is_f64() => {
             let is_exact =
                 number.as_i64().is_some_and(|integer| integer.unsigned_abs() <= LARGEST_EXACT_INTEGER);
@@ -190,21 +195,21 @@ fn inexact_integer(value: &Value) -> Option<String> {
     }
 }
 
-fn inexact(place: &str) -> Stop {
+fn inexact(place: &str) -> StoppedCall {
     let message = format!(
         "the arguments do not fit: `{place}`: expected an integer from -{LARGEST_EXACT_INTEGER} to \
-         {LARGEST_EXACT_INTEGER}, came one that not every reader of JSON can tell from its neighbours"
+         {LARGEST_EXACT_INTEGER}, got one that some JSON readers would round"
     );
-    Stop::new(Reason::InputShape, message).with_remedy("pass it as a text, where the tool takes one")
+    StoppedCall::new(Reason::InputShape, message).with_remedy("pass it as text if the tool accepts that")
 }
 
-/// The one type that the schema names for this argument, if it names one.
+/// The type that the schema names for this argument, if it names exactly one.
 fn wanted_type<'s>(schema: &'s Value, name: &str) -> Option<&'s str> {
     schema.get("properties")?.get(name)?.get("type")?.as_str()
 }
 
-/// Small models send numbers and structures as text. These two readings are taken, and no others; what has several is left as the
-/// text that it is, and fits no schema that wants a structure.
+/// Small models send numbers and structures as text. Only these two are converted. Text with more than one reading,
+/// such as duplicate keys, stays text and then fails the schema.
 fn coerce(name: &str, value: Value, wanted: Option<&str>, coercions: &mut Vec<String>) -> Value {
     let (Value::String(text), Some(wanted)) = (&value, wanted) else { return value };
     let read: Option<Value> = match wanted {
@@ -229,8 +234,8 @@ fn coerce(name: &str, value: Value, wanted: Option<&str>, coercions: &mut Vec<St
     }
 }
 
-/// Null counts as absent, and so does blank text, except for a required text: there it is a value, such as the replacement
-/// that deletes a word.
+/// Null counts as absent, and so does blank text. A required text is different: there, blank is a value, such as a
+/// replacement that deletes a word.
 fn counts_as_absent(value: &Value, schema: &Value, name: &str) -> bool {
     let is_required_text = || {
         let required = schema.get("required").and_then(Value::as_array);
@@ -244,18 +249,18 @@ fn counts_as_absent(value: &Value, schema: &Value, name: &str) -> bool {
     }
 }
 
-fn refusal(violations: &[toolgate_spec::Violation]) -> Stop {
+fn refusal(violations: &[toolgate_spec::Violation]) -> StoppedCall {
     let lines: Vec<String> = violations
         .iter()
         .map(|violation| {
             let place = if violation.at.is_empty() { "the arguments" } else { &violation.at };
-            format!("`{place}`: expected {}, came {}", violation.expected, violation.came)
+            format!("`{place}`: expected {}, got {}", violation.expected, violation.came)
         })
         .collect();
     let places: Vec<&str> = violations.iter().map(|violation| violation.at.as_str()).collect();
-    Stop::new(Reason::InputShape, format!("the arguments do not fit: {}", lines.join("; ")))
+    StoppedCall::new(Reason::InputShape, format!("the arguments do not fit: {}", lines.join("; ")))
         .with_remedy("correct the named fields and call again")
-        // What came may be private; the place is enough for the journal.
+        // The values may be private, so the journal gets only their places.
         .for_operator(format!("the arguments do not fit at `{}`", places.join("`, `")))
 }
 

@@ -1,4 +1,5 @@
-//! D. Collects the decisions about a call and asks a person if one of them says so. The strictest decision wins.
+//! Stage D: collects the decisions about a call and asks a person if one of them requires it. The strictest decision
+//! wins.
 
 mod ask;
 mod notes;
@@ -14,10 +15,10 @@ use super::{
     check::Checked,
     support::{
         recheck::{denied_by_program, forbidden_by_program},
-        stop::Stop,
+        stop::StoppedCall,
     },
 };
-use crate::{call::Purpose, gate::Inner, reason::Reason};
+use crate::{call::Purpose, gate::GateInner, reason::Reason};
 
 /// A call that may run.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub struct Decided {
     _sealed: (),
 }
 
-/// What one source decided. Goes into the journal.
+/// The decision of one source. Goes into the journal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Decision {
     pub source: DecisionSource,
@@ -36,7 +37,7 @@ pub struct Decision {
     pub why: String,
 }
 
-pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
+pub async fn decide(gate: &GateInner, checked: Checked) -> Result<Decided, StoppedCall> {
     // A Local Pass is the author's test: no person is asked, and no caller's permissions apply.
     if checked.bound.admitted.purpose == Purpose::LocalPass {
         let (source, why) = (DecisionSource::LocalPass, "a test run".to_owned());
@@ -50,7 +51,11 @@ pub async fn decide(gate: &Inner, checked: Checked) -> Result<Decided, Stop> {
     }
 }
 
-async fn consent(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Result<Consent, Stop> {
+async fn consent(
+    gate: &GateInner,
+    checked: &Checked,
+    decisions: &[Decision],
+) -> Result<Consent, StoppedCall> {
     if let Some(against) = decisions.iter().find(|decision| decision.verdict == Verdict::Forbid) {
         return Err(forbidden(against));
     }
@@ -61,7 +66,7 @@ async fn consent(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Res
     ask::ask(gate, checked, decisions).await
 }
 
-fn decisions(gate: &Inner, checked: &Checked) -> Vec<Decision> {
+fn decisions(gate: &GateInner, checked: &Checked) -> Vec<Decision> {
     let admitted = &checked.bound.admitted;
     let (tool, caller) = (&admitted.tool, &admitted.call.caller);
     let arguments = checked.bound.arguments.members();
@@ -76,7 +81,7 @@ fn decisions(gate: &Inner, checked: &Checked) -> Vec<Decision> {
         let source = DecisionSource::ProgramPolicy;
         decisions.push(Decision { source, verdict: Verdict::Forbid, why });
     }
-    if let Some(cedar) = admitted.in_force.set.policies() {
+    if let Some(cedar) = admitted.live_config.set.policies() {
         let ruling = cedar.decide(caller, &tool.wire_name, arguments);
         let source = DecisionSource::Cedar;
         decisions.push(Decision { source, verdict: ruling.verdict, why: ruling.why });
@@ -85,10 +90,10 @@ fn decisions(gate: &Inner, checked: &Checked) -> Vec<Decision> {
     decisions
 }
 
-/// The sources that want a person to be asked.
+/// The sources that require an approval.
 fn questions(checked: &Checked) -> Vec<Decision> {
     let admitted = &checked.bound.admitted;
-    let (tool, threshold) = (&admitted.tool, admitted.in_force.approvals.ask_from);
+    let (tool, threshold) = (&admitted.tool, admitted.live_config.approvals.ask_from);
     let ask = |source, why: String| Decision { source, verdict: Verdict::Ask, why };
     let of_every_call = questions_of_every_call(&tool.spec, &tool.policy, tool.level, threshold);
     let mut decisions: Vec<Decision> =
@@ -101,15 +106,18 @@ fn questions(checked: &Checked) -> Vec<Decision> {
     decisions
 }
 
-fn forbidden(against: &Decision) -> Stop {
+fn forbidden(against: &Decision) -> StoppedCall {
     match against.source {
-        DecisionSource::Permissions => {
-            Stop::new(Reason::MissingPermission, format!("this call needs more permissions: {}", against.why))
-                .with_remedy("ask the operator for the permission, or call with other arguments")
-        }
+        DecisionSource::Permissions => StoppedCall::new(
+            Reason::MissingPermission,
+            format!("this call needs more permissions: {}", against.why),
+        )
+        .with_remedy("ask the operator for the permission, or call with other arguments"),
         // Callers do not see the names and texts of the operator's rules.
-        DecisionSource::Cedar => Stop::new(Reason::PolicyForbids, "the operator's policies forbid this call")
-            .for_operator(format!("the policies forbid it: {}", against.why)),
+        DecisionSource::Cedar => {
+            StoppedCall::new(Reason::PolicyForbids, "the operator's policies forbid this call")
+                .for_operator(format!("the policies forbid it: {}", against.why))
+        }
         _ => forbidden_by_program(&against.why),
     }
 }

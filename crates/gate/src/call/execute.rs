@@ -1,6 +1,6 @@
-//! E. Runs the tool: reserves a run slot, checks again what may have changed, consumes the approval, runs.
+//! Stage E: reserves a run slot, checks again what may have changed, consumes the approval and runs the tool.
 //!
-//! The approval comes after the slot, because a busy gateway must not cost a person a second answer.
+//! The approval is consumed after the slot is reserved. Otherwise a busy gateway could waste an approval.
 
 mod approval;
 
@@ -14,14 +14,14 @@ use toolgate_policy::OutputPolicy;
 
 use super::{
     Purpose,
-    bind::Bound,
+    bind::BoundCall,
     check::Checked,
     decide::{Consent, Decided},
-    support::{console, disk, personal, recheck, secrets, stop::Stop},
+    support::{console, disk, personal, recheck, secrets, stop::StoppedCall},
 };
 use crate::{
-    approval::Spent,
-    gate::Inner,
+    approval::ConsumedApproval,
+    gate::GateInner,
     limiter::Slot,
     live::LiveTool,
     ports::{RunFailure, RunReport, RunRequest, StopFlag, Surveyed, Touch},
@@ -31,17 +31,21 @@ use crate::{
 /// A call whose tool ran and returned something.
 #[derive(Debug)]
 pub struct Executed {
-    pub bound: Bound,
+    pub bound: BoundCall,
     /// The approval that this call consumed.
-    pub approval: Option<Spent>,
+    pub approval: Option<ConsumedApproval>,
     pub report: RunReport,
-    /// Alarm texts found on the tool's console.
+    /// `alertOn` texts found on the tool's console.
     pub alerts: Vec<String>,
     _sealed: (),
 }
 
-pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
-    let Decided { checked: Checked { bound, touches, agreed, call, notes, left, .. }, consent, .. } = decided;
+pub async fn execute(gate: &GateInner, decided: Decided) -> Result<Executed, StoppedCall> {
+    let Decided {
+        checked: Checked { bound, touches, approved_secrets, call, notes, unreported, .. },
+        consent,
+        ..
+    } = decided;
     let ready = match reserve(gate, &bound, call).await {
         Ok(reserved) => check_again(gate, &bound, &touches, &consent, reserved).await,
         Err(stop) => Err(stop),
@@ -53,58 +57,63 @@ pub async fn execute(gate: &Inner, decided: Decided) -> Result<Executed, Stop> {
     let consumed = approval::consume(gate, &bound, &notes, consent).await?;
     let request = RunRequest {
         arguments: bound.arguments.members(),
-        agreed: &agreed,
-        left: &left,
+        approved_secrets: &approved_secrets,
+        unreported: &unreported,
         caller: &bound.admitted.call.caller.subject,
         purpose: bound.admitted.purpose,
-        looks: &gate.looks,
+        disk_checks: &gate.disk_checks,
     };
-    let running = Running::new(gate);
+    let running = RunningGauge::new(gate);
     let report = call.run(request).await;
     drop((running, slot));
     finish(gate, bound, consumed, report)
 }
 
-/// A call that has all it needs to run.
+/// A call with everything it needs to run.
 struct Reserved {
     call: Box<dyn Surveyed>,
     slot: RunSlot,
 }
 
-/// A place among the running calls.
+/// The right to run one call.
 struct RunSlot {
     _slot: Slot,
     has_waited: bool,
 }
 
 /// Waits for a run slot and for what the handler needs, such as a worker.
-async fn reserve(gate: &Inner, bound: &Bound, mut call: Box<dyn Surveyed>) -> Result<Reserved, Stop> {
+async fn reserve(
+    gate: &GateInner,
+    bound: &BoundCall,
+    mut call: Box<dyn Surveyed>,
+) -> Result<Reserved, StoppedCall> {
     let admitted = &bound.admitted;
     let begun = Instant::now();
     let due = begun + gate.limiter.wait_timeout();
     let slot = gate.limiter.enter(&admitted.call.caller.quota()).await;
-    let slot = slot.map_err(|busy| Stop::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
+    let slot =
+        slot.map_err(|busy| StoppedCall::new(Reason::Busy, busy.to_string()).with_remedy(CALL_AGAIN))?;
     match admitted.purpose {
         Purpose::Call => {
             let reserved = timeout_at(due, call.reserve(&admitted.call.caller.subject)).await;
             reserved.map_err(|_| no_worker_in_time(gate))?.map_err(|failure| not_reserved(&failure))?;
         }
-        // The run reserves by itself and reports a missing worker to the author of the draft.
+        // The run of a draft reserves its worker itself, and reports a missing one to the author.
         Purpose::LocalPass => {}
     }
     let has_waited = slot.has_waited || begun.elapsed() > SHORT_WAIT;
     Ok(Reserved { call, slot: RunSlot { _slot: slot, has_waited } })
 }
 
-/// Refuses the call if something that was true when it came no longer is. An approval is for what was shown, so the targets
-/// of an approved call are checked as well: a symlink may have changed meanwhile. The run itself holds them open from here on.
+/// Refuses the call if its preconditions changed since it arrived. An approval covers what was shown, so the targets of
+/// an approved call are checked as well: a symlink may have changed. From here on, the run keeps the targets open.
 async fn check_again(
-    gate: &Inner,
-    bound: &Bound,
+    gate: &GateInner,
+    bound: &BoundCall,
     touches: &[Touch],
     consent: &Consent,
     reserved: Reserved,
-) -> Result<Reserved, Stop> {
+) -> Result<Reserved, StoppedCall> {
     recheck::recheck(gate, bound, reserved.slot.has_waited).await?;
     if !matches!(consent, Consent::Approved(_)) {
         return Ok(reserved);
@@ -135,49 +144,49 @@ async fn check_again(
     Ok(Reserved { call, slot })
 }
 
-fn targets_changed() -> Stop {
-    Stop::new(Reason::ApprovalInvalid, TARGETS_CHANGED).with_remedy("make the call again")
+fn targets_changed() -> StoppedCall {
+    StoppedCall::new(Reason::ApprovalInvalid, TARGETS_CHANGED).with_remedy("make the call again")
 }
 
-fn no_worker_in_time(gate: &Inner) -> Stop {
+fn no_worker_in_time(gate: &GateInner) -> StoppedCall {
     let seconds = gate.limiter.wait_timeout().as_secs();
     let message = format!("no worker became free within {seconds} s (`limits.wait_timeout`)");
-    Stop::new(Reason::Busy, message).with_remedy(CALL_AGAIN)
+    StoppedCall::new(Reason::Busy, message).with_remedy(CALL_AGAIN)
 }
 
-fn not_reserved(failure: &RunFailure) -> Stop {
-    let stop = Stop::new(failure.reason, failure.message.as_str());
+fn not_reserved(failure: &RunFailure) -> StoppedCall {
+    let stop = StoppedCall::new(failure.reason, failure.message.as_str());
     if failure.reason == Reason::Busy { stop.with_remedy(CALL_AGAIN) } else { stop }
 }
 
 fn finish(
-    gate: &Inner,
-    bound: Bound,
-    approval: Option<Spent>,
+    gate: &GateInner,
+    bound: BoundCall,
+    approval: Option<ConsumedApproval>,
     mut report: RunReport,
-) -> Result<Executed, Stop> {
+) -> Result<Executed, StoppedCall> {
     let tool = &bound.admitted.tool;
     let mut alerts = match bound.admitted.purpose {
         Purpose::Call => console::clean(gate, tool, &mut report),
         // The author of a draft sees the whole console.
         Purpose::LocalPass => Vec::new(),
     };
-    let heard = report.outcome.as_mut().err().and_then(|failure| failure.heard.take());
+    let unredacted = report.outcome.as_mut().err().and_then(|failure| failure.unredacted.take());
     match &report.outcome {
         Ok(_) => Ok(Executed { bound, approval, report, alerts, _sealed: () }),
         Err(failure) => {
             let message = message_of(failure, gate, tool);
-            let texts = [failure.message.as_str()].into_iter().chain(heard.as_deref());
+            let texts = [failure.message.as_str()].into_iter().chain(unredacted.as_deref());
             alerts.extend(tool.alarms_in(texts));
-            let stop = Stop::new(failure.reason, message).with_alerts(alerts).with_report(report);
+            let stop = StoppedCall::new(failure.reason, message).with_alerts(alerts).with_report(report);
             Err(stop.with_consumed(approval))
         }
     }
 }
 
-/// The error message of a tool is output. Field rules cannot apply to a message, so a tool with such rules shows none:
-/// otherwise it could leak by failing what its rules withhold.
-fn message_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
+/// A tool's error message is output. Field rules cannot apply to a message, so it is withheld for tools with such
+/// rules. Otherwise the tool could leak withheld fields through an error.
+fn message_of(failure: &RunFailure, gate: &GateInner, tool: &LiveTool) -> String {
     let has_rules = OutputPolicy::of(&tool.spec.governance).exists();
     if has_rules && personal::can_repeat_tool(failure.reason) {
         return WITHHELD.to_owned();
@@ -186,25 +195,25 @@ fn message_of(failure: &RunFailure, gate: &Inner, tool: &LiveTool) -> String {
 }
 
 /// Counts a run until it ends or is dropped.
-struct Running<'g>(&'g Inner);
+struct RunningGauge<'g>(&'g GateInner);
 
-impl<'g> Running<'g> {
-    fn new(gate: &'g Inner) -> Self {
+impl<'g> RunningGauge<'g> {
+    fn new(gate: &'g GateInner) -> Self {
         gate.metrics.running.fetch_add(1, Ordering::Relaxed);
         Self(gate)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningGauge<'_> {
     fn drop(&mut self) {
         self.0.metrics.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Only longer waits repeat the checks of token and program policy: these cost a thread.
+/// Only longer waits repeat the checks of the token and the program policy, because each costs a thread.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
 const CALL_AGAIN: &str = "wait a moment and call again";
 const TARGETS_CHANGED: &str =
-    "what the arguments lead to has changed since the question was asked; the call was not run";
+    "the targets of the arguments changed after the question was asked; the call was not run";
 const WITHHELD: &str = "the tool failed; its message is withheld because this tool's `outputPolicy` has rules about fields; \
      `toolgate run` shows it to the tool's author";

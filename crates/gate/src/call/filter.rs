@@ -1,4 +1,4 @@
-//! F. Does the output fit its schema and size, and which of its fields may leave?
+//! Stage F: validates the result against schema and size limit, redacts secrets and applies the output policy.
 
 mod clean;
 
@@ -9,15 +9,15 @@ use toolgate_policy::OutputPolicy;
 
 use super::{
     execute::Executed,
-    journal::{Shows, Writing},
-    support::{personal::Held, secrets, stop::Stop, texts},
+    journal::{JournalDetail, RecordFormat},
+    support::{personal::PersonalData, secrets, stop::StoppedCall, texts},
 };
 use crate::{
     digest,
-    gate::Inner,
+    gate::GateInner,
     live::LiveTool,
     metrics::Metrics,
-    outcome::{Released, Warning},
+    outcome::{ReleasedCall, Warning},
     ports::RunReport,
     reason::Reason,
 };
@@ -28,25 +28,29 @@ pub struct Filtered {
     pub value: Value,
     pub output_digest: String,
     pub bytes: usize,
-    /// Fields that were masked or taken out.
+    /// Fields that were masked or removed.
     pub redacted: Vec<String>,
-    /// What was taken for a secret, a row each.
+    /// The secrets that were found, one row each.
     pub secrets: Vec<Value>,
-    /// The value as it stands in the journal, where it does.
+    /// The value for the journal, if it is recorded.
     pub for_journal: Option<Value>,
     warnings: Vec<Warning>,
-    /// Texts in what the tool returned about which somebody wants to be told.
+    /// `alertOn` texts found in the result.
     pub alerts: Vec<String>,
     is_structured: bool,
     report: RunReport,
     _sealed: (),
 }
 
-/// Beside the runtime's own threads where there is much to go through: nobody else waits for that.
-pub async fn filter(gate: &Inner, executed: Executed, personal: Option<Arc<Held>>) -> Result<Filtered, Stop> {
+/// Large results are filtered on the blocking pool, because filtering is CPU-bound and would stall other calls.
+pub async fn filter(
+    gate: &GateInner,
+    executed: Executed,
+    personal: Option<Arc<PersonalData>>,
+) -> Result<Filtered, StoppedCall> {
     let is_large = matches!(&executed.report.outcome, Ok(Some(value)) if weight(value) > LARGE);
     let filter = Filter {
-        how: Writing { shows: gate.shows, secrets: Arc::clone(&gate.secrets) },
+        how: RecordFormat { journal_detail: gate.journal_detail, secrets: Arc::clone(&gate.secrets) },
         metrics: Arc::clone(&gate.metrics),
         personal,
     };
@@ -54,11 +58,11 @@ pub async fn filter(gate: &Inner, executed: Executed, personal: Option<Arc<Held>
         return filter.judge(executed);
     }
     let done = tokio::task::spawn_blocking(move || filter.judge(executed)).await;
-    // A panic there is one of the call, and ends it as any other.
+    // A panic there ends the call like any other panic.
     done.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }
 
-/// About as many bytes as its JSON has.
+/// The approximate number of bytes of its JSON.
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::String(text) => text.len(),
@@ -69,24 +73,24 @@ fn weight(value: &Value) -> usize {
     inside + LEAST_WEIGHT
 }
 
-/// What a result is judged with. Owned, for it may be judged while nobody waits for it any more.
+/// What filtering needs. Owned, because filtering continues on the blocking pool if the call is dropped.
 struct Filter {
-    how: Writing,
+    how: RecordFormat,
     metrics: Arc<Metrics>,
-    /// What personal fields of the arguments hold.
-    personal: Option<Arc<Held>>,
+    /// The values of personal fields of the arguments.
+    personal: Option<Arc<PersonalData>>,
 }
 
 impl Filter {
-    fn judge(self, executed: Executed) -> Result<Filtered, Stop> {
+    fn judge(self, executed: Executed) -> Result<Filtered, StoppedCall> {
         let Executed { bound, mut report, .. } = executed;
         let tool = &bound.admitted.tool;
-        // A tool that returns nothing has always been told to have returned this text.
+        // A tool that returns nothing has always released this text.
         let returned = match &mut report.outcome {
             Ok(value) => value.take().unwrap_or_else(|| Value::String("undefined".to_owned())),
             Err(_) => Value::Null,
         };
-        // Before anything is withheld: what somebody wants to be told of was there all the same.
+        // Before anything is withheld: withholding must not hide an alert.
         let alerts = alerts_in(tool, &returned);
         if let Err(stop) = fits(tool, &returned) {
             return Err(stop.with_alerts(alerts).with_report(report));
@@ -100,9 +104,8 @@ impl Filter {
             clean.findings.extend(shown);
             self.metrics.found_secrets(&clean.findings);
             if clean.still_leaks {
-                let message =
-                    "the result holds a secret that cannot be taken out of it; nothing of it was released";
-                return Err(Stop::new(Reason::SecretInOutput, message)
+                let message = "the result contains a secret that cannot be redacted; the result was withheld";
+                return Err(StoppedCall::new(Reason::SecretInOutput, message)
                     .with_alerts(alerts)
                     .with_report(report));
             }
@@ -111,13 +114,13 @@ impl Filter {
         } else {
             value
         };
-        // After the secrets: a character that nobody sees hides none, and one that is shown by its number would break it apart.
+        // After the redaction: escaping an invisible character inside a secret would hide the secret from the detector.
         let (value, is_changed) = clean::clean(value);
         let bytes = digest::json_bytes(&value);
         let most = tool.policy.execution.max_output_bytes.value;
         if bytes as u64 > most {
             let message = format!("the result has {bytes} bytes; this tool may return {most}");
-            return Err(Stop::new(Reason::OutputTooLarge, message)
+            return Err(StoppedCall::new(Reason::OutputTooLarge, message)
                 .with_remedy("ask for less at once")
                 .with_alerts(alerts)
                 .with_report(report));
@@ -144,9 +147,10 @@ impl Filter {
         })
     }
 
-    /// The output for the journal, where the tool's audit policy or the operator wants it there.
+    /// The output for the journal, if the tool's audit policy or the operator wants it.
     fn for_journal(&self, tool: &LiveTool, value: &Value) -> Option<Value> {
-        let is_wanted = self.how.shows == Shows::Everything || tool.policy.audit.log_output.value;
+        let is_wanted =
+            self.how.journal_detail == JournalDetail::Everything || tool.policy.audit.log_output.value;
         if !is_wanted {
             return None;
         }
@@ -156,7 +160,7 @@ impl Filter {
     }
 }
 
-/// Each text by itself and all of them as JSON, so that neither quoting nor splitting over members hides what is asked for.
+/// Searches each text by itself and all of them as JSON. Neither quoting nor splitting over members hides a match.
 fn alerts_in(tool: &LiveTool, value: &Value) -> Vec<String> {
     if !tool.has_alarms() {
         return Vec::new();
@@ -165,27 +169,27 @@ fn alerts_in(tool: &LiveTool, value: &Value) -> Vec<String> {
     tool.alarms_in([json.as_str()].into_iter().chain(texts::of(value)))
 }
 
-/// What does not fit what the tool promises is withheld as a whole.
-fn fits(tool: &LiveTool, returned: &Value) -> Result<(), Stop> {
+/// A result that does not fit the output schema is withheld as a whole.
+fn fits(tool: &LiveTool, returned: &Value) -> Result<(), StoppedCall> {
     let Some(schema) = &tool.output else { return Ok(()) };
     let violations = schema.violations(returned, 1);
     let Some(first) = violations.first() else { return Ok(()) };
-    let message = "the tool returned something other than it promises; nothing of it was released";
-    // No rule about fields was applied yet, so nothing of the result goes into the journal with this.
-    Err(Stop::new(Reason::OutputShape, message)
+    let message = "the result does not fit the tool's output schema; it was withheld";
+    // The field rules were not applied yet, so the journal gets nothing of the result.
+    Err(StoppedCall::new(Reason::OutputShape, message)
         .for_operator(format!("the result does not fit the output schema: {}", first.without_value)))
 }
 
 impl Filtered {
-    pub fn into_released(self, call_id: &str) -> (Released, RunReport) {
+    pub fn into_released(self, call_id: &str) -> (ReleasedCall, RunReport) {
         let Self { value, is_structured, warnings, report, .. } = self;
-        (Released { call_id: call_id.to_owned(), value, is_structured, warnings }, report)
+        (ReleasedCall { call_id: call_id.to_owned(), value, is_structured, warnings }, report)
     }
 }
 
-/// Ordinary text of this size takes about 0.1 ms, text written to be slow some milliseconds.
+/// Filtering this much ordinary text takes about 0.1 ms, and adversarial text some milliseconds.
 const LARGE: usize = 4 * 1024;
 /// A number and a comma, or quotes.
 const LEAST_WEIGHT: usize = 4;
-/// Clients refuse structured content that does not fit what they were told.
-const UNSTRUCTURED: &str = "without what was taken out or shown by its number, this no longer fits the tool's output schema; it comes as text alone";
+/// Clients reject structured content that does not fit the listed schema.
+const UNSTRUCTURED: &str = "after redaction or escaping, the result no longer fits the tool's output schema; it is returned as text only";

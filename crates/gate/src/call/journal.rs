@@ -1,87 +1,88 @@
-//! J. What is written down of a call? A record before it starts and one when it ends, however it ends.
+//! The journal around a call: one record before it starts and one when it ends, however it ends.
 
 use std::{mem, sync::Arc, time::Instant};
 
 use serde_json::{Map, Value};
 use toolgate_secrets::Detector;
 
-mod account;
-mod blot;
 mod parts;
 mod record;
-mod slim;
+mod record_writer;
+mod redaction;
+mod size_limits;
 
-use self::account::{Account, Opening};
+use self::record_writer::{OpeningRecord, RecordWriter};
 pub use self::{
     parts::{
-        CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared, UsageEntry,
+        CallerEntry, ClientInfoEntry, DecisionEntry, PreparedJson, RequestEntry, ResponseEntry, RunEntry,
+        UsageEntry,
     },
     record::{CallRecord, Purpose},
 };
 use super::{
     admit::Admitted,
-    bind::Bound,
+    bind::BoundCall,
     check::Checked,
     decide::Decided,
     execute::Executed,
     filter::Filtered,
-    support::{personal::Held, stop::Stop},
+    support::{personal::PersonalData, stop::StoppedCall},
 };
 use crate::{
-    gate::{Call, Inner, OnJournalFailure},
+    gate::{Call, GateInner, OnJournalFailure},
     open_calls::{OpenCalls, STOPPED},
-    outcome::{Broken, Outcome},
-    reason::{Reason, Stage},
+    outcome::{BrokenCall, Outcome},
+    reason::{CallStage, Reason},
 };
 
-/// Where records go. An error means that the record is not there.
-pub trait Journal: Send + Sync {
+/// The destination of records. An error means that the record was not written.
+pub trait CallJournal: Send + Sync {
     fn append(&self, record: &CallRecord) -> Result<(), String>;
 
-    /// Does appending wait for a disk? Then it is done beside the runtime's own threads.
+    /// Whether appending blocks on the disk. It then runs on the blocking pool.
     fn waits_for_disk(&self) -> bool;
 }
 
-/// The way of one call. Dropped in the middle, it writes that the caller went away, or that the gateway stopped.
+/// Records one call. If it is dropped before the end, it records that the caller went away or that the gateway stopped.
 pub(crate) struct Trail {
-    /// Its place is given back after the last record, for fields are dropped after `drop`.
-    account: Account,
+    /// Holds the call open until after the last record, because fields are dropped after `drop`.
+    record_writer: RecordWriter,
     last: Instant,
-    state: State,
-    how: Writing,
+    state: TrailState,
+    how: RecordFormat,
     open_calls: Arc<OpenCalls>,
 }
 
-/// How values are written down.
+/// How values are recorded.
 #[derive(Debug)]
-pub struct Writing {
-    pub shows: Shows,
+pub struct RecordFormat {
+    pub journal_detail: JournalDetail,
     pub secrets: Arc<Detector>,
 }
 
-enum State {
+enum TrailState {
     Unopened,
-    /// Its opening record waits for the disk.
-    Opening(Arc<Opening>),
+    /// The opening record is being written.
+    Opening(Arc<OpeningRecord>),
     Open,
     Closed,
 }
 
-/// Are arguments and outputs written in clear, masked, because the operator is looking for something?
+/// Whether arguments and outputs are recorded masked, for debugging, or only their digests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shows {
+pub enum JournalDetail {
     Digests,
     Everything,
 }
 
 impl Trail {
-    pub fn new(gate: &Inner, call: &Call, purpose: Purpose) -> Self {
+    pub fn new(gate: &GateInner, call: &Call, purpose: Purpose) -> Self {
         let now = Instant::now();
         let mut record = Box::new(CallRecord::opened(call, purpose, gate.on_journal_failure));
-        record.debug = gate.shows == Shows::Everything;
-        record.blot_opening(&gate.secrets, &gate.clean_texts);
+        record.debug = gate.journal_detail == JournalDetail::Everything;
+        record.redact_opening(&gate.secrets, &gate.clean_texts);
         Self {
-            account: Account {
+            record_writer: RecordWriter {
                 journal: Arc::clone(&gate.journal),
                 observer: gate.observer.clone(),
                 metrics: Arc::clone(&gate.metrics),
@@ -89,208 +90,208 @@ impl Trail {
                 record,
                 begun: gate.clock.now(),
                 started: now,
-                stages: Vec::with_capacity(Stage::ALL.len()),
+                stages: Vec::with_capacity(CallStage::ALL.len()),
                 place: None,
             },
             last: now,
-            state: State::Unopened,
-            how: Writing { shows: gate.shows, secrets: Arc::clone(&gate.secrets) },
+            state: TrailState::Unopened,
+            how: RecordFormat { journal_detail: gate.journal_detail, secrets: Arc::clone(&gate.secrets) },
             open_calls: Arc::clone(&gate.open_calls),
         }
     }
 
-    /// Of the arguments as they came.
+    /// The digest of the arguments before binding.
     pub fn arguments_digest(&self) -> &str {
-        self.account.record.arguments_digest()
+        self.record_writer.record.arguments_digest()
     }
 
-    /// What personal fields of the arguments hold, once they are known.
-    pub fn personal(&self) -> Option<Arc<Held>> {
-        self.account.record.personal.clone()
+    /// The values of personal fields of the arguments, once they are known.
+    pub fn personal(&self) -> Option<Arc<PersonalData>> {
+        self.record_writer.record.personal.clone()
     }
 
     pub fn call_id(&self) -> &str {
-        &self.account.record.call_id
+        &self.record_writer.record.call_id
     }
 
-    /// Without an opening record nothing starts.
+    /// Writes the opening record. Without it, nothing starts.
     pub async fn open(&mut self) -> Result<(), Outcome> {
-        self.account.place = self.open_calls.enter();
-        if self.account.place.is_none() {
-            self.account.metrics.ended(Some(Reason::JournalFailed));
+        self.record_writer.place = self.open_calls.enter();
+        if self.record_writer.place.is_none() {
+            self.record_writer.metrics.ended(Some(Reason::JournalFailed));
             return Err(self.broken("the gateway has stopped and its journal is closed".to_owned()));
         }
-        let written = if self.account.journal.waits_for_disk() {
-            let (opening, account) = (Arc::new(Opening::default()), self.account.clone());
-            // From here on, for a caller that goes away while the record is being written leaves a record behind.
-            self.state = State::Opening(Arc::clone(&opening));
-            aside(move || opening.write(&account)).await
+        let written = if self.record_writer.journal.waits_for_disk() {
+            let (opening, record_writer) = (Arc::new(OpeningRecord::default()), self.record_writer.clone());
+            // Set before the write: a caller that goes away during the write must leave a closing record.
+            self.state = TrailState::Opening(Arc::clone(&opening));
+            on_blocking_pool(move || opening.write(&record_writer)).await
         } else {
-            self.account.journal.append(&self.account.record)
+            self.record_writer.journal.append(&self.record_writer.record)
         };
-        match (written, self.account.on_failure) {
+        match (written, self.record_writer.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => {
-                self.state = State::Open;
+                self.state = TrailState::Open;
                 Ok(())
             }
             (Err(problem), OnJournalFailure::Refuse) => {
-                self.state = State::Unopened;
-                self.account.metrics.ended(Some(Reason::JournalFailed));
+                self.state = TrailState::Unopened;
+                self.record_writer.metrics.ended(Some(Reason::JournalFailed));
                 Err(self.broken(problem))
             }
         }
     }
 
-    /// Takes down what a stage found out, and how long it took.
-    pub fn after<T: Noted>(&mut self, result: Result<T, Stop>) -> Result<T, Stop> {
+    /// Records what a stage found and how long it took.
+    pub fn after<T: JournalNote>(&mut self, result: Result<T, StoppedCall>) -> Result<T, StoppedCall> {
         let now = Instant::now();
-        self.account.stages.push((T::STAGE, now.duration_since(self.last)));
+        self.record_writer.stages.push((T::STAGE, now.duration_since(self.last)));
         self.last = now;
         match &result {
-            Ok(ticket) => ticket.note(&mut self.account.record, &self.how),
+            Ok(ticket) => ticket.note(&mut self.record_writer.record, &self.how),
             Err(stop) => {
-                self.account.record.alert(&stop.for_journal.alerts);
-                self.account.record.stopped(T::STAGE, stop);
+                self.record_writer.record.alert(&stop.for_journal.alerts);
+                self.record_writer.record.stopped(T::STAGE, stop);
             }
         }
         result
     }
 
     /// The gateway stops and waits no longer.
-    pub fn cut(&mut self) -> Stop {
-        self.broken_off(Reason::Cancelled, STOPPED)
+    pub fn end_by_shutdown(&mut self) -> StoppedCall {
+        self.end_early(Reason::Cancelled, STOPPED)
     }
 
-    /// The caller's own deadline has passed.
-    pub fn late(&mut self) -> Stop {
-        self.broken_off(Reason::Timeout, "the caller's deadline for this call has passed")
+    /// The caller's deadline has passed.
+    pub fn end_by_deadline(&mut self) -> StoppedCall {
+        self.end_early(Reason::Timeout, "the caller's deadline for this call has passed")
     }
 
-    /// Our own code panicked in the middle of a stage. That is nobody's doing but ours.
-    pub fn panicked(&mut self) -> Stop {
-        self.broken_off(Reason::Panicked, PANICKED)
+    /// The gateway's code panicked in a stage.
+    pub fn end_by_panic(&mut self) -> StoppedCall {
+        self.end_early(Reason::Panicked, PANICKED)
     }
 
-    fn broken_off(&mut self, reason: Reason, message: &str) -> Stop {
-        self.account.record.cut_off();
-        self.account.record.message = Some(message.to_owned());
-        Stop::new(reason, message)
+    fn end_early(&mut self, reason: Reason, message: &str) -> StoppedCall {
+        self.record_writer.record.cut_off();
+        self.record_writer.record.message = Some(message.to_owned());
+        StoppedCall::new(reason, message)
     }
 
-    /// Without a closing record nothing is released.
+    /// Writes the closing record. Without it, nothing is released.
     pub async fn close(&mut self, outcome: Outcome) -> Outcome {
-        let (account, reason) = (&mut self.account, outcome.reason());
-        account.record.close(&outcome, account.started.elapsed());
-        account.record.blot_closing(&self.how.secrets);
-        // From here on: the record is on its way, and one more would contradict it.
-        self.state = State::Closed;
-        let written = if account.journal.waits_for_disk() {
-            let mut account = account.clone();
-            // A caller that goes away meanwhile keeps nobody from being told.
-            aside(move || account.finish(reason)).await
+        let (record_writer, reason) = (&mut self.record_writer, outcome.reason());
+        record_writer.record.close(&outcome, record_writer.started.elapsed());
+        record_writer.record.redact_closing(&self.how.secrets);
+        // Set before the write: a second closing record would contradict this one.
+        self.state = TrailState::Closed;
+        let written = if record_writer.journal.waits_for_disk() {
+            let mut record_writer = record_writer.clone();
+            // If the caller goes away meanwhile, the observer is notified nevertheless.
+            on_blocking_pool(move || record_writer.finish(reason)).await
         } else {
-            account.finish(reason)
+            record_writer.finish(reason)
         };
-        match (written, self.account.on_failure) {
+        match (written, self.record_writer.on_failure) {
             (Ok(()), _) | (Err(_), OnJournalFailure::Continue) => outcome,
             (Err(problem), OnJournalFailure::Refuse) => self.broken(problem),
         }
     }
 
     fn broken(&self, problem: String) -> Outcome {
-        let call_id = self.account.record.call_id.clone();
-        Outcome::Broken(Broken { call_id, reason: Reason::JournalFailed, to_operator: problem })
+        let call_id = self.record_writer.record.call_id.clone();
+        Outcome::Broken(BrokenCall { call_id, reason: Reason::JournalFailed, to_operator: problem })
     }
 }
 
-/// Beside the runtime's own threads. Who waits for this may be dropped meanwhile; it is done all the same.
-async fn aside(job: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
+/// Runs on the blocking pool, and finishes even if the caller of this function is dropped.
+async fn on_blocking_pool(job: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
     let done = tokio::task::spawn_blocking(job).await;
     done.unwrap_or_else(|_| Err("the journal's thread ended".to_owned()))
 }
 
 impl Drop for Trail {
     fn drop(&mut self) {
-        let opening = match mem::replace(&mut self.state, State::Closed) {
-            State::Unopened | State::Closed => return,
-            State::Opening(opening) => Some(opening),
-            State::Open => None,
+        let opening = match mem::replace(&mut self.state, TrailState::Closed) {
+            TrailState::Unopened | TrailState::Closed => return,
+            TrailState::Opening(opening) => Some(opening),
+            TrailState::Open => None,
         };
-        let account = &mut self.account;
-        account.record.cancelled(account.started.elapsed());
+        let record_writer = &mut self.record_writer;
+        record_writer.record.cancelled(record_writer.started.elapsed());
         if self.open_calls.are_ended() {
-            account.record.message = Some(STOPPED.to_owned());
+            record_writer.record.message = Some(STOPPED.to_owned());
         }
-        account.record.blot_closing(&self.how.secrets);
+        record_writer.record.redact_closing(&self.how.secrets);
         match opening {
-            Some(opening) => opening.leave(account.clone()),
-            // There is nobody left to tell when this fails; the opening record stays without its pair.
-            None => drop(account.finish(Some(Reason::Cancelled))),
+            Some(opening) => opening.end_dropped(record_writer.clone()),
+            // A failure here cannot be reported; the opening record then has no closing record.
+            None => drop(record_writer.finish(Some(Reason::Cancelled))),
         }
     }
 }
 
-/// A ticket that tells the journal what its stage found out.
-pub(crate) trait Noted {
-    const STAGE: Stage;
+/// The result of a stage, which adds its findings to the record.
+pub(crate) trait JournalNote {
+    const STAGE: CallStage;
 
-    fn note(&self, record: &mut CallRecord, how: &Writing);
+    fn note(&self, record: &mut CallRecord, how: &RecordFormat);
 }
 
-impl Noted for Admitted {
-    const STAGE: Stage = Stage::Admit;
+impl JournalNote for Admitted {
+    const STAGE: CallStage = CallStage::Admit;
 
-    fn note(&self, record: &mut CallRecord, _: &Writing) {
-        record.admitted(&self.tool, self.in_force.set.policies_digest());
+    fn note(&self, record: &mut CallRecord, _: &RecordFormat) {
+        record.admitted(&self.tool, self.live_config.set.policies_digest());
     }
 }
 
-impl Noted for Bound {
-    const STAGE: Stage = Stage::Bind;
+impl JournalNote for BoundCall {
+    const STAGE: CallStage = CallStage::Bind;
 
-    fn note(&self, record: &mut CallRecord, how: &Writing) {
+    fn note(&self, record: &mut CallRecord, how: &RecordFormat) {
         let fields = &self.admitted.tool.spec.governance.pii_fields;
         if !fields.is_empty() {
-            record.personal = Some(Arc::new(Held::in_arguments(fields, self.arguments.members())));
+            record.personal = Some(Arc::new(PersonalData::in_arguments(fields, self.arguments.members())));
         }
         let shown = self.admitted.tool.journal_arguments(self.arguments.members(), how);
         record.bound(&self.arguments_digest, fields, &self.coercions, shown);
     }
 }
 
-impl Noted for Checked {
-    const STAGE: Stage = Stage::Check;
+impl JournalNote for Checked {
+    const STAGE: CallStage = CallStage::Check;
 
-    fn note(&self, record: &mut CallRecord, _: &Writing) {
+    fn note(&self, record: &mut CallRecord, _: &RecordFormat) {
         record.checked(self);
     }
 }
 
-impl Noted for Decided {
-    const STAGE: Stage = Stage::Decide;
+impl JournalNote for Decided {
+    const STAGE: CallStage = CallStage::Decide;
 
-    fn note(&self, record: &mut CallRecord, _: &Writing) {
+    fn note(&self, record: &mut CallRecord, _: &RecordFormat) {
         record.decided(self);
     }
 }
 
-impl Noted for Executed {
-    const STAGE: Stage = Stage::Execute;
+impl JournalNote for Executed {
+    const STAGE: CallStage = CallStage::Execute;
 
-    fn note(&self, record: &mut CallRecord, _: &Writing) {
+    fn note(&self, record: &mut CallRecord, _: &RecordFormat) {
         record.executed(self);
     }
 }
 
-impl Noted for Filtered {
-    const STAGE: Stage = Stage::Filter;
+impl JournalNote for Filtered {
+    const STAGE: CallStage = CallStage::Filter;
 
-    fn note(&self, record: &mut CallRecord, _: &Writing) {
+    fn note(&self, record: &mut CallRecord, _: &RecordFormat) {
         record.filtered(self);
     }
 }
 
-/// What was said in panicking may be anything; it stays on standard error.
-const PANICKED: &str = "the gateway's own code panicked; its standard error says where";
+/// A panic message may contain anything, so it is written to standard error only.
+const PANICKED: &str = "the gateway panicked; see its standard error";
 
-pub(crate) type Shown = Option<Map<String, Value>>;
+pub(crate) type LoggedArguments = Option<Map<String, Value>>;

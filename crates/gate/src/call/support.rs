@@ -1,6 +1,6 @@
 //! Helpers of the stages.
 
-mod caught;
+mod catch_panic;
 pub(super) mod console;
 pub(super) mod disk;
 pub(super) mod personal;
@@ -11,4 +11,4 @@ pub(crate) mod secrets;
 pub(super) mod stop;
 pub(super) mod texts;
 
-pub use self::{caught::caught, recheck::until_lapse, secrets::text_for_journal};
+pub use self::{catch_panic::catch_panic, recheck::until_lapse, secrets::text_for_journal};

@@ -55,7 +55,7 @@ struct WaitingCall {
     start: oneshot::Sender<Slot>,
 }
 
-/// Takes a call out of the queue, also one that is dropped while it waits.
+/// Removes the call from the queue when dropped, also if it is dropped while it waits.
 struct Queued<'s> {
     slots: &'s RunSlots,
     caller: &'s str,

@@ -1,6 +1,7 @@
-//! Findings that keep a document from being published: texts that attack models, and secrets.
+//! Findings that block publishing: texts that attack models, and secrets.
 //!
-//! An operator may accept a finding by its code. The acceptance is part of the pass and therefore holds for exactly this document.
+//! An operator may accept a finding by its code. The acceptance is part of the pass, so it applies to exactly this
+//! document.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use toolgate_spec::{Code, Finding};
 use super::Candidate;
 
 impl Candidate {
-    /// The same document with further codes that the operator accepts. Codes that block nothing here are left out.
+    /// The same document with further accepted codes. Codes that block nothing here are dropped.
     #[must_use]
     pub fn accepting(&self, codes: &[Code]) -> Self {
         let newly = blocking(&self.findings).map(|finding| finding.code).filter(|code| codes.contains(code));
@@ -18,14 +19,14 @@ impl Candidate {
         Self { accepted: names.into_iter().collect(), ..self.clone() }
     }
 
-    /// The codes that an operator would have to accept before this document can be published.
+    /// The codes that an operator must accept before this document can be published.
     pub fn unaccepted_codes(&self) -> Vec<&'static str> {
         let open = unaccepted(&self.findings, &self.accepted);
         let codes: BTreeSet<&str> = open.iter().map(|finding| finding.code.name()).collect();
         codes.into_iter().collect()
     }
 
-    /// Says why this document cannot be published, with the first finding.
+    /// The reason why this document cannot be published, with the first finding.
     pub fn refusal(&self) -> Option<String> {
         let open = unaccepted(&self.findings, &self.accepted);
         let first = open.first()?;

@@ -1,4 +1,4 @@
-//! Says what a test run could change for real, before anything runs.
+//! Determines what a test run could change, before anything runs.
 
 use toolgate_spec::model::{ApprovalLevel, Body, Classification, Handler};
 
@@ -7,22 +7,22 @@ use crate::live::LiveTool;
 /// The changes that a test run of a tool could make.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TestEffects {
-    /// It can change nothing.
+    /// It cannot change anything.
     None,
     /// It writes below the workspace only. A copy of the workspace keeps the real files safe.
     Workspace,
-    /// It can change something that no copy protects. The text says what, for a person.
+    /// It can change something that no copy protects. The text explains what.
     Beyond(String),
 }
 
 impl TestEffects {
-    /// Judges by the resolved policy. Nothing is run.
+    /// Decides by the resolved policy. Runs nothing.
     pub fn of(tool: &LiveTool) -> Self {
         let files = &tool.policy.files;
         if matches!(tool.spec.body, Body::Handler(Handler::Rust)) {
             return match tool.policy.classification.value {
                 Classification::Read => Self::None,
-                // It is not in a sandbox, so a copy of the workspace would not keep it from the real one.
+                // It is not in a sandbox, so a copy of the workspace would not protect the real one.
                 class => Self::Beyond(format!("it is code of this program, classified `{}`", class.name())),
             };
         }
@@ -41,7 +41,7 @@ impl TestEffects {
     }
 }
 
-/// Why a call of the tool may change something on a host it reaches, judged by the resolved policy.
+/// Why a call may change something on another host, according to the resolved policy.
 fn acts(tool: &LiveTool) -> Option<String> {
     let policy = &tool.policy;
     let class = policy.classification.value;

@@ -1,4 +1,4 @@
-//! What did a run really use, and where is the declaration wider than that?
+//! The resources that a test run used, and the grants of the document that are wider than that.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use toolgate_spec::{
     model::{Body, NetworkMode},
 };
 
-use super::{folder, test_arguments};
+use super::{narrowest_dir, test_arguments};
 use crate::{
     live::LiveTool,
     ports::{EffectEntry, EffectKind, RunReport},
 };
 
-/// What one run touched. One run is a witness, not a proof: another input may need more.
+/// The resources that one run used. Another input may need more.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Observed {
     pub hosts: BTreeSet<String>,
     pub read: BTreeSet<String>,
     pub written: BTreeSet<String>,
-    /// The narrowest folder that holds all of these paths, where it can be known.
+    /// The narrowest directory with all of these paths, if it can be determined.
     pub folder: Option<String>,
     pub helpers: BTreeSet<String>,
     pub statements: u64,
@@ -37,14 +37,14 @@ impl Observed {
             ..Self::default()
         };
         let used = || report.effects.iter().filter(|effect| is_used(effect));
-        observed.folder = folder::narrowest(used());
+        observed.folder = narrowest_dir::narrowest(used());
         for effect in used() {
             observed.helpers.insert(effect.what.split(' ').next().unwrap_or_default().to_owned());
             match effect.kind {
                 EffectKind::Fetch => observed.hosts.extend(host_of(&effect.target)),
                 EffectKind::Read => drop(observed.read.insert(effect.target.clone())),
                 EffectKind::Write => {
-                    // A copy leaves what it takes as it is; a move takes it away.
+                    // A copy only reads its source; a move removes it.
                     let is_copy = effect.what == "safety.fs.copy";
                     let taken = if is_copy { &mut observed.read } else { &mut observed.written };
                     taken.insert(effect.target.clone());
@@ -88,30 +88,30 @@ impl Observed {
 
 /// A setting of `sandboxOverrides` that grants more than the run used.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wider {
+pub struct WiderGrant {
     /// The member of `sandboxOverrides`.
     pub setting: &'static str,
     pub declared: String,
     pub used: String,
-    /// What would have been enough; an empty list takes the setting away. Null where it is for the author to narrow: another part
-    /// of the document says the same, or a caller chose what was used.
+    /// The value that would have been enough. An empty list removes the setting. Null if the author has to narrow it:
+    /// another part of the document says the same, or a caller chose what was used.
     pub enough: Value,
 }
 
-/// Where does the document ask for more than its run used?
-pub fn wider_than_used(tool: &LiveTool, observed: &Observed) -> Vec<Wider> {
-    // What a command reads and reaches in its jail is bounded there and not seen one by one.
+/// The grants of the document that are wider than what its run used.
+pub fn wider_than_used(tool: &LiveTool, observed: &Observed) -> Vec<WiderGrant> {
+    // A command's accesses are limited by its jail and not listed one by one.
     if matches!(tool.spec.body, Body::Handler(_)) {
         return Vec::new();
     }
-    let mut wider: Vec<Wider> = wider_network(tool, observed).into_iter().collect();
+    let mut wider: Vec<WiderGrant> = wider_network(tool, observed).into_iter().collect();
     wider.extend(unused_files(tool, observed));
-    wider.extend(folder::wider_base(tool, observed));
+    wider.extend(narrowest_dir::wider_base(tool, observed));
     wider.extend(unused_classes(tool));
     wider
 }
 
-fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
+fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<WiderGrant> {
     let mode = tool.policy.network.mode.value;
     let hosts: Vec<&str> = observed.hosts.iter().map(String::as_str).collect();
     let declared = &tool.spec.overrides.hosts_allow;
@@ -137,14 +137,14 @@ fn wider_network(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
     let says_it_twice = capability.access.is_some() || capability.allowed_hosts.is_some();
     let used = match hosts.as_slice() {
         [] => "no host".to_owned(),
-        // A host that the caller chose says nothing about the next caller's.
+        // A host that the caller chose says nothing about other callers.
         hosts if is_callers_choice(tool, observed.hosts.iter()) => {
             let used = format!("{}, chosen by an argument", hosts.join(", "));
-            return Some(Wider { setting, declared, used, enough: Value::Null });
+            return Some(WiderGrant { setting, declared, used, enough: Value::Null });
         }
         hosts => hosts.join(", "),
     };
-    Some(Wider { setting, declared, used, enough: if says_it_twice { Value::Null } else { enough } })
+    Some(WiderGrant { setting, declared, used, enough: if says_it_twice { Value::Null } else { enough } })
 }
 
 /// The hosts of the run, each with the port of the entry that allows it: a narrower list must not open other ports.
@@ -161,7 +161,8 @@ fn used_entries(network: &NetworkPolicy, observed: &Observed) -> BTreeSet<String
     used
 }
 
-/// Was any of these paths or hosts, or a part of it, an argument? Then it was the caller's choice and not the tool's need.
+/// Whether an argument chose any of these paths or hosts, or a part of one. Then it shows the caller's choice, not the
+/// tool's need.
 pub(super) fn is_callers_choice<'a>(tool: &LiveTool, mut used: impl Iterator<Item = &'a String>) -> bool {
     let Ok(arguments) = test_arguments(&tool.spec) else { return true };
     let texts: Vec<String> = arguments
@@ -174,16 +175,16 @@ pub(super) fn is_callers_choice<'a>(tool: &LiveTool, mut used: impl Iterator<Ite
     used.any(|used| texts.iter().any(|text| used.contains(text) || text.contains(used)))
 }
 
-fn unused_files(tool: &LiveTool, observed: &Observed) -> impl Iterator<Item = Wider> {
+fn unused_files(tool: &LiveTool, observed: &Observed) -> impl Iterator<Item = WiderGrant> {
     let files = &tool.policy.files;
     let flags = [
         ("fileRead", files.read.value && observed.read.is_empty()),
         ("fileWrite", files.write.value && observed.written.is_empty()),
     ];
-    // Paths without the right to use them would be a contradiction.
+    // Paths without the right to use them would contradict each other.
     let uses_none = observed.read.is_empty() && observed.written.is_empty();
     let says_it_twice = uses_none && tool.spec.governance.capability.execution.allowed_paths.is_some();
-    flags.into_iter().filter(|(_, is_unused)| *is_unused).map(move |(setting, _)| Wider {
+    flags.into_iter().filter(|(_, is_unused)| *is_unused).map(move |(setting, _)| WiderGrant {
         setting,
         declared: "true".to_owned(),
         used: "no file".to_owned(),
@@ -191,14 +192,14 @@ fn unused_files(tool: &LiveTool, observed: &Observed) -> impl Iterator<Item = Wi
     })
 }
 
-/// There are no host classes here, so that no run ever uses one.
-fn unused_classes(tool: &LiveTool) -> impl Iterator<Item = Wider> {
+/// Host classes are not supported, so no run uses one.
+fn unused_classes(tool: &LiveTool) -> impl Iterator<Item = WiderGrant> {
     let overrides = &tool.spec.overrides;
     let lists = [
         ("addAllowClasses", &overrides.add_allow_classes),
         ("removeDenyClasses", &overrides.remove_deny_classes),
     ];
-    lists.into_iter().filter(|(_, classes)| !classes.is_empty()).map(|(setting, classes)| Wider {
+    lists.into_iter().filter(|(_, classes)| !classes.is_empty()).map(|(setting, classes)| WiderGrant {
         setting,
         declared: classes.join(", "),
         used: "no class".to_owned(),
@@ -206,8 +207,8 @@ fn unused_classes(tool: &LiveTool) -> impl Iterator<Item = Wider> {
     })
 }
 
-/// The overrides with everything narrowed that the run did not use.
-pub fn tightened(overrides: &Map<String, Value>, wider: &[Wider]) -> Map<String, Value> {
+/// The overrides, narrowed to what the run used.
+pub fn tightened(overrides: &Map<String, Value>, wider: &[WiderGrant]) -> Map<String, Value> {
     let mut tight = overrides.clone();
     for one in wider {
         match &one.enough {
@@ -216,7 +217,7 @@ pub fn tightened(overrides: &Map<String, Value>, wider: &[Wider]) -> Map<String,
             Value::Object(several) => tight.extend(several.clone()),
             enough => drop(tight.insert(one.setting.to_owned(), enough.clone())),
         }
-        // An allow list means something in that mode only.
+        // An allow list has an effect in that mode only.
         if tight.get("networkMode").and_then(Value::as_str) == Some("blocked") {
             tight.shift_remove("hostsAllow");
         }
@@ -224,12 +225,12 @@ pub fn tightened(overrides: &Map<String, Value>, wider: &[Wider]) -> Map<String,
     tight
 }
 
-/// What was refused was asked for, not used: it must never become a grant.
+/// A refused access was requested, not used. It must never become a grant.
 fn is_used(effect: &EffectEntry) -> bool {
     effect.outcome == "ok" || effect.outcome.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The host of an address as it was asked for, without port and credentials.
+/// The host of a requested URL, without port and credentials.
 fn host_of(address: &str) -> Option<String> {
     let (_, rest) = address.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_are_those_of_the_effects_and_those_of_the_worker() {
+    fn helpers_of_effects_and_worker_are_merged() {
         let mut report = report(vec![effect("delete", "gone", None, "ok")]);
         report.usage.helpers = vec!["crypto", "safety.parser.html"];
         let expected = ["crypto", "safety.fs.delete", "safety.parser.html"];
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reads_and_writes_and_a_move_writes_twice() {
+    fn copy_reads_and_writes_and_move_writes_twice() {
         let seen = observed(vec![
             effect("copy", "from", Some("copied"), "ok"),
             effect("move", "old", Some("new"), "ok"),
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_or_cut_off_is_not_used() {
+    fn refused_and_interrupted_effects_are_not_used() {
         let seen = observed(vec![
             effect("copy", "a", Some("b"), "SECURITY path-blocked"),
             effect("writeText", "c", None, "interrupted"),

@@ -2,7 +2,7 @@
 
 use super::Reason;
 
-/// One row a reason. The `match` is exhaustive: a new reason needs a remedy.
+/// One row per reason. The `match` is exhaustive: a new reason needs a remedy.
 macro_rules! remedies {
     ($($variant:ident $remedy:literal;)*) => {
         impl Reason {
@@ -17,13 +17,13 @@ macro_rules! remedies {
 remedies! {
     UnknownTool "Compare the name with `toolgate list`. A draft must be published with `toolgate publish NAME`; a tool that this caller may never call is hidden from it, so check its permissions and the Cedar policies too.";
     ShuttingDown "Call again when the gateway has started again.";
-    InputShape "Correct the arguments. `tools/list` has the input schema, and the message names the argument and what is expected.";
+    InputShape "Correct the arguments. `tools/list` has the input schema, and the message names the argument and the expected value.";
     InputTooLarge "Send less, or raise `limits.arguments` or `limits.depth` in the configuration.";
     ArgumentRefused "Correct the argument that the message names. Text that begins with `-` cannot be passed where a command would read it as an option; put `--` before such arguments in the manifest.";
     PathOutsideRoots "Name a path inside the workspace. If the tool needs more, grant the path in its document; `toolgate resolve` shows what it may touch.";
     PathBlocked "Name another path. Blocked paths hold keys, credentials or the gateway's own files; `toolgate resolve` lists them.";
     HostNotAllowed "Name a host that the tool may reach, or add the host to the allowed hosts in its document and publish it again.";
-    SecretToSink "Remove the secret from the arguments. A secret that the tool needs belongs into one of its static variables.";
+    SecretToSink "Remove the secret from the arguments. A secret that the tool needs belongs in one of its static variables.";
     MissingPermission "Give the caller the permission that the message names: `toolgate token create --permission NAME`, `auth.local.permissions`, or a claim of its signed token.";
     PolicyForbids "Ask for something else, or change the policy. The journal's record of the call names the policy in `decisions`.";
     ApprovalPending "Answer the question with `toolgate approvals approve ID` or `deny ID`, then make the same call again.";

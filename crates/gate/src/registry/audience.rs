@@ -1,27 +1,27 @@
-//! Which tools may a caller know of? The operator's policies are asked once about each, as long as the set is in force. A
-//! policy in code is asked every time, elsewhere.
+//! Caches which tools each caller may see. The operator's policies are evaluated once per tool and caller as long as
+//! the set is live. A policy in code is called every time, elsewhere.
 //!
-//! INVARIANT: whether a tool is shown depends on the tool, the policies and the whole `Caller`, and on nothing else: no
-//! clock, no approval, no arguments. So what is remembered is looked up by the whole caller, and dropped with the set.
+//! INVARIANT: visibility depends on the tool, the policies and the whole `Caller`, and on nothing else: no clock, no
+//! approval, no arguments. The cache is therefore keyed by the whole caller and dropped with the set.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolgate_policy::Caller;
 
-use super::position::Listed;
+use super::position::ListedTool;
 
-/// The callers who listed last, the latest at the end.
+/// The callers that listed tools most recently, the latest at the end.
 #[derive(Debug, Default)]
-pub(super) struct Audience(Mutex<Vec<Member>>);
+pub(super) struct Audience(Mutex<Vec<AudienceMember>>);
 
 #[derive(Debug)]
-struct Member {
+struct AudienceMember {
     caller: Caller,
-    /// With a lock of its own: a caller about whom much is asked keeps no other one waiting.
-    shown: Arc<Mutex<Shown<Listed>>>,
+    /// Each caller has a lock, so a slow listing does not delay other callers.
+    shown: Arc<Mutex<VisibleTools<ListedTool>>>,
 }
 
-/// A copy of a set remembers nothing.
+/// A copy of a set starts with an empty cache.
 impl Clone for Audience {
     fn clone(&self) -> Self {
         Self::default()
@@ -29,11 +29,11 @@ impl Clone for Audience {
 }
 
 impl Audience {
-    pub fn shown_to(&self, caller: &Caller) -> Arc<Mutex<Shown<Listed>>> {
+    pub fn shown_to(&self, caller: &Caller) -> Arc<Mutex<VisibleTools<ListedTool>>> {
         let mut members = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let member = match members.iter().position(|member| member.caller == *caller) {
             Some(at) => members.remove(at),
-            None => Member { caller: caller.clone(), shown: Arc::default() },
+            None => AudienceMember { caller: caller.clone(), shown: Arc::default() },
         };
         let shown = Arc::clone(&member.shown);
         if members.len() >= MOST_CALLERS {
@@ -44,11 +44,11 @@ impl Audience {
     }
 }
 
-/// The tools that one caller is shown, of those behind `after` up to `until`. Only the tools that a page needs are judged, so
-/// a caller who is new or was forgotten costs no more than without a memory.
+/// The tools that one caller may see, among those after `after` up to `until`. Only the tools that a page needs are
+/// judged, so a new or forgotten caller costs no more than without a cache.
 #[derive(Debug)]
-pub(super) struct Shown<T> {
-    /// `None`: from the first tool on.
+pub(super) struct VisibleTools<T> {
+    /// `None`: from the first tool.
     after: Option<T>,
     /// The last tool that was judged, or `after`.
     until: Option<T>,
@@ -56,15 +56,15 @@ pub(super) struct Shown<T> {
     tools: Vec<T>,
 }
 
-impl<T> Default for Shown<T> {
+impl<T> Default for VisibleTools<T> {
     fn default() -> Self {
         Self { after: None, until: None, tools: Vec::new() }
     }
 }
 
-impl<T: Clone + Ord> Shown<T> {
-    /// At most `limit` tools behind `start`, and whether there are more. `judged_behind` returns the tools behind one, each with
-    /// whether it is shown.
+impl<T: Clone + Ord> VisibleTools<T> {
+    /// At most `limit` tools after `start`, and whether there are more. `judged_behind` returns the tools after the
+    /// given one, each with its visibility.
     pub fn page<I: Iterator<Item = (T, bool)>>(
         &mut self,
         start: Option<&T>,
@@ -76,7 +76,7 @@ impl<T: Clone + Ord> Shown<T> {
         }
         let first = self.tools.partition_point(|one| Some(one) <= start);
         let end = first.saturating_add(limit);
-        // One more than the page holds: whether there is one says whether this page is the last.
+        // Judge one tool more than the page holds, to know whether this page is the last.
         if self.tools.len() <= end {
             for (tool, is_shown) in judged_behind(self.until.clone().as_ref()) {
                 self.until = Some(tool.clone());
@@ -101,13 +101,13 @@ mod tests {
 
     use super::*;
 
-    fn is_same(audience: &Audience, caller: &Caller, known: &Arc<Mutex<Shown<Listed>>>) -> bool {
+    fn is_same(audience: &Audience, caller: &Caller, known: &Arc<Mutex<VisibleTools<ListedTool>>>) -> bool {
         Arc::ptr_eq(&audience.shown_to(caller), known)
     }
 
-    /// A set of `size` tools of which every `nth` is shown, and how often anybody asked.
+    /// Lists a set of `size` tools where every `nth` is visible, and counts how many were judged.
     fn asked(
-        shown: &mut Shown<usize>,
+        shown: &mut VisibleTools<usize>,
         (start, limit): (usize, usize),
         size: usize,
         nth: usize,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_who_differ_in_anything_share_nothing() {
+    fn different_callers_have_separate_caches() {
         let audience = Audience::default();
         let ann = audience.shown_to(&Caller::new("ann", ["read", "write"]));
         assert!(is_same(&audience, &Caller::new("ann", ["write", "read"]), &ann));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listed_longest_ago_is_forgotten_first() {
+    fn least_recent_caller_is_forgotten_first() {
         let caller = |number: usize| Caller::new::<&str>(format!("caller {number}"), []);
         let audience = Audience::default();
         let known: Vec<_> = (0..MOST_CALLERS).map(|number| audience.shown_to(&caller(number))).collect();
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_is_asked_about_once() {
-        let mut shown = Shown::default();
+    fn every_tool_is_judged_once() {
+        let mut shown = VisibleTools::default();
         let all = vec![0, 2_000, 4_000, 6_000, 8_000];
         assert_eq!(asked(&mut shown, (0, 10), 10_000, 2_000), (all.clone(), false, 10_000));
         assert_eq!(asked(&mut shown, (0, 10), 10_000, 2_000), (all.clone(), false, 0));
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_looked_at_than_a_page_needs() {
-        let mut shown = Shown::default();
+    fn only_tools_of_the_page_are_judged() {
+        let mut shown = VisibleTools::default();
         assert_eq!(asked(&mut shown, (0, 2), 10, 1), (vec![0, 1], true, 3));
         assert_eq!(asked(&mut shown, (2, 2), 10, 1), (vec![2, 3], true, 2));
         assert_eq!(asked(&mut shown, (1, 2), 10, 1), (vec![1, 2], true, 0));
         assert_eq!(asked(&mut shown, (0, 0), 10, 1), (vec![], true, 0));
-        // In the middle of what nobody looked at, and back again.
+        // Starts in a part that was not judged yet, then goes back.
         assert_eq!(asked(&mut shown, (7, 2), 10, 1), (vec![7, 8], true, 3));
         assert_eq!(asked(&mut shown, (0, 2), 10, 1), (vec![0, 1], true, 3));
     }

@@ -4,9 +4,9 @@ use std::{cmp::Ordering, path::Path, sync::Arc};
 
 use crate::live::LiveTool;
 
-/// The place of a tool in lists: by section, then by file, then by the order in the file.
+/// The position of a tool in lists: by section, then by file, then by the order in the file.
 ///
-/// It does not depend on other tools, so a tool that comes or goes leaves all others where they are.
+/// It does not depend on other tools, so adding or removing a tool does not move the others.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ListPosition {
     pub section: usize,
@@ -15,7 +15,7 @@ pub struct ListPosition {
 }
 
 impl ListPosition {
-    /// For tools that come from no file.
+    /// For tools that are not from a file.
     pub fn nth(index: usize) -> Self {
         Self { section: 0, file: Arc::from(Path::new("")), index }
     }
@@ -23,27 +23,27 @@ impl ListPosition {
 
 /// A tool at its position. Two are equal if their positions are.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     pub position: ListPosition,
     pub tool: Arc<LiveTool>,
 }
 
-impl Ord for Listed {
+impl Ord for ListedTool {
     fn cmp(&self, other: &Self) -> Ordering {
         self.position.cmp(&other.position)
     }
 }
 
-impl PartialOrd for Listed {
+impl PartialOrd for ListedTool {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Listed {
+impl PartialEq for ListedTool {
     fn eq(&self, other: &Self) -> bool {
         self.position == other.position
     }
 }
 
-impl Eq for Listed {}
+impl Eq for ListedTool {}

@@ -1,4 +1,4 @@
-//! Who is asked, whose yes counts, and for what.
+//! Approvals: who is asked, which answers count, and what they cover.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -13,7 +13,8 @@ use toolgate_gate::{
 use toolgate_policy::{AskThreshold, Caller, CedarPolicies, PolicySet};
 
 use crate::fakes::{
-    A_THOUGHT, Does, FakeSurvey, Hears, Says, Settings, Silence, World, call, document, shown,
+    A_THOUGHT, AnsweringClient, Does, FakeSurvey, RecordingClient, Settings, SilentClient, World, call,
+    document, shown,
 };
 
 fn required() -> Value {
@@ -30,13 +31,13 @@ fn answering(arguments: Value, id: &ApprovalId, answer: Answer) -> Call {
     call
 }
 
-/// A call whose question is in the queue while the client says nothing.
-async fn asked_in_silence(world: &Arc<World>) -> tokio::task::JoinHandle<Outcome> {
+/// A call whose question is in the queue while the client does not answer.
+async fn asked_without_answer(world: &Arc<World>) -> tokio::task::JoinHandle<Outcome> {
     let waiting = tokio::spawn({
         let world = Arc::clone(world);
         async move {
             let mut asked = call("say", json!({ "text": "hi" }));
-            asked.ask = Some(Arc::new(Silence));
+            asked.ask = Some(Arc::new(SilentClient));
             world.gate.handle(asked).await
         }
     });
@@ -54,7 +55,7 @@ fn approve(world: &World, id: &ApprovalId) {
 }
 
 #[tokio::test]
-async fn a_call_is_pending_until_somebody_approves_it_and_the_yes_is_good_once() {
+async fn approved_call_runs_once() {
     let world = world();
     let outcome = world.call("say", json!({ "text": "hi" })).await;
     let text = "Run the tool say? Risk L0, called by ann.\n\
@@ -74,7 +75,7 @@ async fn a_call_is_pending_until_somebody_approves_it_and_the_yes_is_good_once()
 }
 
 #[tokio::test]
-async fn an_approval_is_for_these_arguments_this_caller_and_this_tool() {
+async fn approval_is_bound_to_arguments_caller_and_tool() {
     let world =
         World::new(Does::EchoesArguments, &[document("say", &required()), document("shout", &required())]);
     let _ = world.call("say", json!({ "text": "hi" })).await;
@@ -88,7 +89,7 @@ async fn an_approval_is_for_these_arguments_this_caller_and_this_tool() {
 }
 
 #[tokio::test]
-async fn integers_that_share_a_digest_share_no_approval() {
+async fn integers_beyond_2_53_are_refused() {
     let world = world();
     let of = |extra: Value| json!({ "text": "hi", "extra": extra });
     let widest = of(json!({ "id": 9_007_199_254_740_991_i64, "other": -9_007_199_254_740_991_i64 }));
@@ -110,16 +111,16 @@ async fn integers_that_share_a_digest_share_no_approval() {
         assert_eq!(outcome.reason(), Some(Reason::InputShape), "{arguments}");
         let Outcome::Refused(refused) = outcome else { panic!("not refused: {arguments}") };
         assert!(refused.to_caller.contains(&format!("`{place}`")), "{}", refused.to_caller);
-        assert_eq!(refused.remedy.as_deref(), Some("pass it as a text, where the tool takes one"));
+        assert_eq!(refused.remedy.as_deref(), Some("pass it as text if the tool accepts that"));
     }
     let as_text = of(json!({ "id": "9007199254740993" }));
     assert_eq!(world.call("say", as_text).await.reason(), Some(Reason::ApprovalPending));
     assert_eq!((world.queue.all().len(), world.fake.runs()), (2, 1), "nobody was asked about the others");
 }
 
-/// The approver sees, the digest covers and the tool gets one spelling of the arguments.
+/// The approver, the digest and the tool use the same form of the arguments.
 #[tokio::test]
-async fn arguments_with_one_digest_run_in_one_form() {
+async fn arguments_with_one_digest_have_one_form() {
     let world = world();
     let of = |extra: &str| {
         let extra: Value = serde_json::from_str(extra).unwrap();
@@ -132,7 +133,7 @@ async fn arguments_with_one_digest_run_in_one_form() {
     assert_eq!(world.queue.only().question.arguments.as_deref(), Some(one_form));
     approve(&world, &world.queue.only().id);
     assert_eq!(shown(&world.call("say", run).await), format!("released: {one_form}"));
-    // Text that is read as a structure is normalised like any other.
+    // JSON in text is normalised too.
     let as_text = json!({ "extra": r#"{"to":"b","n":-0,"from":"a"}"#, "count": 2.0, "text": "ho" });
     let _ = world.call("say", as_text).await;
     let shown = world.queue.all()[1].question.arguments.clone();
@@ -141,7 +142,7 @@ async fn arguments_with_one_digest_run_in_one_form() {
 }
 
 #[tokio::test]
-async fn an_edited_tool_is_another_tool() {
+async fn approval_does_not_cover_an_edited_tool() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     approve(&world, &world.queue.only().id);
@@ -153,7 +154,7 @@ async fn an_edited_tool_is_another_tool() {
 }
 
 #[tokio::test]
-async fn a_changed_policy_is_another_question() {
+async fn changed_policy_asks_again() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     approve(&world, &world.queue.only().id);
@@ -164,7 +165,7 @@ async fn a_changed_policy_is_another_question() {
 }
 
 #[tokio::test]
-async fn a_changed_policy_over_the_same_document_is_another_question() {
+async fn changed_policy_of_the_same_document_asks_again() {
     let mut world = world();
     let documents = [document("say", &required())];
     let _ = world.call("say", json!({ "text": "hi" })).await;
@@ -172,7 +173,7 @@ async fn a_changed_policy_over_the_same_document_is_another_question() {
     approve(&world, &first.id);
     let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
     assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
-    world.workshop.policies = Arc::new(PolicySet::new(&baseline, PolicySet::SHIPPED_PROFILES).unwrap());
+    world.publisher.policies = Arc::new(PolicySet::new(&baseline, PolicySet::SHIPPED_PROFILES).unwrap());
     world.make_live(&documents);
     assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), Some(Reason::ApprovalPending));
     assert_eq!(world.fake.runs(), 0);
@@ -181,16 +182,16 @@ async fn a_changed_policy_over_the_same_document_is_another_question() {
     assert_eq!(spendable.state, ApprovalState::Approved, "the yes was not spent");
     let (before, after) = (&first.question.binding, &asked.question.binding);
     assert_ne!(before.policy_digest, after.policy_digest);
-    // Nothing else differs, so that it is the policy that the yes was bound to.
+    // Only the policy differs, so the approval was bound to the policy.
     assert_eq!(Binding { policy_digest: before.policy_digest.clone(), ..after.clone() }, *before);
-    // Under the old policy the yes is still good.
-    world.workshop.policies = Arc::new(PolicySet::shipped().unwrap());
+    // Under the old policy the approval is still valid.
+    world.publisher.policies = Arc::new(PolicySet::shipped().unwrap());
     world.make_live(&documents);
     assert_eq!(world.call("say", json!({ "text": "hi" })).await.reason(), None);
 }
 
 #[tokio::test]
-async fn an_approval_expires() {
+async fn approval_expires() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     approve(&world, &world.queue.only().id);
@@ -200,7 +201,7 @@ async fn an_approval_expires() {
 }
 
 #[tokio::test]
-async fn the_client_answers_for_its_own_question_only() {
+async fn client_answers_its_own_question_only() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     let id = world.queue.only().id;
@@ -217,7 +218,7 @@ async fn the_client_answers_for_its_own_question_only() {
 }
 
 #[tokio::test]
-async fn an_unknown_or_expired_answer_runs_nothing() {
+async fn unknown_or_expired_answer_is_refused() {
     let world = world();
     let unknown = answering(json!({ "text": "hi" }), &ApprovalId::from_random([9; 16]), Answer::Accept);
     assert_eq!(world.gate.handle(unknown).await.reason(), Some(Reason::ApprovalInvalid));
@@ -229,7 +230,7 @@ async fn an_unknown_or_expired_answer_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_no_of_the_client_is_a_no() {
+async fn client_can_deny() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     let id = world.queue.only().id;
@@ -243,7 +244,7 @@ async fn a_no_of_the_client_is_a_no() {
 }
 
 #[tokio::test]
-async fn a_client_that_can_be_asked_is_asked() {
+async fn client_that_supports_questions_is_asked() {
     for (answer, expect) in [
         (Answer::Accept, None),
         (Answer::Decline, Some(Reason::ApprovalDenied)),
@@ -252,7 +253,7 @@ async fn a_client_that_can_be_asked_is_asked() {
     ] {
         let world = world();
         let mut asked = call("say", json!({ "text": "hi" }));
-        asked.ask = Some(Arc::new(Says(answer, A_THOUGHT)));
+        asked.ask = Some(Arc::new(AnsweringClient(answer, A_THOUGHT)));
         let outcome = world.gate.handle(asked).await;
         assert_eq!(outcome.reason(), expect, "{answer:?}");
         assert_eq!(world.fake.runs(), usize::from(expect.is_none()));
@@ -266,13 +267,13 @@ async fn cancel_and_instant_decline_leave_the_question_in_the_queue() {
     for answer in [Answer::Cancel, Answer::Decline] {
         let world = world();
         let mut asked = call("say", json!({ "text": "hi" }));
-        asked.ask = Some(Arc::new(Says(answer, Duration::ZERO)));
+        asked.ask = Some(Arc::new(AnsweringClient(answer, Duration::ZERO)));
         let Outcome::Pending(pending) = world.gate.handle(asked).await else {
             panic!("{answer:?}: not pending")
         };
         assert!(!pending.client_may_answer && !pending.to_caller.contains("declined"), "{pending:?}");
         assert_eq!(world.queue.only().state, ApprovalState::Pending);
-        // The same answer from a client that calls again with it.
+        // The same answer from a client that repeats the call with it.
         let mut again = answering(json!({ "text": "hi" }), &pending.approval, answer);
         again.answer.as_mut().unwrap().answered_after = Some(Duration::from_millis(999));
         let Outcome::Pending(pending) = world.gate.handle(again).await else {
@@ -285,12 +286,12 @@ async fn cancel_and_instant_decline_leave_the_question_in_the_queue() {
 }
 
 #[tokio::test]
-async fn a_decline_counts_for_its_own_conversation_and_can_be_overturned() {
+async fn decline_counts_in_its_conversation_and_can_be_overruled() {
     let world = world();
     let of = |conversation: &str, answer| {
         let mut call = call("say", json!({ "text": "hi" }));
         call.client.conversation = Some(conversation.to_owned());
-        call.ask = Some(Arc::new(Says(answer, A_THOUGHT)));
+        call.ask = Some(Arc::new(AnsweringClient(answer, A_THOUGHT)));
         call
     };
     let denied = Some(Reason::ApprovalDenied);
@@ -307,7 +308,7 @@ async fn a_decline_counts_for_its_own_conversation_and_can_be_overturned() {
 }
 
 #[tokio::test]
-async fn an_operators_no_counts_everywhere_and_for_good() {
+async fn denial_by_an_operator_counts_everywhere() {
     let world = world();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     let id = world.queue.only().id;
@@ -325,30 +326,30 @@ async fn an_operators_no_counts_everywhere_and_for_good() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_a_no_after_the_timeout() {
+async fn unanswered_question_times_out() {
     let world = world();
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Silence));
+    asked.ask = Some(Arc::new(SilentClient));
     let outcome = world.gate.handle(asked).await;
     assert_eq!(outcome.reason(), Some(Reason::ApprovalTimeout));
     assert_eq!(world.fake.runs(), 0);
 }
 
 #[tokio::test]
-async fn an_operator_may_answer_while_the_client_is_silent() {
+async fn operator_may_answer_while_the_client_is_silent() {
     let world = Arc::new(world());
-    let waiting = asked_in_silence(&world).await;
+    let waiting = asked_without_answer(&world).await;
     approve(&world, &world.queue.only().id);
     assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
 }
 
 #[tokio::test]
-async fn where_only_the_queue_may_answer_the_client_is_not_believed() {
+async fn client_answer_is_ignored_if_only_the_queue_may_answer() {
     let approvals = ApprovalSettings { client_may_answer: false, ..Settings::default().approvals };
     let settings = Settings { approvals, ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &required())], settings);
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Says(Answer::Accept, Duration::ZERO)));
+    asked.ask = Some(Arc::new(AnsweringClient(Answer::Accept, Duration::ZERO)));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalPending));
     let own = answering(json!({ "text": "hi" }), &world.queue.only().id, Answer::Accept);
     assert_eq!(world.gate.handle(own).await.reason(), Some(Reason::ApprovalPending));
@@ -356,7 +357,7 @@ async fn where_only_the_queue_may_answer_the_client_is_not_believed() {
 }
 
 #[tokio::test]
-async fn of_two_connections_with_one_approval_one_runs() {
+async fn one_approval_runs_one_of_two_calls() {
     let world = Arc::new(world());
     let _ = world.call("say", json!({ "text": "hi" })).await;
     approve(&world, &world.queue.only().id);
@@ -372,7 +373,7 @@ async fn of_two_connections_with_one_approval_one_runs() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_down_runs_nothing() {
+async fn unavailable_queue_refuses_the_call() {
     let world = world();
     world.queue.is_down.store(true, Ordering::SeqCst);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -381,7 +382,7 @@ async fn a_queue_that_is_down_runs_nothing() {
 }
 
 #[tokio::test]
-async fn silent_tools_are_asked_for_by_their_risk() {
+async fn tools_without_approval_settings_are_asked_about_by_risk() {
     let check = async |change: Value, ask_from: AskThreshold, expect: Option<Reason>| {
         let approvals = ApprovalSettings { ask_from, ..Settings::default().approvals };
         let settings = Settings { approvals, ..Settings::default() };
@@ -407,7 +408,7 @@ async fn silent_tools_are_asked_for_by_their_risk() {
 }
 
 #[tokio::test]
-async fn danger_is_asked_for_whatever_else_is_said() {
+async fn danger_pattern_always_asks() {
     let change = json!({
         "humanInTheLoop": { "mode": "DISABLED" },
         "x-toolgate-capability": { "approval": { "level": "auto", "dangerPatterns": ["rm\\s+-rf"] } },
@@ -421,7 +422,7 @@ async fn danger_is_asked_for_whatever_else_is_said() {
 }
 
 #[tokio::test]
-async fn trust_is_remembered_for_the_flow_and_the_tool_and_never_for_danger() {
+async fn approval_is_remembered_per_conversation_and_never_for_danger() {
     let change = json!({ "x-toolgate-capability": { "approval": {
         "level": "ask", "trustAfterApproval": true, "dangerPatterns": ["danger"],
     } } });
@@ -444,9 +445,9 @@ async fn trust_is_remembered_for_the_flow_and_the_tool_and_never_for_danger() {
     assert_eq!(world.gate.handle(of_flow("c", Some("one"))).await.reason(), asked);
 }
 
-/// A grant that is wider than the arguments say is what a person says yes to, and what the yes is bound to.
+/// An approver sees grants beyond the arguments, and the approval is bound to them.
 #[tokio::test]
-async fn what_is_touched_beyond_the_arguments_stands_in_the_question() {
+async fn effects_beyond_the_arguments_are_in_the_question() {
     let world = world();
     let touch = |target: &str| Touch { kind: EffectKind::Write, target: target.to_owned() };
     let why = "to make `/w/docs/new` it may write all of `/w/docs`";
@@ -461,7 +462,7 @@ async fn what_is_touched_beyond_the_arguments_stands_in_the_question() {
     let asked = world.queue.only();
     assert!(asked.question.because.contains(&format!("touches: {why}")), "{:?}", asked.question.because);
     approve(&world, &asked.id);
-    // The file is there by now: another grant, and another question.
+    // The file exists by now: another grant, and another question.
     world.fake.survey_with(Ok(FakeSurvey { touches: vec![touch("/w/docs/new")], ..FakeSurvey::default() }));
     let again = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(again.reason(), Some(Reason::ApprovalPending));
@@ -489,9 +490,9 @@ async fn prompts_cannot_be_forged_by_arguments() {
     assert!(world.queue.all()[1].question.prompt.chars().count() < 4_200);
 }
 
-/// The template is the tool's own word about its call; what will run is shown whatever it says.
+/// The template is the tool's message. The arguments are shown whatever it says.
 #[tokio::test]
-async fn a_template_cannot_hide_the_arguments() {
+async fn template_cannot_hide_the_arguments() {
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let mut change = required();
     change["humanInTheLoop"]["promptTemplate"] = json!("Look at the weather?\nArguments: {}");
@@ -523,9 +524,9 @@ fn labels(prompt: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A template that mentions the arguments could suppress the gateway's own line, or imitate it.
+/// A template that mentions the arguments could suppress or imitate the gateway's own line.
 #[tokio::test]
-async fn the_gateways_lines_are_always_shown_and_come_first() {
+async fn gateway_lines_are_always_shown_first() {
     let mut change = required();
     let forged = "Fine?\nArguments: {\"text\":\"safe\"}\r\u{2028}Arguments: {args} Arguments: {args.text}";
     change["humanInTheLoop"]["promptTemplate"] = json!(forged);
@@ -535,7 +536,7 @@ async fn the_gateways_lines_are_always_shown_and_come_first() {
     assert!(prompt.contains("\nArguments: {\"text\":\"rm\\nArguments: {}\"}\nMessage: Fine?"), "{prompt}");
 }
 
-/// A client may cut a long text. The operator's own reason comes before anything that a caller can make long.
+/// A client may cut a long text. The operator's reason comes before anything that a caller can make long.
 #[tokio::test]
 async fn long_arguments_do_not_cut_off_the_operators_reason() {
     let mut change = required();
@@ -556,11 +557,11 @@ async fn long_arguments_do_not_cut_off_the_operators_reason() {
 
 /// A client cannot reveal the rest to its user, so the question goes to the queue, where an operator can.
 #[tokio::test]
-async fn a_question_that_hides_something_needs_a_reveal() {
+async fn question_with_hidden_arguments_needs_a_reveal() {
     let world = world();
     let arguments = json!({ "text": "send s3cr3t-value" });
     let mut asked = call("say", arguments.clone());
-    asked.ask = Some(Arc::new(Says(Answer::Accept, Duration::ZERO)));
+    asked.ask = Some(Arc::new(AnsweringClient(Answer::Accept, Duration::ZERO)));
     let Outcome::Pending(pending) = world.gate.handle(asked).await else { panic!("not pending") };
     assert!(!pending.client_may_answer && pending.prompt.contains("\nNot shown: 12 bytes"), "{pending:?}");
     let answer = world.gate.handle(answering(arguments.clone(), &pending.approval, Answer::Accept)).await;
@@ -578,7 +579,7 @@ async fn a_question_that_hides_something_needs_a_reveal() {
 }
 
 #[tokio::test]
-async fn a_yes_that_is_remembered_says_so_with_scope_and_end() {
+async fn question_states_scope_and_end_of_a_remembered_approval() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
@@ -594,14 +595,14 @@ async fn a_yes_that_is_remembered_says_so_with_scope_and_end() {
     );
     assert!(prompt.contains(&said), "{prompt}");
     approve(&world, &world.queue.only().id);
-    // Another conversation may use the yes, but the question said nothing of remembering it there.
+    // Another conversation may use the approval, but it is not remembered there.
     assert_eq!(world.gate.handle(of("a", "two")).await.reason(), None);
     assert_eq!(world.journal.last()["approval"].get("remembered"), None);
     assert_eq!(world.gate.handle(of("b", "two")).await.reason(), Some(Reason::ApprovalPending));
     let _ = world.gate.handle(of("c", "one")).await;
     let asked = world.queue.all().pop().unwrap();
     approve(&world, &asked.id);
-    // The end is the one that the approver read, however late the call comes.
+    // It ends at the time that the approver read, however late the call comes.
     world.clock.advance(Duration::from_mins(10));
     assert_eq!(world.gate.handle(of("c", "one")).await.reason(), None);
     let remembered =
@@ -613,11 +614,11 @@ async fn a_yes_that_is_remembered_says_so_with_scope_and_end() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_asked_is_shown_the_arguments() {
+async fn client_question_shows_the_arguments() {
     let mut change = required();
     change["humanInTheLoop"]["promptTemplate"] = json!("Look at the weather?");
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
-    let heard = Arc::new(Hears::default());
+    let heard = Arc::new(RecordingClient::default());
     let mut asked = call("say", json!({ "text": "rm -rf /" }));
     asked.ask = Some(Arc::clone(&heard) as Arc<dyn Ask>);
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalPending));
@@ -629,7 +630,7 @@ async fn a_client_that_is_asked_is_shown_the_arguments() {
 }
 
 #[tokio::test]
-async fn trust_in_a_tool_answers_no_question_about_a_call() {
+async fn remembered_approval_does_not_answer_questions_about_the_call() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
     let approvals = ApprovalSettings { ask_from: AskThreshold::Always, ..Settings::default().approvals };
@@ -649,9 +650,9 @@ async fn trust_in_a_tool_answers_no_question_about_a_call() {
     assert_eq!(say("b").await.reason(), Some(Reason::ApprovalPending));
 }
 
-/// Calls of the library, of the command line and of clients that name no conversation may be anybody's.
+/// Calls of the library, of the command line and of clients without a conversation may come from any person.
 #[tokio::test]
-async fn trust_is_neither_given_nor_taken_where_there_is_no_flow() {
+async fn approval_is_not_remembered_without_a_conversation() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
@@ -662,7 +663,7 @@ async fn trust_is_neither_given_nor_taken_where_there_is_no_flow() {
 }
 
 #[tokio::test]
-async fn a_no_is_not_outvoted_by_trust() {
+async fn denial_beats_a_remembered_approval() {
     let change =
         json!({ "x-toolgate-capability": { "approval": { "level": "ask", "trustAfterApproval": true } } });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
@@ -685,9 +686,9 @@ async fn a_no_is_not_outvoted_by_trust() {
 }
 
 #[tokio::test]
-async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
+async fn approval_of_a_changed_tool_is_refused() {
     let world = Arc::new(world());
-    let waiting = asked_in_silence(&world).await;
+    let waiting = asked_without_answer(&world).await;
     world.make_live(&[]);
     approve(&world, &world.queue.only().id);
     assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ToolChanged));
@@ -696,7 +697,7 @@ async fn a_yes_comes_too_late_for_a_tool_that_has_changed() {
 }
 
 #[tokio::test]
-async fn one_argument_hides_no_other_in_the_question() {
+async fn long_argument_does_not_hide_another_in_the_question() {
     let world = world();
     let outcome =
         world.call("say", json!({ "text": "x".repeat(3_000), "extra": { "target": "PRODUCTION" } })).await;

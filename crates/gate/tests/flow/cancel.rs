@@ -1,4 +1,4 @@
-//! A caller that goes away leaves a whole record behind.
+//! Cancelled calls have complete records.
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering},
@@ -11,10 +11,10 @@ use toolgate_gate::{
     Observer, Outcome, Reason,
 };
 
-use crate::fakes::{Does, Settings, Silence, World, call, document};
+use crate::fakes::{Does, Settings, SilentClient, World, call, document};
 
 #[tokio::test]
-async fn a_call_that_is_dropped_while_it_runs_is_closed() {
+async fn call_dropped_while_running_is_closed() {
     let world = World::new(Does::NeverEnds, &[document("say", &json!({}))]);
     let calling = world.call("say", json!({ "text": "hi" }));
     tokio::select! {
@@ -30,9 +30,9 @@ async fn a_call_that_is_dropped_while_it_runs_is_closed() {
     assert_eq!(world.gate.open_calls(), 0);
 }
 
-/// Whoever goes away in time must not have its doings forgotten.
+/// A caller that disconnects early must not hide the effects of the call.
 #[tokio::test]
-async fn what_a_dropped_call_had_done_is_in_its_record() {
+async fn record_of_a_dropped_call_has_its_effects() {
     for is_stopped in [false, true] {
         let world = World::new(Does::NeverEnds, &[document("say", &json!({}))]);
         let sent = EffectEntry {
@@ -71,13 +71,13 @@ async fn what_a_dropped_call_had_done_is_in_its_record() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_while_it_waits_for_a_person_has_not_run() {
+async fn call_dropped_while_waiting_for_a_person_does_not_run() {
     let world = World::new(
         Does::EchoesArguments,
         &[document("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }))],
     );
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Silence));
+    asked.ask = Some(Arc::new(SilentClient));
     let calling = world.gate.handle(asked);
     tokio::select! {
         _ = calling => panic!("nobody answers"),
@@ -95,9 +95,9 @@ fn sources(record: &Value) -> Vec<&str> {
     record["decisions"].as_array().unwrap().iter().map(|voice| voice["source"].as_str().unwrap()).collect()
 }
 
-/// Whoever hangs up, or stops the gateway, at the moment at which a yes is used up must not make it disappear.
+/// A disconnect or a shutdown at the moment when an approval is consumed must not lose the approval.
 #[tokio::test]
-async fn a_yes_that_is_spent_as_its_call_is_dropped_is_in_the_record() {
+async fn record_of_a_dropped_call_has_its_consumed_approval() {
     for (is_stopped, answers_itself) in [(false, false), (false, true), (true, false)] {
         let mode = json!({ "humanInTheLoop": { "mode": "REQUIRED" } });
         let world = World::new(Does::EchoesArguments, &[document("say", &mode)]);
@@ -139,7 +139,7 @@ async fn a_yes_that_is_spent_as_its_call_is_dropped_is_in_the_record() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_what_still_runs_and_the_record_says_so() {
+async fn shutdown_ends_running_calls_and_records_that() {
     let world = World::new(Does::NeverEnds, &[document("say", &json!({}))]);
     let calling = world.call("say", json!({ "text": "hi" }));
     let stopping = async {
@@ -154,12 +154,12 @@ async fn a_stop_ends_what_still_runs_and_the_record_says_so() {
     let (outcome, ()) = tokio::join!(calling, stopping);
     assert_eq!(outcome.reason(), Some(Reason::Cancelled));
     world.assert_paired();
-    assert_eq!(world.journal.last()["message"], "the gateway stopped before the call had ended");
+    assert_eq!(world.journal.last()["message"], "the gateway stopped before the call ended");
     assert_eq!(world.journal.last()["stage"], "decide", "the last stage that was passed");
 }
 
 #[tokio::test]
-async fn nothing_is_written_once_the_gate_is_sealed() {
+async fn sealed_gate_writes_no_records() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.gate.seal();
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -168,7 +168,7 @@ async fn nothing_is_written_once_the_gate_is_sealed() {
     assert!(world.journal.records().is_empty());
 }
 
-/// Calls `say` and goes away while its record of this kind waits for the disk; what is due then comes after.
+/// Calls `say` and drops the call while its record of this kind is being written.
 async fn leave_at(world: &World, kind: &'static str, arguments: Value) {
     world.journal.hold(kind);
     tokio::select! {
@@ -188,7 +188,7 @@ fn count(world: &World, wanted: Reason) -> u64 {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_before_it_is_opened_is_closed_after_its_opening() {
+async fn call_dropped_while_opening_is_closed_afterwards() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
     assert_eq!(kinds(&world), ["call.opened", "call.closed"]);
@@ -199,7 +199,7 @@ async fn a_call_that_is_dropped_before_it_is_opened_is_closed_after_its_opening(
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_and_never_opened_is_not_closed() {
+async fn call_that_was_never_opened_is_not_closed() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.journal.is_full.store(true, Ordering::SeqCst);
     leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
@@ -208,18 +208,18 @@ async fn a_call_that_is_dropped_and_never_opened_is_not_closed() {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<Vec<String>>>);
+struct RecordingObserver(Mutex<Vec<Vec<String>>>);
 
-impl Observer for Told {
+impl Observer for RecordingObserver {
     fn finished(&self, call: &Finished<'_>) {
         self.0.lock().unwrap().push(call.record.alerts.clone());
     }
 }
 
-/// The caller knows when its alarming call is about to be written down, and hangs up at that moment.
+/// A caller could time its disconnect to avoid the notification about an alert.
 #[tokio::test]
-async fn whoever_hangs_up_while_the_end_is_written_keeps_nobody_from_being_told() {
-    let told = Arc::<Told>::default();
+async fn disconnect_during_the_closing_record_does_not_skip_the_observer() {
+    let told = Arc::<RecordingObserver>::default();
     let observer = Some(Arc::clone(&told) as Arc<dyn Observer>);
     let change = json!({ "x-toolgate-capability": { "audit": { "alertOn": ["launch"] } } });
     let settings = Settings { observer, ..Settings::default() };
@@ -231,18 +231,18 @@ async fn whoever_hangs_up_while_the_end_is_written_keeps_nobody_from_being_told(
     assert_eq!((world.gate.metrics().alerts(), world.gate.metrics().released()), (1, 1));
 }
 
-struct Panics;
+struct PanickingObserver;
 
-impl Observer for Panics {
+impl Observer for PanickingObserver {
     fn finished(&self, _: &Finished<'_>) {
         panic!("the program's own mistake");
     }
 }
 
 #[tokio::test]
-async fn an_observer_that_panics_is_no_fault_of_the_journal_and_changes_no_call() {
+async fn panic_of_an_observer_does_not_affect_the_call() {
     for waits_for_disk in [false, true] {
-        let settings = Settings { observer: Some(Arc::new(Panics)), ..Settings::default() };
+        let settings = Settings { observer: Some(Arc::new(PanickingObserver)), ..Settings::default() };
         let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
         if waits_for_disk {
             world.journal.hold("no record is of this kind");
@@ -256,10 +256,10 @@ async fn an_observer_that_panics_is_no_fault_of_the_journal_and_changes_no_call(
     }
 }
 
-/// A panic while a dropped call writes its end would end the process.
+/// A panic while a dropped call writes its end would abort the process.
 #[tokio::test]
-async fn an_observer_that_panics_does_not_lose_the_end_of_a_dropped_call() {
-    let settings = Settings { observer: Some(Arc::new(Panics)), ..Settings::default() };
+async fn panic_of_an_observer_does_not_lose_the_closing_record() {
+    let settings = Settings { observer: Some(Arc::new(PanickingObserver)), ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     leave_at(&world, "call.opened", json!({ "text": "hi" })).await;
     assert_eq!(kinds(&world), ["call.opened", "call.closed"]);

@@ -1,25 +1,25 @@
-//! A call that was opened is closed, however much its caller or its tool makes the journal say.
+//! Every opened call gets a closing record, however much its caller or tool makes the journal record.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_gate::{EffectEntry, EffectKind, Question, Shows, Touch};
+use toolgate_gate::{EffectEntry, EffectKind, JournalDetail, SurveyQuestion, Touch};
 
 use toolgate_policy::DecisionSource;
 
 use crate::fakes::{Does, FakeSurvey, Settings, World, document};
 
-/// What escaping makes six or seven bytes of in JSON.
+/// A character that JSON escapes to six or seven bytes.
 fn long(number: usize) -> String {
     format!("/srv/{number}/{}", "\u{1f}".repeat(400))
 }
 
-/// A command with everything outside itself as large as somebody can make it.
+/// A command with all its effects as large as possible.
 fn world(largest: usize) -> World {
     world_that(Does::Returns(json!({ "log": alarming().join(" "), "path": long(1) })), largest)
 }
 
-/// Somebody wants to be told of each of these.
+/// Each of these raises an alert.
 fn alarming() -> Vec<String> {
     (0..25).map(|number| format!("launch {number} {}", "x".repeat(60))).collect()
 }
@@ -32,7 +32,7 @@ fn world_that(does: Does, largest: usize) -> World {
             "audit": { "alertOn": alarming() },
         } }),
     );
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     let world = World::with(does, &[tool], settings);
     let touches = (0..300).map(|number| Touch { kind: EffectKind::Read, target: long(number) });
     world.fake.survey_with(Ok(FakeSurvey { touches: touches.collect(), ..FakeSurvey::default() }));
@@ -70,7 +70,7 @@ async fn drop_as_it_runs(world: &World) {
 }
 
 #[tokio::test]
-async fn names_of_any_length_do_not_make_a_record_too_large() {
+async fn long_names_do_not_make_a_record_too_large() {
     let record = closed(&world(1_000_000)).await;
     let run = &record["run"];
     assert_eq!((&run["refusedCount"], &run["effectCount"]), (&json!(150), &json!(110)));
@@ -83,9 +83,9 @@ async fn names_of_any_length_do_not_make_a_record_too_large() {
     assert!(record["request"]["args"].is_object());
 }
 
-/// What nobody tells one by one is counted all the same, of a call that ends and of one that is dropped.
+/// Entries beyond the list are counted, for a call that ends and for one that is dropped.
 #[tokio::test]
-async fn what_was_refused_beyond_the_list_is_counted() {
+async fn denials_beyond_the_list_are_counted() {
     let ended = world(1_000_000);
     ended.fake.refused_dropped.store(1_000, Ordering::SeqCst);
     assert_eq!(closed(&ended).await["run"]["refusedCount"], 1_150);
@@ -97,7 +97,7 @@ async fn what_was_refused_beyond_the_list_is_counted() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_all_the_same_is_left_out_and_counted() {
+async fn parts_that_are_too_large_are_dropped_and_counted() {
     let world = world(30_000);
     let record = closed(&world).await;
     assert_eq!((&record["run"]["refused"], &record["run"]["refusedCount"]), (&json!([]), &json!(150)));
@@ -107,21 +107,21 @@ async fn what_is_too_large_all_the_same_is_left_out_and_counted() {
 }
 
 #[tokio::test]
-async fn at_last_the_end_alone_is_written() {
+async fn smallest_record_has_only_the_end() {
     let record = closed(&world(2_000)).await;
     assert!(record["run"].is_null() && record["toolSafety"].is_null());
     assert_eq!(record["tool"]["name"], "say");
-    assert_eq!(record["message"], "the rest of this record was too large to be written");
+    assert_eq!(record["message"], "the rest of this record was too large to write");
 }
 
-/// Released, asked about, or dropped as it runs, with journals of every size between the least record and all of it.
+/// Released, asked about, or dropped while it runs, with every size limit between the smallest and the full record.
 #[tokio::test]
-async fn whatever_happens_the_pair_is_there() {
+async fn every_opening_record_has_a_closing_record() {
     for largest in [2_000, 3_000, 6_000, 20_000, 100_000, 1 << 20] {
         closed(&world(largest)).await;
 
         let asked = world(largest);
-        let why = |number: usize| Question { source: DecisionSource::UnknownHost, why: long(number) };
+        let why = |number: usize| SurveyQuestion { source: DecisionSource::UnknownHost, why: long(number) };
         let questions = (0..120).map(why).collect();
         asked.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = asked.call("say", json!({ "text": "asked" })).await;

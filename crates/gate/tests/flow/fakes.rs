@@ -1,4 +1,4 @@
-//! A gate whose world is in memory.
+//! A gate with in-memory fakes.
 
 use std::{
     collections::HashMap,
@@ -16,26 +16,26 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use toolgate_gate::{
     Answer, Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState,
-    ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallLimits, CallRecord, Client, Clock, Decider,
-    EffectEntry, Gate, GateParts, Handlers, Journal, LeftEffects, LiveSet, LiveTool, LookLimits, NewApproval,
-    Observer, OnJournalFailure, Outcome, PassStore, Prompt, Question, Reason, Refusal, RunFailure, RunFuture,
-    RunReport, RunRequest, RunUsage, Runnable, Shows, Spent, StopFlag, StoredPass, Survey, Surveyed, Touch,
-    Trust, Workshop,
+    ApprovalStore, ArgumentLimits, Ask, Binding, Call, CallJournal, CallLimits, CallRecord, ClientInfo,
+    Clock, ConsumedApproval, Decider, DiskCheckLimits, EffectEntry, Gate, GateParts, Handlers, JournalDetail,
+    LiveSet, LiveTool, NewApproval, Observer, OnJournalFailure, Outcome, PassStore, Prompt, Publisher,
+    Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest, RunUsage, Runnable, StopFlag, StoredPass,
+    Survey, SurveyQuestion, Surveyed, Touch, Trust, UnreportedEffects,
 };
 use toolgate_policy::{
     ALLOW_ALL, AskThreshold, Caller, EffectivePolicy, Mask, PolicySet, RiskLevel, ToolPolicy,
 };
 use toolgate_spec::{Format, ToolCheck, check_text, model::ToolSpec};
 
-use crate::looking::LookedAt;
+use crate::disk_checks::BlockingDisk;
 
-/// What a fake tool does when it is run.
+/// The behaviour of a fake tool.
 #[derive(Clone, Debug)]
 pub enum Does {
     Returns(Value),
     EchoesArguments,
     Fails(Reason, &'static str),
-    /// Says in failing what its message does not repeat.
+    /// Fails with error output that its message does not repeat.
     FailsHeard(&'static str),
     NeverEnds,
 }
@@ -45,38 +45,38 @@ pub struct FakeTool {
     pub does: Does,
     pub runs: AtomicUsize,
     pub secrets: Vec<String>,
-    /// What every run is said to have done, and been kept from.
+    /// The effects and denials that every run reports.
     pub effects: Mutex<(Vec<EffectEntry>, Vec<String>)>,
-    /// How many more it is said to have done.
+    /// The number of further effects that it reports.
     pub effects_dropped: AtomicU32,
-    /// How much more it is said to have been kept from.
+    /// The number of further denials that it reports.
     pub refused_dropped: AtomicU64,
-    /// What every run writes to its console.
+    /// The lines that every run writes to its console.
     pub console: Mutex<Vec<(&'static str, String)>>,
-    /// What the latest run may send although it is probably a secret.
-    pub agreed: Mutex<Vec<String>>,
-    /// What its runs take place in, one each.
+    /// The probable secrets that the latest run may send.
+    pub approved_secrets: Mutex<Vec<String>>,
+    /// One permit per worker.
     pub workers: Arc<Semaphore>,
-    /// Do calls wait for a worker instead of being refused? And does one wait?
+    /// Whether calls wait for a worker instead of being refused, and whether one is waiting.
     pub workers_are_waited_for: AtomicBool,
     pub is_waited_for: AtomicBool,
     survey: Mutex<Result<FakeSurvey, Refusal>>,
-    /// Where it is there, looking waits for it.
-    pub disk: OnceLock<LookedAt>,
+    /// If set, surveys block on it.
+    pub disk: OnceLock<BlockingDisk>,
 }
 
-/// A run that is dropped leaves what it had done.
-struct Leaving<'f> {
+/// Adds the effects of a run that is dropped.
+struct EffectsOnDrop<'f> {
     effects: &'f Mutex<(Vec<EffectEntry>, Vec<String>)>,
     dropped: (u32, u64),
-    left: &'f LeftEffects,
+    unreported: &'f UnreportedEffects,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for EffectsOnDrop<'_> {
     fn drop(&mut self) {
         let (effects, refused) = self.effects.lock().unwrap().clone();
-        self.left.leave(effects, self.dropped.0);
-        self.left.leave_refused(refused, self.dropped.1);
+        self.unreported.add(effects, self.dropped.0);
+        self.unreported.add_refused(refused, self.dropped.1);
     }
 }
 
@@ -90,7 +90,7 @@ impl FakeTool {
             effects_dropped: AtomicU32::new(0),
             refused_dropped: AtomicU64::new(0),
             console: Mutex::default(),
-            agreed: Mutex::default(),
+            approved_secrets: Mutex::default(),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             workers_are_waited_for: AtomicBool::new(false),
             is_waited_for: AtomicBool::new(false),
@@ -99,7 +99,7 @@ impl FakeTool {
         })
     }
 
-    /// What looking at the next calls' arguments comes to.
+    /// The survey result of the next calls.
     pub fn survey_with(&self, survey: Result<FakeSurvey, Refusal>) {
         *self.survey.lock().unwrap() = survey;
     }
@@ -126,7 +126,7 @@ fn busy() -> RunFailure {
         message: "every worker is busy".to_owned(),
         stack: Vec::new(),
         helper: None,
-        heard: None,
+        unredacted: None,
     }
 }
 
@@ -154,12 +154,12 @@ impl Runnable for FakeTool {
     }
 }
 
-/// What a fake tool finds in the arguments of its calls.
+/// The survey result of a fake tool.
 #[derive(Clone, Debug, Default)]
 pub struct FakeSurvey {
     pub touches: Vec<Touch>,
     pub widened: Vec<String>,
-    pub questions: Vec<Question>,
+    pub questions: Vec<SurveyQuestion>,
 }
 
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl Surveyed for FakeCall {
     fn run(self: Box<Self>, request: RunRequest<'_>) -> RunFuture<'_, RunReport> {
         let Self { tool, worker } = *self;
         tool.runs.fetch_add(1, Ordering::SeqCst);
-        *tool.agreed.lock().unwrap() = request.agreed.values().to_vec();
+        *tool.approved_secrets.lock().unwrap() = request.approved_secrets.values().to_vec();
         Box::pin(async move {
             let worker = worker.or_else(|| tool.free_worker());
             let outcome = match &tool.does {
@@ -202,21 +202,22 @@ impl Surveyed for FakeCall {
                     message: (*message).to_owned(),
                     stack: Vec::new(),
                     helper: None,
-                    heard: None,
+                    unredacted: None,
                 }),
-                Does::FailsHeard(heard) => Err(RunFailure {
+                Does::FailsHeard(unredacted) => Err(RunFailure {
                     reason: Reason::CommandFailed,
                     message: "it failed".to_owned(),
                     stack: Vec::new(),
                     helper: None,
-                    heard: Some((*heard).to_owned()),
+                    unredacted: Some((*unredacted).to_owned()),
                 }),
                 Does::NeverEnds => {
                     let dropped = (
                         tool.effects_dropped.load(Ordering::SeqCst),
                         tool.refused_dropped.load(Ordering::SeqCst),
                     );
-                    let _leaving = Leaving { effects: &tool.effects, dropped, left: request.left };
+                    let _leaving =
+                        EffectsOnDrop { effects: &tool.effects, dropped, unreported: request.unreported };
                     std::future::pending().await
                 }
             };
@@ -238,7 +239,7 @@ impl Surveyed for FakeCall {
     }
 }
 
-/// Hands out the same fake for every document.
+/// Returns the same fake for every document.
 pub struct FakeHandlers(pub Arc<FakeTool>);
 
 impl Handlers for FakeHandlers {
@@ -251,14 +252,14 @@ impl Handlers for FakeHandlers {
 pub struct MemoryJournal {
     pub records: Mutex<Vec<Value>>,
     pub is_full: AtomicBool,
-    /// Fails only once this many records are there.
+    /// Fails only after this many records.
     pub room: AtomicUsize,
-    /// Refuses records with more bytes, if not zero.
+    /// Refuses larger records, if not zero.
     pub largest: AtomicUsize,
     disk: SlowDisk,
 }
 
-/// Records of the held kind wait.
+/// Records of the held kind block.
 #[derive(Default)]
 struct SlowDisk {
     is_there: AtomicBool,
@@ -276,7 +277,7 @@ impl MemoryJournal {
         self.records().last().cloned().unwrap_or_default()
     }
 
-    /// From now on records wait for a disk, those of this kind until they are let go.
+    /// From now on records block on the disk, those of this kind until they are released.
     pub fn hold(&self, kind: &'static str) {
         self.disk.is_there.store(true, Ordering::SeqCst);
         *self.disk.held.lock().unwrap() = Some(kind);
@@ -287,7 +288,7 @@ impl MemoryJournal {
         self.disk.changed.notify_all();
     }
 
-    /// Until a record of the held kind waits.
+    /// Waits until a record of the held kind blocks.
     pub async fn is_held(&self) {
         while self.disk.waiting.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
@@ -300,14 +301,14 @@ impl SlowDisk {
         let held = self.held.lock().unwrap();
         if *held == Some(kind) {
             self.waiting.fetch_add(1, Ordering::SeqCst);
-            // A guard against hanging, not a measurement.
+            // A timeout against hanging, not a measurement.
             let patience = Duration::from_mins(1);
             drop(self.changed.wait_timeout_while(held, patience, |held| held.is_some()).unwrap());
         }
     }
 }
 
-impl Journal for MemoryJournal {
+impl CallJournal for MemoryJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.disk.wait(record.kind);
         let mut records = self.records.lock().unwrap();
@@ -329,14 +330,14 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// A queue by the rules of the trait, in the plainest way.
+/// A simple queue that follows the rules of the trait.
 pub struct MemoryQueue {
     approvals: Mutex<Vec<Approval>>,
     declined_in: Mutex<Vec<(ApprovalId, String)>>,
     trusts: Mutex<Vec<Trust>>,
     changes: watch::Sender<u64>,
     pub is_down: AtomicBool,
-    /// Its thread goes on for a moment after a yes was spent.
+    /// Keeps its thread busy for a moment after an approval was consumed.
     pub is_slow: AtomicBool,
 }
 
@@ -406,12 +407,12 @@ impl ApprovalStore for MemoryQueue {
         if approval.question.expires <= now { Err(ApprovalError::Expired) } else { Ok(approval.clone()) }
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
         self.up()?;
         let mut approvals = self.approvals.lock().unwrap();
         for approval in approvals.iter_mut() {
@@ -429,7 +430,7 @@ impl ApprovalStore for MemoryQueue {
                 approval.state = ApprovalState::Used;
                 let decided_by = approval.decided_by.clone().unwrap_or_default();
                 let remembers = approval.question.remembers.clone();
-                let spent = Spent { id: approval.id.clone(), decided_by, remembers };
+                let spent = ConsumedApproval { id: approval.id.clone(), decided_by, remembers };
                 drop(approvals);
                 if self.is_slow.load(Ordering::SeqCst) {
                     thread::sleep(Duration::from_millis(100));
@@ -579,26 +580,26 @@ impl PassStore for MemoryPasses {
     }
 }
 
-/// A clock that tests move.
-pub struct HandClock(Mutex<SystemTime>);
+/// A clock that tests set.
+pub struct ManualClock(Mutex<SystemTime>);
 
-impl HandClock {
+impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let mut now = self.0.lock().unwrap();
         *now += by;
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> SystemTime {
         *self.0.lock().unwrap()
     }
 }
 
-/// A client that always answers the same, after this long.
-pub struct Says(pub Answer, pub Duration);
+/// A client that always gives the same answer, after this time.
+pub struct AnsweringClient(pub Answer, pub Duration);
 
-impl Ask for Says {
+impl Ask for AnsweringClient {
     fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async move {
             tokio::time::sleep(self.1).await;
@@ -607,24 +608,24 @@ impl Ask for Says {
     }
 }
 
-/// As long as a person takes at least.
+/// The shortest time that a person takes.
 pub const A_THOUGHT: Duration = Duration::from_millis(1_010);
 
-/// A client that gives no answer, and what it was asked.
+/// A client that gives no answer and records the question.
 #[derive(Default)]
-pub struct Hears(pub Mutex<String>);
+pub struct RecordingClient(pub Mutex<String>);
 
-impl Ask for Hears {
+impl Ask for RecordingClient {
     fn ask<'a>(&'a self, prompt: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         self.0.lock().unwrap().clone_from(&prompt.text);
         Box::pin(std::future::ready(Answer::Lost))
     }
 }
 
-/// Nobody is there.
-pub struct Silence;
+/// A client that never answers.
+pub struct SilentClient;
 
-impl Ask for Silence {
+impl Ask for SilentClient {
     fn ask<'a>(&'a self, _: &'a Prompt) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(std::future::pending())
     }
@@ -635,9 +636,9 @@ pub struct World {
     pub gate: Gate,
     pub journal: Arc<MemoryJournal>,
     pub queue: Arc<MemoryQueue>,
-    pub clock: Arc<HandClock>,
+    pub clock: Arc<ManualClock>,
     pub fake: Arc<FakeTool>,
-    pub workshop: Workshop,
+    pub publisher: Publisher,
 }
 
 pub struct Settings {
@@ -645,7 +646,7 @@ pub struct Settings {
     pub on_failure: OnJournalFailure,
     pub calls: CallLimits,
     pub policy: Arc<dyn ToolPolicy>,
-    pub shows: Shows,
+    pub journal_detail: JournalDetail,
     pub observer: Option<Arc<dyn Observer>>,
 }
 
@@ -670,43 +671,43 @@ impl Default for Settings {
                 asking_per_caller: 4,
             },
             policy: Arc::new(ALLOW_ALL),
-            shows: Shows::Digests,
+            journal_detail: JournalDetail::Digests,
             observer: None,
         }
     }
 }
 
 impl World {
-    /// With these documents live, each doing `does`.
+    /// A world with these documents live, each with this behaviour.
     pub fn new(does: Does, documents: &[Value]) -> Self {
         Self::with(does, documents, Settings::default())
     }
 
     pub fn with(does: Does, documents: &[Value], settings: Settings) -> Self {
         let (journal, queue) = (Arc::<MemoryJournal>::default(), Arc::<MemoryQueue>::default());
-        let clock = Arc::new(HandClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_hours(500_000))));
+        let clock = Arc::new(ManualClock(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_hours(500_000))));
         let parts = GateParts {
-            journal: Arc::clone(&journal) as Arc<dyn Journal>,
+            journal: Arc::clone(&journal) as Arc<dyn CallJournal>,
             on_journal_failure: settings.on_failure,
-            shows: settings.shows,
+            journal_detail: settings.journal_detail,
             queue: Arc::clone(&queue) as Arc<dyn ApprovalQueue>,
             approvals: settings.approvals,
             arguments: ArgumentLimits { bytes: 4_096, depth: 8 },
             calls: settings.calls,
-            looks: LookLimits::default(),
+            disk_checks: DiskCheckLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         };
         let gate =
             Gate::with(parts, settings.policy, Arc::clone(&clock) as Arc<dyn Clock>, settings.observer);
         let fake = FakeTool::new(does);
-        let workshop = Workshop {
+        let publisher = Publisher {
             policies: Arc::new(PolicySet::shipped().unwrap()),
             overrides: None,
             handlers: Arc::new(FakeHandlers(Arc::clone(&fake))),
             passes: Arc::<MemoryPasses>::default(),
             environment: Arc::new(|_: &str| None),
         };
-        let world = Self { gate, journal, queue, clock, fake, workshop };
+        let world = Self { gate, journal, queue, clock, fake, publisher };
         world.make_live(documents);
         world
     }
@@ -719,14 +720,14 @@ impl World {
     }
 
     pub fn tool(&self, document: &Value) -> Arc<LiveTool> {
-        self.workshop.assess(&checked(document)).unwrap().tool
+        self.publisher.assess(&checked(document)).unwrap().tool
     }
 
     pub async fn call(&self, tool: &str, arguments: Value) -> Outcome {
         self.gate.handle(call(tool, arguments)).await
     }
 
-    /// Opening and closing records pair up, whatever happened.
+    /// Checks that opening and closing records pair up.
     #[track_caller]
     pub fn assert_paired(&self) {
         let mut open: Vec<String> = Vec::new();
@@ -752,25 +753,25 @@ pub fn checked(document: &Value) -> ToolCheck {
     tool
 }
 
-/// A call of `ann` from a client that cannot be asked.
+/// A call by `ann` from a client that cannot be asked.
 pub fn call(tool: &str, arguments: Value) -> Call {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     Call {
         tool: tool.to_owned(),
         arguments,
         caller: Caller::new("ann", ["reader"]),
-        client: Client { transport: "library", ..Client::default() },
+        client: ClientInfo { transport: "library", ..ClientInfo::default() },
         answer: None,
         ask: None,
-        standing: None,
+        auth_status: None,
     }
 }
 
-/// A sound document; `change` goes over it.
+/// A valid document with the changes in `change`.
 pub fn document(name: &str, change: &Value) -> Value {
     let mut document = json!({
         "name": name,
-        "description": "Says what it was told, for tests.",
+        "description": "AnsweringClient what it was told, for tests.",
         "codeType": "Javascript",
         "code": "return text",
         "params": [

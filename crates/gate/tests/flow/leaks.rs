@@ -1,17 +1,17 @@
-//! What must not get out, or not unseen: secrets, characters that act, alarming texts; and what a call would touch.
+//! Leaks: secrets, control characters and `alertOn` texts in everything that leaves a call, and the targets of a call.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, Outcome, Question, Reason,
-    Refusal, Shows, Touch,
+    ApprovalQueue, ApprovalState, Clock, Decider, EffectEntry, EffectKind, JournalDetail, Outcome, Reason,
+    Refusal, SurveyQuestion, Touch,
 };
 
 use toolgate_policy::DecisionSource;
 
 use crate::fakes::{Does, FakeSurvey, Settings, World, call, document, shown};
 
-/// Well formed, and nobody's.
+/// Well formed, and not in use anywhere.
 fn token() -> String {
     format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc")
 }
@@ -21,7 +21,7 @@ fn capability(block: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_secret_in_a_result_is_blotted_out_and_written_down_by_its_rule() {
+async fn secret_in_a_result_is_redacted_and_recorded_by_its_rule() {
     let world = World::new(
         Does::Returns(json!({ "log": format!("login with {} done", token()), "n": 1 })),
         &[document("say", &json!({}))],
@@ -34,9 +34,9 @@ async fn a_secret_in_a_result_is_blotted_out_and_written_down_by_its_rule() {
     assert!(!record.to_string().contains(&token()));
 }
 
-/// What is only possibly a secret reaches its reader, who is warned; so is the operator.
+/// A possible secret is released with a warning for the reader and the operator.
 #[tokio::test]
-async fn what_is_possibly_a_secret_is_warned_about() {
+async fn possible_secret_causes_a_warning() {
     let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
     let text = format!("the signing secret used for cookies is {digits} today");
     let world = World::new(Does::Returns(json!({ "log": text })), &[document("say", &json!({}))]);
@@ -53,7 +53,7 @@ async fn what_is_possibly_a_secret_is_warned_about() {
 }
 
 #[tokio::test]
-async fn what_was_probably_a_secret_is_gone_and_warned_about() {
+async fn probable_secret_is_redacted_with_a_warning() {
     let text = "postgres://ann:h4rd2guess@db.example/x";
     let world = World::new(Does::Returns(json!({ "log": text })), &[document("say", &json!({}))]);
     let Outcome::Released(released) = world.call("say", json!({ "text": "x" })).await else { panic!() };
@@ -65,7 +65,7 @@ async fn what_was_probably_a_secret_is_gone_and_warned_about() {
 }
 
 #[tokio::test]
-async fn a_tool_whose_results_are_secrets_says_so() {
+async fn tool_can_disable_output_redaction() {
     let change = capability(&json!({ "data": { "sanitizeOutput": false } }));
     let world = World::new(Does::Returns(json!(token())), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
@@ -73,7 +73,7 @@ async fn a_tool_whose_results_are_secrets_says_so() {
 }
 
 #[tokio::test]
-async fn a_secret_does_not_go_into_a_tool_that_sends_its_arguments_out() {
+async fn secret_argument_is_refused_for_a_tool_that_sends_data() {
     let leaky = capability(&json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } }));
     let world = World::new(Does::EchoesArguments, &[document("say", &leaky)]);
     let outcome = world.call("say", json!({ "text": format!("key: {}", token()) })).await;
@@ -88,7 +88,7 @@ async fn a_secret_does_not_go_into_a_tool_that_sends_its_arguments_out() {
 }
 
 #[tokio::test]
-async fn arguments_in_the_journal_hold_no_secret() {
+async fn recorded_arguments_contain_no_secret() {
     let change = capability(&json!({ "audit": { "logArgs": true } }));
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": token(), "extra": { "password": "hunter2", "n": 1 } })).await;
@@ -96,9 +96,9 @@ async fn arguments_in_the_journal_hold_no_secret() {
     assert_eq!(*arguments, json!({ "text": "[REDACTED]", "extra": { "password": "[REDACTED]", "n": 1 } }));
 }
 
-/// Whatever a result would lose, for the name of its field or for what stands in the next item.
+/// Everything that a result would lose, because of a field's name or the next item of a list.
 #[tokio::test]
-async fn arguments_in_the_journal_are_looked_at_as_a_whole() {
+async fn recorded_arguments_are_searched_as_a_whole() {
     let change = capability(&json!({ "audit": { "logArgs": true } }));
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
@@ -114,7 +114,7 @@ async fn arguments_in_the_journal_are_looked_at_as_a_whole() {
 }
 
 #[tokio::test]
-async fn what_acts_on_its_reader_is_shown_by_its_number() {
+async fn control_characters_are_escaped() {
     let world =
         World::new(Does::Returns(json!({ "t": "\u{1b}[2Jgone\u{202e}" })), &[document("say", &json!({}))]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
@@ -126,7 +126,7 @@ async fn what_acts_on_its_reader_is_shown_by_its_number() {
 }
 
 #[tokio::test]
-async fn alarming_texts_are_told_and_stop_nothing() {
+async fn alert_texts_are_recorded_and_do_not_stop_the_call() {
     let change = capability(&json!({ "audit": { "alertOn": ["rm -rf /", "launch"] } }));
     let world = World::new(Does::Returns(json!("launch")), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "rm -rf / now" })).await;
@@ -138,7 +138,7 @@ async fn alarming_texts_are_told_and_stop_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_call_touches_is_written_down_and_a_refusal_ends_it() {
+async fn targets_are_recorded_and_a_refusal_ends_the_call() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.fake.survey_with(Ok(FakeSurvey {
         touches: vec![Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() }],
@@ -157,13 +157,13 @@ async fn what_a_call_touches_is_written_down_and_a_refusal_ends_it() {
     world.assert_paired();
 }
 
-/// A yes for one file is no yes for another that a link leads to by now.
+/// An approval of one file does not cover another file that a symlink leads to later.
 #[tokio::test]
-async fn an_approval_is_bound_to_what_the_call_touches() {
+async fn approval_is_bound_to_the_targets() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     let touching = |target: &str| FakeSurvey {
         touches: vec![Touch { kind: EffectKind::Read, target: target.to_owned() }],
-        questions: vec![Question { source: DecisionSource::UnknownHost, why: "asked".to_owned() }],
+        questions: vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: "asked".to_owned() }],
         ..FakeSurvey::default()
     };
     world.fake.survey_with(Ok(touching("/srv/a")));
@@ -182,11 +182,12 @@ async fn an_approval_is_bound_to_what_the_call_touches() {
     assert!(matches!(same, Outcome::Released(_)), "{}", shown(&same));
 }
 
-/// Wherever a text of a record comes from, the journal holds no secret.
+/// Checks every source of text in a record.
 #[tokio::test]
-async fn no_text_of_a_record_holds_a_secret() {
+async fn no_text_of_a_record_contains_a_secret() {
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{}", token()) };
-    let asked = Question { source: DecisionSource::UnknownHost, why: format!("{} is unknown", token()) };
+    let asked =
+        SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{} is unknown", token()) };
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     *world.fake.effects.lock().unwrap() = (
@@ -225,14 +226,15 @@ async fn no_text_of_a_record_holds_a_secret() {
     world.assert_paired();
 }
 
-/// A value of the tool's own that looks like nothing: only the tool's mask knows it. Whoever chooses the arguments has got hold of it.
+/// A secret of the tool that matches no rule: only the tool's mask knows it. Here the caller knows it and passes it as
+/// an argument.
 #[tokio::test]
-async fn no_text_about_a_call_holds_the_value_of_its_tools_secret() {
+async fn secrets_of_the_tool_are_masked_in_all_texts() {
     const SECRET: &str = "s3cr3t-value";
     let detector = toolgate_secrets::Detector::shipped().unwrap();
     let touched = Touch { kind: EffectKind::Read, target: format!("/srv/{SECRET}") };
     let asked =
-        Question { source: DecisionSource::UnknownHost, why: format!("`{SECRET}.example` is unknown") };
+        SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("`{SECRET}.example` is unknown") };
     for text in [&touched.target, &asked.why] {
         assert_eq!(detector.redact(text, toolgate_secrets::Tier::Possible).text, *text, "no rule finds it");
     }
@@ -259,9 +261,9 @@ async fn no_text_about_a_call_holds_the_value_of_its_tools_secret() {
     assert!(!format!("{:?} {:?}", world.journal.records(), world.queue.all()).contains(SECRET));
 }
 
-/// A thrown message is told to its caller without what is probable, and to the journal without what is possible.
+/// The caller gets an error message without probable secrets, and the journal gets it without possible ones.
 #[tokio::test]
-async fn a_thrown_message_brings_no_secret_into_the_journal() {
+async fn error_message_is_recorded_without_secrets() {
     let thrown: &'static str = format!("login with {} failed", token()).leak();
     let world = World::new(Does::Fails(Reason::ToolFailed, thrown), &[document("say", &json!({}))]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
@@ -278,7 +280,7 @@ async fn a_thrown_message_brings_no_secret_into_the_journal() {
 }
 
 #[tokio::test]
-async fn whoever_approves_is_shown_no_secret_and_the_queue_keeps_none() {
+async fn approver_and_queue_get_no_secret() {
     let asks = capability(&json!({ "approval": { "level": "ask" } }));
     let mut with_template = document("tell", &asks);
     with_template["humanInTheLoop"] =
@@ -293,12 +295,12 @@ async fn whoever_approves_is_shown_no_secret_and_the_queue_keeps_none() {
     }
 }
 
-/// What a command said is taken out of its message before anybody looks for alarms there.
+/// A command's output is redacted in its message, but searched for alerts before that.
 #[tokio::test]
-async fn alarming_texts_in_what_a_failure_does_not_repeat_are_told_and_shown_to_nobody() {
+async fn alert_texts_in_hidden_error_output_are_recorded() {
     let change = capability(&json!({ "audit": { "alertOn": ["xoxb-"] } }));
-    let heard: &'static str = format!("cannot log in with {}", token()).leak();
-    let world = World::new(Does::FailsHeard(heard), &[document("say", &change)]);
+    let unredacted: &'static str = format!("cannot log in with {}", token()).leak();
+    let world = World::new(Does::FailsHeard(unredacted), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "x" })).await;
     assert_eq!(world.journal.last()["alerts"], json!(["xoxb-"]));
     assert_eq!(world.gate.metrics().alerts(), 1);
@@ -306,9 +308,9 @@ async fn alarming_texts_in_what_a_failure_does_not_repeat_are_told_and_shown_to_
     assert!(!seen.contains(&token()), "{seen}");
 }
 
-/// A text that JSON writes otherwise is told too, and so is one in a call that is refused.
+/// Also covers a text that JSON escapes, and a call that is refused.
 #[tokio::test]
-async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
+async fn alerts_cover_each_text_and_refused_calls() {
     let change = capability(&json!({ "audit": { "alertOn": ["say \"hi\"\nnow", "launch"] } }));
     let world = World::new(Does::Returns(json!(["so: say \"hi\"\nnow."])), &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": "x" })).await;
@@ -334,9 +336,9 @@ async fn alarms_are_raised_for_each_text_and_for_refused_calls() {
     assert_eq!(world.journal.last()["alerts"], json!(["launch"]));
 }
 
-/// What fails, does not fit its schema, or is kept back by the field policy was said all the same.
+/// Also covers output that fails, does not fit its schema, or is withheld by the field policy.
 #[tokio::test]
-async fn alarms_are_raised_for_what_is_withheld_and_for_failures() {
+async fn alerts_cover_withheld_output_and_failures() {
     let alarmed = |change: &Value| {
         let mut all = capability(&json!({ "audit": { "alertOn": ["launch"] } }));
         all.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
@@ -365,9 +367,9 @@ async fn alarms_are_raised_for_what_is_withheld_and_for_failures() {
 
 const MAIL: &str = "ann@example.org";
 
-/// Also where the operator looks for something and has arguments and outputs written in clear.
+/// Also with debug mode, which records arguments and outputs.
 fn debugging(does: Does, change: &Value) -> World {
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     World::with(does, &[document("say", change)], settings)
 }
 
@@ -376,7 +378,7 @@ fn of_ann() -> Value {
 }
 
 #[tokio::test]
-async fn what_is_personal_is_masked_in_its_place_and_where_the_tool_repeats_it() {
+async fn personal_data_is_masked_in_fields_and_tool_output() {
     let world = debugging(Does::EchoesArguments, &json!({ "x-toolgate-piiFields": ["..mail", "..path"] }));
     let outcome = world.call("say", of_ann()).await;
     assert!(
@@ -395,7 +397,7 @@ async fn what_is_personal_is_masked_in_its_place_and_where_the_tool_repeats_it()
 }
 
 #[tokio::test]
-async fn of_a_personal_argument_that_was_read_otherwise_only_the_name_is_told() {
+async fn coerced_personal_argument_is_recorded_by_name_only() {
     let world = debugging(Does::Returns(json!(1)), &json!({ "x-toolgate-piiFields": [".count"] }));
     let _ = world.call("say", json!({ "text": "x", "count": "3", "extra": "{}" })).await;
     assert_eq!(world.journal.last()["request"]["coercions"], json!(["count: ***", "extra: text → object"]));
@@ -403,7 +405,7 @@ async fn of_a_personal_argument_that_was_read_otherwise_only_the_name_is_told() 
 
 const LEDGER: &str = "/srv/prod/ledger";
 
-/// The same value in a personal field and beside it, or beside much else in the personal field.
+/// The same value in a personal field and outside it, or with other text in the personal field.
 fn hiding() -> [Value; 2] {
     let padding = "and so on, ".repeat(250);
     [
@@ -412,9 +414,9 @@ fn hiding() -> [Value; 2] {
     ]
 }
 
-/// A caller chooses what stands in a personal field, and not what is evidence.
+/// A caller chooses the values of personal fields, but must not hide evidence with them.
 #[tokio::test]
-async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
+async fn personal_field_does_not_hide_targets() {
     for arguments in hiding() {
         let world = debugging(Does::Returns(json!(1)), &json!({ "x-toolgate-piiFields": ["..mail"] }));
         let touched = Touch { kind: EffectKind::Read, target: LEDGER.to_owned() };
@@ -439,7 +441,7 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
         assert_eq!(record["run"]["effects"][0]["outcome"], format!("refused {LEDGER}"));
         assert_eq!(record["run"]["refused"], json!([format!("open {LEDGER}")]));
         let questions =
-            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+            vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
         world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let record = world.journal.last();
@@ -456,9 +458,9 @@ async fn no_caller_hides_what_a_call_touches_behind_a_personal_field() {
     }
 }
 
-/// Who has to decide decides about what is there, personal or not.
+/// The approver sees everything, personal or not.
 #[tokio::test]
-async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
+async fn personal_field_does_not_hide_from_the_approver() {
     let change = json!({
         "humanInTheLoop": { "mode": "REQUIRED", "promptTemplate": "Run {toolName} with {args}?" },
         "x-toolgate-piiFields": ["..mail"],
@@ -466,7 +468,7 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
     for arguments in hiding() {
         let world = debugging(Does::EchoesArguments, &change);
         let questions =
-            vec![Question { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
+            vec![SurveyQuestion { source: DecisionSource::UnknownHost, why: format!("{LEDGER} is unknown") }];
         world.fake.survey_with(Ok(FakeSurvey { questions, ..FakeSurvey::default() }));
         let _ = world.call("say", arguments.clone()).await;
         let asked = world.queue.only().question;
@@ -481,7 +483,7 @@ async fn no_caller_hides_from_whoever_approves_behind_a_personal_field() {
 }
 
 #[tokio::test]
-async fn a_thrown_message_brings_nothing_personal_into_the_journal() {
+async fn error_message_is_recorded_without_personal_data() {
     let personal = json!({ "x-toolgate-piiFields": ["..mail"] });
     let fails = Does::Fails(Reason::ToolFailed, "there is no ann@example.org");
     let world = debugging(fails, &personal);
@@ -498,9 +500,9 @@ async fn a_thrown_message_brings_nothing_personal_into_the_journal() {
     assert_eq!(world.journal.last()["message"], "it made ann@example.org", "the gateway's own word");
 }
 
-/// However much a caller puts into a personal field, what the tool says of other things is in the journal.
+/// However much a caller puts into a personal field, the tool's other text is recorded.
 #[tokio::test]
-async fn no_caller_hides_what_the_tool_says_behind_a_personal_field() {
+async fn personal_field_does_not_hide_tool_output() {
     for arguments in hiding() {
         let personal = json!({ "x-toolgate-piiFields": ["..mail"] });
         let world = debugging(Does::Fails(Reason::ToolFailed, "I have paid bob 100"), &personal);
@@ -512,7 +514,7 @@ async fn no_caller_hides_what_the_tool_says_behind_a_personal_field() {
     }
 }
 
-/// What a call of `say` ends with, and what its caller reads of the console.
+/// The outcome of a call of `say`, and the console lines for its caller.
 async fn console_of(
     does: Does,
     change: &Value,
@@ -527,7 +529,7 @@ async fn console_of(
 }
 
 #[tokio::test]
-async fn the_console_is_cleaned_as_a_result_is() {
+async fn console_is_redacted_like_a_result() {
     let lines =
         [("log", format!("login with {} done", token())), ("warn", "\u{1b}[2Jgone\u{202e}".to_owned())];
     for does in [Does::Returns(json!(1)), Does::Fails(Reason::ToolFailed, "broken")] {
@@ -541,12 +543,12 @@ async fn the_console_is_cleaned_as_a_result_is() {
         assert_eq!(gone, "\\u{1b}[2Jgone\\u{202e}");
         let run = world.journal.last()["run"].clone();
         assert_eq!(run["consoleLines"], 2);
-        // Of what was released, and not of what was written.
+        // The digest is of the released lines, not of the written ones.
         assert_eq!(run["consoleHash"], digest_of(&console));
     }
 }
 
-/// SHA-256 over canonical JSON, as whoever has kept the lines would compute it.
+/// SHA-256 over canonical JSON, as a reader of the lines would compute it.
 fn digest_of(lines: &[(&'static str, String)]) -> String {
     let text = toolgate_audit::canonical(&lines).unwrap();
     let digest = Sha256::digest(text);
@@ -554,7 +556,7 @@ fn digest_of(lines: &[(&'static str, String)]) -> String {
 }
 
 #[tokio::test]
-async fn alarming_texts_on_the_console_are_told() {
+async fn alert_texts_on_the_console_are_recorded() {
     let change = capability(&json!({ "audit": { "alertOn": ["rm -rf /", "lift\noff"] } }));
     let lines = [("log", "rm -rf / now".to_owned()), ("log", "lift".to_owned()), ("log", "off".to_owned())];
     for does in [Does::Returns(json!(1)), Does::Fails(Reason::ToolFailed, "broken")] {
@@ -565,9 +567,9 @@ async fn alarming_texts_on_the_console_are_told() {
     }
 }
 
-/// Rules about fields cannot be applied to lines, and what a stage withholds does not leave beside it.
+/// Field rules cannot apply to lines, and withheld output must not leave through the console.
 #[tokio::test]
-async fn the_console_is_no_way_around_the_rules_for_results() {
+async fn console_does_not_bypass_output_rules() {
     let lines = [("log", "ann@example.org".to_owned())];
     let by_fields = json!({ "x-toolgate-outputPolicy": { ".name": "allow" } });
     let (world, console) = console_of(Does::Returns(json!({ "name": "Ann" })), &by_fields, &lines).await;
@@ -575,7 +577,7 @@ async fn the_console_is_no_way_around_the_rules_for_results() {
     let by_shape = json!({ "x-toolgate-output": { "type": "object" } });
     let (world, console) = console_of(Does::Returns(json!(1)), &by_shape, &lines).await;
     assert_eq!((console.len(), world.journal.last()["reason"].as_str()), (0, Some("filter.output_shape")));
-    // A shape that was promised is promised of all that leaves.
+    // An output schema applies to everything that leaves.
     let (world, console) = console_of(Does::Returns(json!({})), &by_shape, &lines).await;
     assert_eq!((console.len(), world.journal.last()["outcome"].as_str()), (0, Some("released")));
     assert_eq!(world.journal.last()["run"].get("consoleHash"), None);
@@ -587,7 +589,7 @@ async fn the_console_is_no_way_around_the_rules_for_results() {
 }
 
 #[tokio::test]
-async fn the_console_has_no_more_room_than_a_result() {
+async fn console_has_the_size_limit_of_a_result() {
     let lines: Vec<_> = (0..30).map(|_| ("log", "x".repeat(1_000))).collect();
     let small = capability(&json!({ "execution": { "maxOutputSize": 2_500 } }));
     let (_, console) = console_of(Does::Returns(json!(1)), &small, &lines).await;

@@ -1,4 +1,4 @@
-//! Who is shown what: remembered for each caller, and only as long as tools and policies stay as they are.
+//! Listings: visibility is cached per caller, as long as tools and policies stay the same.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ fn names(world: &World, caller: &Caller) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nobody_is_shown_what_another_caller_was_shown() {
+async fn caller_does_not_see_tools_cached_for_another_caller() {
     let world = World::new(Does::EchoesArguments, &[]);
     let rules = "permit(principal in Permission::\"admin\", action, resource);
         permit(principal == Caller::\"ann\", action == Action::\"say\", resource);";
@@ -31,7 +31,7 @@ async fn nobody_is_shown_what_another_caller_was_shown() {
     for _ in 0..2 {
         assert_eq!(names(&world, &Caller::new("root", ["admin"])), ["say", "rule"]);
         assert_eq!(names(&world, &Caller::new("ann", ["admin"])), ["say", "rule"]);
-        // The same person, once the permission is taken away.
+        // The same person after the permission was removed.
         assert_eq!(names(&world, &Caller::new::<&str>("ann", [])), ["say"]);
         assert_eq!(names(&world, &Caller::new("ann", ["Admin"])), ["say"]);
         assert!(names(&world, &Caller::new::<&str>("root", [])).is_empty());
@@ -40,7 +40,7 @@ async fn nobody_is_shown_what_another_caller_was_shown() {
 }
 
 #[tokio::test]
-async fn what_was_shown_is_forgotten_with_the_tools_and_policies_it_was_shown_by() {
+async fn cached_visibility_ends_with_tools_and_policies() {
     let world = World::new(Does::EchoesArguments, &[]);
     let ann = Caller::new::<&str>("ann", []);
     let all = ["say", "rule", "end"];
@@ -50,7 +50,7 @@ async fn what_was_shown_is_forgotten_with_the_tools_and_policies_it_was_shown_by
     assert_eq!(names(&world, &ann), ["rule"]);
     let (page, next) = world.gate.page(&ann, Some("say"), 1).unwrap();
     assert_eq!((page[0].name(), next), ("rule", None));
-    // Other places for the same names.
+    // The same names at other positions.
     put_in_force(&world, &["end", "rule"], "permit(principal, action == Action::\"rule\", resource);");
     assert_eq!(names(&world, &ann), ["rule"]);
     world.gate.retain(|tool| tool.name() != "rule");
@@ -65,7 +65,7 @@ fn with_policy(policy: impl ToolPolicy + 'static, names: &[&str]) -> World {
     World::with(Does::EchoesArguments, &documents, settings)
 }
 
-/// The answer to a call, with the tool's name taken out.
+/// The answer to a call, without the tool's name.
 async fn answer(world: &World, tool: &str) -> String {
     let outcome = world.call(tool, json!({ "text": "hi" })).await;
     let Outcome::Refused(end) = outcome else { panic!("{outcome:?}") };
@@ -74,7 +74,7 @@ async fn answer(world: &World, tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_a_policy_in_code_always_denies_does_not_exist_for_the_caller() {
+async fn tool_denied_by_policy_in_code_is_hidden() {
     let ann = Caller::new("ann", ["reader"]);
     let (deny, allow) = (deny_list(["rule"]), allow_list(["say", "end"]));
     let both: [Box<dyn ToolPolicy>; 2] = [Box::new(deny), Box::new(allow.and(when(|_, _, _| true, "never")))];
@@ -91,9 +91,9 @@ async fn what_a_policy_in_code_always_denies_does_not_exist_for_the_caller() {
     }
 }
 
-/// A page is full as long as there are tools for it, and the last one says that it is.
+/// A page is full as long as there are tools for it, and the last page has no next one.
 #[tokio::test]
-async fn pages_pass_over_what_a_policy_in_code_hides() {
+async fn pages_skip_tools_hidden_by_policy_in_code() {
     let ann = Caller::new("ann", ["reader"]);
     let all = ["a1", "b1", "b2", "b3", "a2", "b4", "a3", "b5"];
     let world = with_policy(allow_list(["a1", "a2", "a3"]), &all);
@@ -112,11 +112,11 @@ async fn pages_pass_over_what_a_policy_in_code_hides() {
     }
 }
 
-/// A policy of an embedder that takes tools away while the gateway runs.
+/// A policy of an embedding program that denies tools while the gateway runs.
 #[derive(Clone, Default)]
-struct TakenAway(Arc<Mutex<BTreeSet<String>>>);
+struct DenyList(Arc<Mutex<BTreeSet<String>>>);
 
-impl ToolPolicy for TakenAway {
+impl ToolPolicy for DenyList {
     fn check(&self, caller: &Caller, tool: &str, _: &Arguments) -> Ruling {
         if self.could_allow(caller, tool) {
             Ruling::Allow
@@ -131,8 +131,8 @@ impl ToolPolicy for TakenAway {
 }
 
 #[tokio::test]
-async fn a_policy_in_code_that_changes_its_mind_is_asked_again() {
-    let policy = TakenAway::default();
+async fn policy_in_code_is_not_cached() {
+    let policy = DenyList::default();
     let world = with_policy(policy.clone(), &["say", "rule"]);
     let (ann, root) = (Caller::new("ann", ["reader"]), Caller::new("root", ["reader"]));
     assert_eq!(names(&world, &ann), ["say", "rule"]);
@@ -144,7 +144,7 @@ async fn a_policy_in_code_that_changes_its_mind_is_asked_again() {
     assert_eq!(names(&world, &ann), ["say", "rule"]);
 }
 
-/// Clients decide by these whether to ask their user. They state only facts that Toolgate enforces.
+/// Clients use these to decide whether to ask their user. They state only facts that Toolgate enforces.
 #[tokio::test]
 async fn annotations_state_only_enforced_facts() {
     let world = World::new(Does::EchoesArguments, &[]);
@@ -169,7 +169,7 @@ async fn annotations_state_only_enforced_facts() {
         ),
     ];
     for (name, overrides, expect) in rows {
-        // A document's own claims are ignored.
+        // Claims in the document are ignored.
         let claims = json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false });
         let change = json!({ "sandboxOverrides": overrides, "annotations": claims });
         assert_eq!(world.tool(&document(name, &change)).listing()["annotations"], expect, "{name}");

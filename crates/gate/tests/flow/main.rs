@@ -1,4 +1,4 @@
-//! The call from end to end, with a tool, a queue and a journal that tests can look into.
+//! End-to-end tests of a call, with a fake tool, queue and journal.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -10,16 +10,16 @@
 mod approvals;
 mod cancel;
 mod closing;
-mod disguises;
+mod decisions;
+mod disk_checks;
+mod encoded_secrets;
 mod fakes;
 mod leaks;
 mod listings;
-mod looking;
 mod outcomes;
 mod publishing;
 mod records;
 mod shapes;
 mod swaps;
-mod voices;
 mod waiting;
 mod withheld;

@@ -1,9 +1,9 @@
-//! What ends a call, at which stage, and what the journal says of it.
+//! Outcomes of calls: the stage that ends a call, and its journal record.
 
 use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Value, json};
-use toolgate_gate::{CallLimits, OnJournalFailure, Outcome, Reason, Shows};
+use toolgate_gate::{CallLimits, JournalDetail, OnJournalFailure, Outcome, Reason};
 use toolgate_policy::{Caller, when};
 
 use crate::fakes::{Does, Settings, World, call, document, shown};
@@ -17,7 +17,7 @@ async fn check(does: Does, change: Value, arguments: Value, expect: &str) -> Val
 }
 
 #[tokio::test]
-async fn a_result_is_released_and_written_down() {
+async fn result_is_released_and_recorded() {
     let record =
         check(Does::EchoesArguments, json!({}), json!({ "text": "hi" }), r#"released: {"text":"hi"}"#).await;
     assert_eq!(record["decision"], "ALLOWED");
@@ -31,7 +31,7 @@ async fn a_result_is_released_and_written_down() {
 }
 
 #[tokio::test]
-async fn the_documented_coercions_are_made_and_noted() {
+async fn documented_coercions_are_applied_and_recorded() {
     let record = check(
         Does::EchoesArguments,
         json!({}),
@@ -49,7 +49,7 @@ async fn the_documented_coercions_are_made_and_noted() {
     .await;
 }
 
-/// Members that nobody declared, each to be noted as absent.
+/// Undeclared members, each of which is noted as absent.
 fn many_absent(count: usize, name_length: usize) -> Value {
     let mut arguments = json!({ "text": "hi" });
     for number in 0..count {
@@ -59,7 +59,7 @@ fn many_absent(count: usize, name_length: usize) -> Value {
 }
 
 #[tokio::test]
-async fn coercions_are_noted_up_to_a_number_and_counted() {
+async fn recorded_coercions_are_bounded_and_counted() {
     let (arguments, expect) = (many_absent(300, 4), r#"released: {"text":"hi"}"#);
     let record = check(Does::EchoesArguments, json!({}), arguments, expect).await;
     let noted = record["request"]["coercions"].as_array().unwrap();
@@ -68,11 +68,11 @@ async fn coercions_are_noted_up_to_a_number_and_counted() {
 }
 
 #[tokio::test]
-async fn coercions_that_make_a_record_too_large_do_not_cost_the_record() {
+async fn record_is_written_without_coercions_that_are_too_large() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     let arguments = many_absent(20, 180);
     assert!(matches!(world.call("say", arguments.clone()).await, Outcome::Released(_)));
-    // Too small by less than the coercions take.
+    // Smaller than the record by less than the coercions take.
     let largest = world.journal.last().to_string().len() - 2_000;
     world.journal.largest.store(largest, Ordering::SeqCst);
     assert_eq!(shown(&world.call("say", arguments).await), r#"released: {"text":"hi"}"#);
@@ -82,23 +82,23 @@ async fn coercions_that_make_a_record_too_large_do_not_cost_the_record() {
 }
 
 #[tokio::test]
-async fn no_other_coercion_is_made() {
+async fn no_other_coercion_is_applied() {
     for (arguments, expect) in [
-        (json!({ "text": 1 }), "`/text`: expected a string, came `1`"),
-        (json!({ "text": "hi", "count": "3.5" }), "`/count`: expected an integer, came \"3.5\""),
-        (json!({ "text": "hi", "count": "0x10" }), "`/count`: expected an integer, came \"0x10\""),
-        (json!({ "text": "hi", "count": true }), "`/count`: expected an integer, came `true`"),
-        (json!({ "text": "hi", "extra": "[1]" }), "`/extra`: expected an object, came \"[1]\""),
-        // One reader takes the first, another the last.
+        (json!({ "text": 1 }), "`/text`: expected a string, got `1`"),
+        (json!({ "text": "hi", "count": "3.5" }), "`/count`: expected an integer, got \"3.5\""),
+        (json!({ "text": "hi", "count": "0x10" }), "`/count`: expected an integer, got \"0x10\""),
+        (json!({ "text": "hi", "count": true }), "`/count`: expected an integer, got `true`"),
+        (json!({ "text": "hi", "extra": "[1]" }), "`/extra`: expected an object, got \"[1]\""),
+        // Some readers use the first value, others the last.
         (
             json!({ "text": "hi", "extra": r#"{"a":1,"a":2}"# }),
-            r#"`/extra`: expected an object, came "{"a":1,"a":2}""#,
+            r#"`/extra`: expected an object, got "{"a":1,"a":2}""#,
         ),
-        (json!({ "text": null }), "`the arguments`: expected `text`, came nothing"),
-        (json!({}), "`the arguments`: expected `text`, came nothing"),
+        (json!({ "text": null }), "`the arguments`: expected `text`, got nothing"),
+        (json!({}), "`the arguments`: expected `text`, got nothing"),
         (
             json!({ "text": "hi", "other": 1 }),
-            "`the arguments`: expected no other members than those declared, came `other`",
+            "`the arguments`: expected no other members than those declared, got `other`",
         ),
     ] {
         let expect = format!("bind.input_shape: the arguments do not fit: {expect}");
@@ -109,13 +109,13 @@ async fn no_other_coercion_is_made() {
 }
 
 #[tokio::test]
-async fn large_and_deep_arguments_are_refused_before_they_are_looked_at() {
+async fn large_and_deep_arguments_are_refused() {
     let long = "x".repeat(5_000);
     check(
         Does::EchoesArguments,
         json!({}),
         json!({ "text": long }),
-        "bind.too_large: the arguments have 5011 bytes; at most 4096 are taken",
+        "bind.too_large: the arguments have 5011 bytes; at most 4096 are allowed",
     )
     .await;
     let mut deep = json!(1);
@@ -132,7 +132,7 @@ async fn large_and_deep_arguments_are_refused_before_they_are_looked_at() {
 }
 
 #[tokio::test]
-async fn a_hidden_tool_and_one_that_does_not_exist_answer_alike() {
+async fn hidden_and_unknown_tools_get_the_same_answer() {
     let change = json!({ "x-toolgate-permissions": { "required": ["admin"] } });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let hidden = world.call("say", json!({ "text": "hi" })).await;
@@ -148,7 +148,7 @@ async fn a_hidden_tool_and_one_that_does_not_exist_answer_alike() {
 }
 
 #[tokio::test]
-async fn a_caller_is_shown_only_what_the_caller_may_call() {
+async fn caller_sees_only_callable_tools() {
     let hidden = json!({ "x-toolgate-permissions": { "required": ["admin"] } });
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({})), document("rule", &hidden)]);
     let names = |caller: &Caller| -> Vec<String> {
@@ -159,7 +159,7 @@ async fn a_caller_is_shown_only_what_the_caller_may_call() {
 }
 
 #[tokio::test]
-async fn pages_follow_the_declared_order_and_end() {
+async fn pages_have_list_order_and_end() {
     let documents: Vec<Value> =
         (0..5).map(|number| document(&format!("tool_{number}"), &json!({}))).collect();
     let world = World::new(Does::EchoesArguments, &documents);
@@ -179,7 +179,7 @@ async fn pages_follow_the_declared_order_and_end() {
 }
 
 #[tokio::test]
-async fn elevated_permissions_count_where_their_condition_holds() {
+async fn elevated_permission_is_required_if_its_condition_matches() {
     let change = json!({ "x-toolgate-permissions": {
         "required": ["reader"],
         "elevated": [{ "when": { "properties": { "count": { "minimum": 10 } }, "required": ["count"] }, "require": ["bulk"] }],
@@ -201,7 +201,7 @@ async fn elevated_permissions_count_where_their_condition_holds() {
 }
 
 #[tokio::test]
-async fn a_policy_in_code_can_forbid() {
+async fn policy_in_code_can_forbid() {
     let no_greetings = when(|_, _, args| args.get("text") != Some(&json!("hi")), "no greetings");
     let settings = Settings { policy: Arc::new(no_greetings), ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
@@ -212,7 +212,7 @@ async fn a_policy_in_code_can_forbid() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_is_told_and_written_down_with_its_walls() {
+async fn failed_run_is_recorded_with_its_isolation_layers() {
     let record = check(
         Does::Fails(Reason::Timeout, "not done after 30000 ms"),
         json!({}),
@@ -226,7 +226,7 @@ async fn a_tool_that_fails_is_told_and_written_down_with_its_walls() {
 }
 
 #[tokio::test]
-async fn output_that_breaks_its_promise_is_withheld() {
+async fn output_that_violates_its_schema_is_withheld() {
     let change = json!({ "x-toolgate-output": {
         "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"],
     } });
@@ -234,14 +234,14 @@ async fn output_that_breaks_its_promise_is_withheld() {
         Does::Returns(json!({ "sum": "private" })),
         change,
         json!({ "text": "hi" }),
-        "filter.output_shape: the tool returned something other than it promises; nothing of it was released",
+        "filter.output_shape: the result does not fit the tool's output schema; it was withheld",
     )
     .await;
     assert!(record["message"].as_str().unwrap().contains("`/properties/sum/type`: expected a number"));
 }
 
 #[tokio::test]
-async fn output_beyond_its_size_is_withheld() {
+async fn output_beyond_its_size_limit_is_withheld() {
     let change = json!({ "x-toolgate-capability": { "execution": { "maxOutputSize": 1000 } } });
     let world = World::new(Does::Returns(json!("x".repeat(2_000))), &[document("say", &change)]);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -250,7 +250,7 @@ async fn output_beyond_its_size_is_withheld() {
 }
 
 #[tokio::test]
-async fn fields_leave_only_as_the_output_policy_says() {
+async fn output_policy_applies_to_fields() {
     let change = json!({ "x-toolgate-outputPolicy": { ".user.name": "allow", ".user.email": "mask" } });
     let record = check(
         Does::Returns(json!({ "user": { "name": "Ada", "email": "ada@example.com", "ssn": "1" }, "rows": [{ "x": 1 }] })),
@@ -262,9 +262,9 @@ async fn fields_leave_only_as_the_output_policy_says() {
     assert_eq!(record["response"]["redactedFields"], json!([".user.email", ".user.ssn", ".rows.x"]));
 }
 
-/// What no rule names does not leave, not even how many there were.
+/// Fields without a rule are not released, not even their number.
 #[tokio::test]
-async fn the_output_policy_holds_for_every_item_of_a_list() {
+async fn output_policy_applies_to_every_item_of_a_list() {
     let rows = json!([
         { "name": "Ada", "ssn": "1", "tags": ["x", "secret"] },
         { "ssn": "2" },
@@ -275,7 +275,7 @@ async fn the_output_policy_holds_for_every_item_of_a_list() {
         Does::Returns(rows.clone()),
         change,
         json!({ "text": "hi" }),
-        // A list that is to be masked goes as a whole.
+        // A masked list is masked as a whole.
         r#"released: [{"name":"Ada"},{"name":"Bo"}]"#,
     )
     .await;
@@ -284,9 +284,9 @@ async fn the_output_policy_holds_for_every_item_of_a_list() {
     check(Does::Returns(rows), change, json!({ "text": "hi" }), "released: []").await;
 }
 
-/// A text is a result without fields: only a rule for everything lets it leave.
+/// A text is a result without fields. Only a rule for everything releases it.
 #[tokio::test]
-async fn the_output_policy_holds_for_a_text_and_a_list_of_texts() {
+async fn output_policy_applies_to_a_text_and_a_list_of_texts() {
     let text = "Ada, born 1815";
     for (rule, expect) in [
         (json!({ ".name": "allow" }), "released: null"),
@@ -304,9 +304,9 @@ async fn the_output_policy_holds_for_a_text_and_a_list_of_texts() {
     check(texts, change, json!({ "text": "hi" }), "released: []").await;
 }
 
-/// Wherever the text of a call gets into the journal: as a value, a number, a name, or in words of the tool.
+/// Covers every way into the journal: as a value, a number, a name, or in a message of the tool.
 #[tokio::test]
-async fn what_the_redact_patterns_name_is_not_in_the_journal() {
+async fn redact_patterns_apply_to_the_journal() {
     let audit = json!({ "logArgs": true, "logOutput": true, "redactPatterns": ["[0-9]{4}-?[0-9]{4}"] });
     let change = json!({ "x-toolgate-capability": { "audit": audit } });
     let arguments = json!({
@@ -333,9 +333,9 @@ async fn what_the_redact_patterns_name_is_not_in_the_journal() {
     }
 }
 
-/// A tool, or what it reads from, chooses the names in a result. Where each goes through all before it, this takes hours.
+/// A tool, or the data it reads, chooses the names in a result. With quadratic cost this would take hours.
 #[tokio::test]
-async fn ever_so_many_names_that_the_redact_patterns_make_alike_are_kept_apart() {
+async fn many_names_that_redaction_makes_equal_are_kept_apart() {
     let audit = json!({ "logOutput": true, "redactPatterns": ["k[0-9]+"] });
     let capability = json!({ "audit": audit, "data": { "sanitizeOutput": false } });
     let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("k{n}"), json!(n))).collect();
@@ -347,9 +347,9 @@ async fn ever_so_many_names_that_the_redact_patterns_make_alike_are_kept_apart()
     assert_eq!((written.len(), &written["[REDACTED] (50000)"]), (50_000, &json!(49_999)));
 }
 
-/// A pattern for everything leaves the names of parameters, which are the author's.
+/// A pattern for everything leaves the names of parameters, which the author wrote.
 #[tokio::test]
-async fn a_redact_pattern_for_everything_leaves_what_the_author_wrote() {
+async fn redact_pattern_for_everything_leaves_parameter_names() {
     let audit = json!({ "logArgs": true, "redactPatterns": [".*"] });
     let change = json!({ "x-toolgate-capability": { "audit": audit } });
     let world = World::new(Does::Returns(json!(1)), &[document("say", &change)]);
@@ -380,7 +380,7 @@ async fn without_a_closing_record_nothing_is_released() {
 }
 
 #[tokio::test]
-async fn going_on_without_a_journal_is_chosen_by_name_and_marked() {
+async fn continuing_without_a_journal_is_configured_and_marked() {
     let settings = Settings { on_failure: OnJournalFailure::Continue, ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -392,7 +392,7 @@ async fn going_on_without_a_journal_is_chosen_by_name_and_marked() {
 
 #[tokio::test]
 async fn arguments_in_the_journal_are_masked() {
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     let change = json!({ "x-toolgate-piiFields": [".extra.phone"] });
     let world = World::with(Does::Returns(json!(1)), &[document("say", &change)], settings);
     let arguments =
@@ -404,8 +404,8 @@ async fn arguments_in_the_journal_are_masked() {
 }
 
 #[tokio::test]
-async fn records_say_that_they_were_written_in_debug_mode() {
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+async fn records_in_debug_mode_are_marked() {
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     drop(world.call("say", json!({ "text": "hi" })).await);
     let records = world.journal.records();
@@ -429,7 +429,7 @@ async fn records_name_the_category_of_the_tool() {
 }
 
 #[tokio::test]
-async fn depth_that_comes_as_text_is_depth() {
+async fn depth_limit_applies_to_json_in_text() {
     let deep = format!("{}1{}", "{\"a\":".repeat(20), "}".repeat(20));
     check(
         Does::EchoesArguments,
@@ -441,8 +441,8 @@ async fn depth_that_comes_as_text_is_depth() {
 }
 
 #[tokio::test]
-async fn what_makes_a_record_too_large_does_not_cost_the_record() {
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+async fn record_is_written_without_parts_that_are_too_large() {
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     let world =
         World::with(Does::Returns(json!("x".repeat(50_000))), &[document("say", &json!({}))], settings);
     world.journal.largest.store(20_000, Ordering::SeqCst);
@@ -451,7 +451,7 @@ async fn what_makes_a_record_too_large_does_not_cost_the_record() {
     assert!(world.journal.last()["response"].get("output").is_none());
 }
 
-/// Starts a call that never ends, of a caller with one run slot.
+/// Starts a call that never ends, for a caller with one run slot.
 async fn with_the_only_slot_taken(waiting: usize) -> (Arc<World>, tokio::task::JoinHandle<Outcome>) {
     let calls = CallLimits { calls_per_caller: 1, waiting, ..Settings::default().calls };
     let settings = Settings { calls, ..Settings::default() };
@@ -470,7 +470,10 @@ async fn with_the_only_slot_taken(waiting: usize) -> (Arc<World>, tokio::task::J
 async fn call_that_finds_the_queue_full_is_refused() {
     let (world, running) = with_the_only_slot_taken(0).await;
     let outcome = world.call("say", json!({ "text": "hi" })).await;
-    assert_eq!(shown(&outcome), "execute.busy: too many calls wait for their turn (`limits.waiting` is 0)");
+    assert_eq!(
+        shown(&outcome),
+        "execute.busy: too many calls are waiting for a run slot (`limits.waiting` is 0)"
+    );
     running.abort();
     drop(running.await);
     world.assert_paired();
@@ -499,7 +502,7 @@ async fn call_beyond_the_callers_limit_runs_when_another_one_ends() {
 }
 
 #[tokio::test]
-async fn a_stopping_gate_takes_no_calls() {
+async fn stopping_gate_refuses_calls() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     world.gate.begin_shutdown();
     let outcome = world.gate.handle(call("say", json!({ "text": "hi" }))).await;

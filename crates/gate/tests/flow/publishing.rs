@@ -1,11 +1,11 @@
-//! A draft, its test run, and what puts it back.
+//! Publishing: test runs, publication, and what makes a tool a draft again.
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Candidate, Clock, LiveSet, Observed, Outcome, Reason, StoredPass, TestEffects, Trial, Unfit, tightened,
-    wider_than_used,
+    Candidate, Clock, LiveSet, Observed, Outcome, Reason, StoredPass, TestEffects, Trial, Unpublishable,
+    tightened, wider_than_used,
 };
 use toolgate_policy::{LifecycleState, PolicySet};
 use toolgate_spec::Code;
@@ -13,24 +13,24 @@ use toolgate_spec::Code;
 use crate::fakes::{Does, World, checked, document};
 
 fn state(world: &World, document: &Value) -> LifecycleState {
-    world.workshop.assess(&checked(document)).unwrap().lifecycle.state
+    world.publisher.assess(&checked(document)).unwrap().lifecycle.state
 }
 
 async fn pass(world: &World, document: &Value) -> bool {
-    let candidate = world.workshop.assess(&checked(document)).unwrap();
-    world.workshop.local_pass(&world.gate, &candidate, world.clock.now()).await.unwrap().has_passed()
+    let candidate = world.publisher.assess(&checked(document)).unwrap();
+    world.publisher.local_pass(&world.gate, &candidate, world.clock.now()).await.unwrap().has_passed()
 }
 
 fn publish(world: &World, document: &Value) -> Result<(), String> {
-    world.workshop.publish(&world.workshop.assess(&checked(document)).unwrap(), &|| Ok(()))
+    world.publisher.publish(&world.publisher.assess(&checked(document)).unwrap(), &|| Ok(()))
 }
 
 async fn tried(world: &World, candidate: &Candidate) -> Trial {
-    world.workshop.local_pass(&world.gate, candidate, world.clock.now()).await.unwrap()
+    world.publisher.local_pass(&world.gate, candidate, world.clock.now()).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_tool_is_live_after_its_pass_and_its_publication_and_not_before() {
+async fn tool_is_live_after_pass_and_publication() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
     assert_eq!(state(&world, &document), LifecycleState::Draft);
@@ -46,7 +46,7 @@ async fn a_tool_is_live_after_its_pass_and_its_publication_and_not_before() {
 }
 
 #[tokio::test]
-async fn an_edit_or_another_policy_makes_it_a_draft_again() {
+async fn edit_or_policy_change_makes_a_tool_a_draft() {
     let mut world = World::new(Does::EchoesArguments, &[]);
     let original = document("say", &json!({}));
     assert!(pass(&world, &original).await);
@@ -60,13 +60,13 @@ async fn an_edit_or_another_policy_makes_it_a_draft_again() {
     let baseline = PolicySet::SHIPPED_BASELINE.replace("500000", "400000");
     assert_ne!(baseline, PolicySet::SHIPPED_BASELINE);
     let profiles = PolicySet::SHIPPED_PROFILES;
-    world.workshop.policies = Arc::new(PolicySet::new(&baseline, profiles).unwrap());
+    world.publisher.policies = Arc::new(PolicySet::new(&baseline, profiles).unwrap());
     assert_eq!(state(&world, &original), LifecycleState::Draft);
 }
 
-/// The list of helpers is a record and no part of the document's digest; that the code runs with other ones counts all the same.
+/// The list of helpers is not part of the document's digest, but other helper versions still invalidate the pass.
 #[tokio::test]
-async fn another_version_of_a_helper_makes_it_a_draft_again() {
+async fn new_helper_version_makes_a_tool_a_draft() {
     let world = World::new(Does::EchoesArguments, &[]);
     let with = |helper: &str| {
         let safety = json!({ "runtime": { "helpers": [helper] } });
@@ -82,33 +82,33 @@ async fn another_version_of_a_helper_makes_it_a_draft_again() {
 }
 
 #[tokio::test]
-async fn a_failed_run_takes_the_publication_back() {
+async fn failed_test_run_unpublishes_the_tool() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
     assert!(pass(&world, &document).await);
     publish(&world, &document).unwrap();
     let failing = World::new(Does::Fails(Reason::ToolFailed, "Error: no"), &[]);
-    let workshop =
-        toolgate_gate::Workshop { passes: Arc::clone(&world.workshop.passes), ..failing.workshop.clone() };
-    let candidate = workshop.assess(&checked(&document)).unwrap();
+    let publisher =
+        toolgate_gate::Publisher { passes: Arc::clone(&world.publisher.passes), ..failing.publisher.clone() };
+    let candidate = publisher.assess(&checked(&document)).unwrap();
     assert_eq!(candidate.lifecycle.state, LifecycleState::Active);
-    let trial = workshop.local_pass(&failing.gate, &candidate, failing.clock.now()).await.unwrap();
+    let trial = publisher.local_pass(&failing.gate, &candidate, failing.clock.now()).await.unwrap();
     assert!(matches!(trial.outcome, Outcome::Failed(_)));
     assert!(trial.report.is_some(), "its author sees what happened");
-    let lifecycle = workshop.assess(&checked(&document)).unwrap().lifecycle;
+    let lifecycle = publisher.assess(&checked(&document)).unwrap().lifecycle;
     assert_eq!(
         (lifecycle.state, lifecycle.error.as_deref()),
         (LifecycleState::TestFailed, Some("execute.tool_failed: Error: no"))
     );
 }
 
-/// Somebody takes the tool back while the test run lasts.
+/// Unpublishes the tool during the test run.
 async fn taken_back_during<T>(world: &World, document: &Value, trial: impl Future<Output = T>) -> T {
     world.journal.hold("call.closed");
     let id = world.tool(document).spec().id.clone();
     let person = async {
         world.journal.is_held().await;
-        world.workshop.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
+        world.publisher.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
         world.journal.let_go();
     };
     let (ended, ()) = tokio::join!(trial, person);
@@ -116,7 +116,7 @@ async fn taken_back_during<T>(world: &World, document: &Value, trial: impl Futur
 }
 
 #[tokio::test]
-async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
+async fn tool_unpublished_during_a_test_run_stays_unpublished() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
     assert!(pass(&world, &document).await);
@@ -127,105 +127,105 @@ async fn a_published_tool_that_is_taken_back_during_a_test_run_stays_so() {
     assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
-/// Whoever publishes what they test does not overrule somebody who takes it back meanwhile.
+/// Publishing after a test does not overrule an unpublish that happened meanwhile.
 #[tokio::test]
-async fn what_is_taken_back_while_somebody_publishes_it_stays_so() {
-    const TAKEN_BACK: &str = "it was taken back meanwhile";
+async fn tool_unpublished_during_publishing_stays_unpublished() {
+    const TAKEN_BACK: &str = "it was unpublished meanwhile";
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
-    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let candidate = world.publisher.assess(&checked(&document)).unwrap();
     let id = candidate.tool.spec().id.as_str();
     let never = || -> Result<(), String> { panic!("nothing is recorded that does not come to pass") };
-    // During the first test run, and the second time while the tool is published.
+    // During the first test run, and then while the tool is published.
     for _ in 0..2 {
         let trial = Box::pin(taken_back_during(&world, &document, tried(&world, &candidate))).await;
         assert!(trial.has_passed());
         assert_eq!(trial.publishable(&candidate).unwrap_err(), TAKEN_BACK);
         assert_eq!(state(&world, &document), LifecycleState::Draft);
         let again = tried(&world, &candidate).await.publishable(&candidate).unwrap();
-        world.workshop.publish(&again, &|| Ok(())).unwrap();
+        world.publisher.publish(&again, &|| Ok(())).unwrap();
         assert_eq!(state(&world, &document), LifecycleState::Active, "a person can publish it again");
     }
-    // Behind the test run, while a person is asked.
+    // After the test run, while a person is asked.
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
-    world.workshop.unpublish(id, "say", world.clock.now()).unwrap();
-    assert_eq!(world.workshop.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
+    world.publisher.unpublish(id, "say", world.clock.now()).unwrap();
+    assert_eq!(world.publisher.publish(&passed, &never).unwrap_err(), TAKEN_BACK);
     assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
 #[tokio::test]
-async fn a_pass_that_another_run_has_replaced_publishes_nothing() {
+async fn replaced_pass_does_not_publish() {
     let world = World::new(Does::EchoesArguments, &[]);
     let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
-    let candidate = world.workshop.assess(&checked(&first)).unwrap();
+    let candidate = world.publisher.assess(&checked(&first)).unwrap();
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
     assert!(pass(&world, &edited).await);
-    let refused = world.workshop.publish(&passed, &|| Ok(())).unwrap_err();
-    assert_eq!(refused, "another test run of it has ended meanwhile, with another result");
+    let refused = world.publisher.publish(&passed, &|| Ok(())).unwrap_err();
+    assert_eq!(refused, "another test run ended meanwhile with a different result");
     assert_eq!(
         (state(&world, &first), state(&world, &edited)),
         (LifecycleState::Draft, LifecycleState::Draft)
     );
 }
 
-/// Two gateways on one state, started together, whose tools are published by the programs they are in.
+/// Two gateways with the same state start together and publish the tools of their programs.
 #[tokio::test]
-async fn two_who_publish_the_same_at_once_both_can() {
+async fn two_gateways_can_publish_the_same_tool() {
     let world = World::new(Does::EchoesArguments, &[]);
     let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
     for document in [&first, &edited] {
-        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let candidate = world.publisher.assess(&checked(document)).unwrap();
         let one = tried(&world, &candidate).await.publishable(&candidate).unwrap();
         world.clock.advance(Duration::from_secs(1));
         let other = tried(&world, &candidate).await.publishable(&candidate).unwrap();
-        world.workshop.publish(&one, &|| Ok(())).unwrap();
-        world.workshop.publish(&other, &|| Ok(())).unwrap();
+        world.publisher.publish(&one, &|| Ok(())).unwrap();
+        world.publisher.publish(&other, &|| Ok(())).unwrap();
         assert_eq!(state(&world, document), LifecycleState::Active);
     }
 }
 
 #[tokio::test]
-async fn a_tool_is_published_only_with_its_record() {
+async fn tool_is_published_only_with_its_record() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
-    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let candidate = world.publisher.assess(&checked(&document)).unwrap();
     let passed = tried(&world, &candidate).await.publishable(&candidate).unwrap();
-    let refused = world.workshop.publish(&passed, &|| Err("the disk is full".to_owned()));
+    let refused = world.publisher.publish(&passed, &|| Err("the disk is full".to_owned()));
     assert_eq!(refused.unwrap_err(), "the disk is full");
     assert_eq!(state(&world, &document), LifecycleState::Draft);
 }
 
 async fn pass_and_publish(world: &World, document: &Value) -> bool {
-    let candidate = world.workshop.assess(&checked(document)).unwrap();
+    let candidate = world.publisher.assess(&checked(document)).unwrap();
     let now = world.clock.now();
-    let trial = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &|| Ok(())).await;
+    let trial = world.publisher.local_pass_and_publish(&world.gate, &candidate, now, &|| Ok(())).await;
     trial.unwrap().has_passed()
 }
 
-/// A journal that cannot be written keeps the tool from being served, and no longer than that.
+/// If the journal cannot be written, the tool is not served until it can.
 #[tokio::test]
-async fn a_tool_is_published_by_passing_only_with_its_record() {
+async fn tool_is_published_by_passing_only_with_its_record() {
     let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
     let world = World::new(Does::EchoesArguments, &[]);
     for document in [&first, &edited] {
-        let candidate = world.workshop.assess(&checked(document)).unwrap();
+        let candidate = world.publisher.assess(&checked(document)).unwrap();
         let id = candidate.tool.spec().id.as_str();
-        let before = world.workshop.passes.latest(id).unwrap();
+        let before = world.publisher.passes.latest(id).unwrap();
         let full = || Err::<(), _>("the disk is full".to_owned());
         let now = world.clock.now();
-        let refused = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        let refused = world.publisher.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
         assert_eq!(refused.unwrap_err(), "the disk is full");
-        assert_eq!(world.workshop.passes.latest(id).unwrap(), before, "nothing has happened");
+        assert_eq!(world.publisher.passes.latest(id).unwrap(), before, "nothing has happened");
         assert_eq!(state(&world, document), LifecycleState::Draft);
         assert!(pass_and_publish(&world, document).await);
         assert_eq!(state(&world, document), LifecycleState::Active, "nobody had taken it back");
-        let asked_again = world.workshop.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
+        let asked_again = world.publisher.local_pass_and_publish(&world.gate, &candidate, now, &full).await;
         assert!(asked_again.unwrap().has_passed(), "what is published already needs no second record");
     }
 }
 
 #[tokio::test]
-async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back() {
+async fn unpublished_tool_is_not_published_by_passing() {
     let (first, edited) = (document("say", &json!({})), document("say", &json!({ "code": "return 1" })));
     let world = World::new(Does::EchoesArguments, &[]);
     assert!(pass_and_publish(&world, &first).await);
@@ -237,15 +237,15 @@ async fn a_tool_that_publishes_itself_by_passing_does_not_once_it_was_taken_back
     assert_eq!(state(&world, &edited), LifecycleState::Draft, "and no later pass brings it back");
 }
 
-/// A host that is down says nothing about what an operator wants.
+/// A failed test, such as a host that is down, is not a decision of the operator.
 #[tokio::test]
-async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_and_a_withdrawal_is_not() {
+async fn next_pass_republishes_after_a_failure_but_not_after_unpublishing() {
     let (working, document) = (World::new(Does::EchoesArguments, &[]), document("say", &json!({})));
     let failing = World::new(Does::Fails(Reason::ToolFailed, "Error: no"), &[]);
     let failing = World {
-        workshop: toolgate_gate::Workshop {
-            passes: Arc::clone(&working.workshop.passes),
-            ..failing.workshop.clone()
+        publisher: toolgate_gate::Publisher {
+            passes: Arc::clone(&working.publisher.passes),
+            ..failing.publisher.clone()
         },
         ..failing
     };
@@ -257,7 +257,7 @@ async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_a
     }
     let id = working.tool(&document).spec().id.clone();
     assert!(!pass_and_publish(&failing, &document).await);
-    working.workshop.unpublish(id.as_str(), "say", working.clock.now()).unwrap();
+    working.publisher.unpublish(id.as_str(), "say", working.clock.now()).unwrap();
     assert!(!pass_and_publish(&failing, &document).await);
     assert!(pass_and_publish(&working, &document).await);
     assert_eq!(
@@ -272,7 +272,7 @@ async fn a_failed_run_of_a_tool_that_publishes_itself_is_made_good_by_the_next_a
 }
 
 #[tokio::test]
-async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
+async fn tool_unpublished_during_its_first_test_run_stays_unpublished() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
     assert!(Box::pin(taken_back_during(&world, &document, pass_and_publish(&world, &document))).await);
@@ -284,7 +284,7 @@ async fn a_tool_that_is_taken_back_during_its_first_test_run_stays_so() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_in_a_test_run() {
+async fn test_run_asks_no_question() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     assert!(pass(&world, &document).await);
@@ -292,17 +292,17 @@ async fn nobody_is_asked_in_a_test_run() {
 }
 
 #[test]
-fn a_document_with_errors_is_no_candidate() {
+fn document_with_errors_is_not_a_candidate() {
     let world = World::new(Does::EchoesArguments, &[]);
     let file = toolgate_spec::check_text(r#"{"name": "x", "code": "return 1"}"#, toolgate_spec::Format::Json);
-    let Err(Unfit::Findings(findings)) = world.workshop.assess(&file.tools[0]) else {
+    let Err(Unpublishable::Findings(findings)) = world.publisher.assess(&file.tools[0]) else {
         panic!("it has errors")
     };
     assert!(!findings.is_empty());
 }
 
 #[test]
-fn of_two_tools_with_one_name_neither_is_live() {
+fn tools_with_the_same_name_are_not_live() {
     let world = World::new(Does::EchoesArguments, &[]);
     let tools = ["say", "shout", "say"].map(|name| world.tool(&document(name, &json!({}))));
     let (set, doubled) = LiveSet::new(tools);
@@ -312,7 +312,7 @@ fn of_two_tools_with_one_name_neither_is_live() {
 }
 
 #[test]
-fn nor_is_one_of_two_that_people_cannot_tell_apart() {
+fn tools_with_confusable_names_are_not_live() {
     let world = World::new(Does::EchoesArguments, &[]);
     for (one, other) in [("P\u{430}y", "pay"), ("maiI", "mail"), ("mai1", "mail"), ("maiI", "mai1")] {
         let tools = [one, "shout", "mall", other].map(|name| world.tool(&document(name, &json!({}))));
@@ -325,7 +325,7 @@ fn nor_is_one_of_two_that_people_cannot_tell_apart() {
     }
 }
 
-/// The names of the set, in order.
+/// The names in the set, in order.
 fn listed(set: &LiveSet) -> Vec<&str> {
     set.all().map(|tool| tool.name()).collect()
 }
@@ -346,7 +346,7 @@ fn changed_set_keeps_the_order_of_lists() {
     assert_eq!(gone, ["three"]);
     assert_eq!(set.gone_since(&next).len(), 2);
     assert!(set.gone_since(&set).is_empty());
-    // An edited tool is another one at the same position.
+    // An edited tool has the same position.
     let edited = next.changed([next.get("two").unwrap().as_ref()], [(at(2), tool("two"))]).unwrap();
     assert_eq!(listed(&edited), listed(&next));
     assert!(edited.gone_since(&next).is_empty());
@@ -367,7 +367,7 @@ fn changed_set_refuses_names_that_can_be_mistaken() {
 }
 
 #[test]
-fn what_was_not_used_is_named_and_can_be_taken_away() {
+fn unused_grants_are_listed_and_can_be_removed() {
     let world = World::new(Does::EchoesArguments, &[]);
     let overrides = json!({
         "networkMode": "allowlist", "hostsAllow": ["a.example", "b.example"], "fileRead": true, "fileWrite": true,
@@ -395,7 +395,7 @@ fn what_was_not_used_is_named_and_can_be_taken_away() {
     );
 }
 
-/// Without the port, the narrower list would open every other port of the host.
+/// Without the port, the narrower list would allow every other port of the host.
 #[test]
 fn tightening_keeps_the_port_of_an_entry() {
     let world = World::new(Does::EchoesArguments, &[]);
@@ -413,9 +413,9 @@ fn tightening_keeps_the_port_of_an_entry() {
     assert_eq!(tight(&json!(["a.example", "b.example:80"])), json!(["a.example"]));
 }
 
-/// A reader of pages that a caller names would read nothing but the page of its test any more.
+/// Otherwise a tool that reads any page would only be allowed to read the page of its test.
 #[test]
-fn a_host_that_was_an_argument_is_no_need_of_the_tool() {
+fn host_from_an_argument_is_not_narrowed() {
     let world = World::new(Does::EchoesArguments, &[]);
     let reads = |overrides: &Value, page: &str| {
         let params = json!([
@@ -448,7 +448,7 @@ fn poisoned() -> Value {
 }
 
 #[tokio::test]
-async fn a_poisoned_document_is_not_published_unless_it_is_accepted() {
+async fn poisoned_document_needs_acceptance() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = poisoned();
     assert!(pass(&world, &document).await);
@@ -456,15 +456,15 @@ async fn a_poisoned_document_is_not_published_unless_it_is_accepted() {
     assert!(refused.contains("LINT_POISON_INSTRUCTION") && refused.contains("/description"), "{refused}");
     assert_eq!(state(&world, &document), LifecycleState::Draft);
 
-    let candidate = world.workshop.assess(&checked(&document)).unwrap();
+    let candidate = world.publisher.assess(&checked(&document)).unwrap();
     let codes: Vec<Code> =
         candidate.unaccepted_codes().iter().map(|name| Code::from_name(name).unwrap()).collect();
-    // A code that is about something else accepts nothing.
+    // An unrelated code accepts nothing.
     assert!(candidate.accepting(&[Code::LintSecretText]).refusal().is_some());
     let accepted = candidate.accepting(&codes);
-    world.workshop.publish(&accepted, &|| Ok(())).unwrap();
+    world.publisher.publish(&accepted, &|| Ok(())).unwrap();
     assert_eq!(state(&world, &document), LifecycleState::Active);
-    // A further test run keeps what was accepted; an edit does not.
+    // Another test run keeps the acceptance; an edit does not.
     assert!(pass(&world, &document).await);
     assert_eq!(state(&world, &document), LifecycleState::Active);
     let edited = self::document("say", &json!({ "description": format!("{POISON} Also.") }));
@@ -472,22 +472,22 @@ async fn a_poisoned_document_is_not_published_unless_it_is_accepted() {
     assert!(publish(&world, &edited).is_err());
 }
 
-/// Published by an older gateway, which did not look.
+/// Published by an older version that did not check for this.
 #[tokio::test]
-async fn a_poisoned_document_that_was_published_before_is_not_served() {
+async fn poisoned_document_published_before_is_not_served() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = poisoned();
     assert!(pass(&world, &document).await);
     let id = world.tool(&document).spec().id.clone();
     let published = |latest: Option<StoredPass>| Ok(StoredPass { is_published: true, ..latest.unwrap() });
-    world.workshop.passes.revise(id.as_str(), &published).unwrap();
-    let lifecycle = world.workshop.assess(&checked(&document)).unwrap().lifecycle;
+    world.publisher.passes.revise(id.as_str(), &published).unwrap();
+    let lifecycle = world.publisher.assess(&checked(&document)).unwrap().lifecycle;
     assert_eq!(lifecycle.state, LifecycleState::Draft);
     assert!(lifecycle.because.contains("accept"), "{}", lifecycle.because);
 }
 
 #[tokio::test]
-async fn a_poisoned_document_is_not_published_by_passing_its_test() {
+async fn poisoned_document_is_not_published_by_passing() {
     let world = World::new(Does::EchoesArguments, &[]);
     assert!(pass_and_publish(&world, &poisoned()).await);
     assert_eq!(state(&world, &poisoned()), LifecycleState::Draft);
@@ -530,16 +530,16 @@ async fn effects_of_a_test_run_are_known_before_it() {
 async fn release_pass_publishes_without_a_run_unless_the_tool_was_unpublished() {
     let world = World::new(Does::EchoesArguments, &[]);
     let document = document("say", &json!({}));
-    let candidate = || world.workshop.assess(&checked(&document)).unwrap();
-    let accept = || world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Ok(()));
+    let candidate = || world.publisher.assess(&checked(&document)).unwrap();
+    let accept = || world.publisher.accept_release_pass(&candidate(), world.clock.now(), &|| Ok(()));
     accept().unwrap();
     assert_eq!(state(&world, &document), LifecycleState::Active);
     assert!(world.journal.records().is_empty(), "nothing ran");
-    world.workshop.unpublish(candidate().tool.spec().id.as_str(), "say", world.clock.now()).unwrap();
+    world.publisher.unpublish(candidate().tool.spec().id.as_str(), "say", world.clock.now()).unwrap();
     accept().unwrap();
     assert_eq!(state(&world, &document), LifecycleState::Draft);
     let refused =
-        world.workshop.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
+        world.publisher.accept_release_pass(&candidate(), world.clock.now(), &|| Err("full".to_owned()));
     assert!(refused.is_ok(), "nothing is published, so nothing is written down");
 }
 
@@ -553,8 +553,8 @@ async fn new_id_does_not_undo_unpublishing() {
             assert!(pass_and_publish(&world, &first).await);
         }
         let id = world.tool(&first).spec().id.clone();
-        world.workshop.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
-        let candidate = || world.workshop.assess(&checked(&other)).unwrap();
+        world.publisher.unpublish(id.as_str(), "say", world.clock.now()).unwrap();
+        let candidate = || world.publisher.assess(&checked(&other)).unwrap();
         assert!(candidate().is_withdrawn);
         assert!(pass_and_publish(&world, &other).await);
         assert_eq!(state(&world, &other), LifecycleState::Draft);
@@ -562,8 +562,8 @@ async fn new_id_does_not_undo_unpublishing() {
         publish(&world, &other).unwrap();
         assert_eq!(state(&world, &other), LifecycleState::Active, "an operator can publish it by its name");
         assert!(!candidate().is_withdrawn);
-        assert!(world.workshop.assess(&checked(&first)).unwrap().is_withdrawn);
+        assert!(world.publisher.assess(&checked(&first)).unwrap().is_withdrawn);
         let unrelated = document("sing", &json!({ "toolId": "another-id" }));
-        assert!(!world.workshop.assess(&checked(&unrelated)).unwrap().is_withdrawn);
+        assert!(!world.publisher.assess(&checked(&unrelated)).unwrap().is_withdrawn);
     }
 }

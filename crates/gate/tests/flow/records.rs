@@ -1,11 +1,12 @@
-//! Whatever a record of a call may say is documented, down to the members of its members.
+//! Every field of a call record is documented, at every depth.
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use regex::Regex;
 use serde_json::{Value, json};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectEntry, EffectKind, LiveSet, Shows, Touch,
+    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectEntry, EffectKind, JournalDetail, LiveSet,
+    Touch,
 };
 use toolgate_policy::CedarPolicies;
 
@@ -24,10 +25,10 @@ async fn every_member_of_a_record_is_documented_in_its_row() {
     assert!(missing.is_empty(), "docs/journal-fields.md, rows of `Calls`: {missing:?}");
 }
 
-/// Of a tool that may do everything that is written down: asked about, said yes and no to, trusted.
+/// Records of a tool that does everything that is recorded: questions, approvals, denials, remembered approvals.
 async fn records_that_show_everything() -> Vec<Value> {
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
-    let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+    let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
     let tool = document(
         "say",
         &json!({
@@ -82,7 +83,7 @@ fn of_client(arguments: Value) -> Call {
     call
 }
 
-/// Names of members, each with the field of the record in which it stands.
+/// Names of members, each with the top-level field that contains it.
 fn members(records: &[Value]) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for (field, value) in records.iter().flat_map(|record| record.as_object().unwrap()) {
@@ -98,7 +99,7 @@ fn within(field: &str, value: &Value, found: &mut BTreeSet<(String, String)>) {
         Value::Object(members) => {
             for (name, member) in members {
                 found.insert((field.to_owned(), name.clone()));
-                // Arguments, results and the block of a document have members of their own.
+                // Arguments, results and the block of a document have arbitrary members.
                 let is_ours = !matches!((field, name.as_str()), ("request", "args") | ("response", "output"));
                 if is_ours && field != "toolSafety" {
                     within(field, member, found);
@@ -109,7 +110,7 @@ fn within(field: &str, value: &Value, found: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// Every name that the gate's own code writes into a record, however rarely.
+/// Every name that the gate's code writes into a record, also rare ones.
 fn written_by_the_gate() -> BTreeSet<String> {
     let files = ["record.rs", "parts.rs"].map(|file| read(&format!("crates/gate/src/call/journal/{file}")));
     let source = files.concat();
@@ -135,7 +136,7 @@ fn is_in_row(documented: &str, field: &str, name: &str) -> bool {
             .and_then(|line| line.split('|').next())
             .is_some_and(|cell| cell.contains(&quoted(field)))
     };
-    // The kind has no row: every entry has one.
+    // The kind has no row, because every entry has one.
     field == "kind"
         || field == "toolSafety" && name != field
         || documented.lines().filter(is_row).any(|row| row.contains(&quoted(name)))

@@ -1,13 +1,13 @@
-//! What is told of a result that does not fit its schema? Nothing that stands in it.
+//! A result that does not fit its schema: no message contains any of its content.
 
 use serde_json::{Value, json};
-use toolgate_gate::Shows;
+use toolgate_gate::JournalDetail;
 
 use crate::fakes::{Does, Settings, World, document, shown};
 
 const MAIL: &str = "ann@example.org";
 
-/// Everything that caller, operator and journal are told of a result that does not fit.
+/// All messages to caller, operator and journal about a result that does not fit.
 #[track_caller]
 fn told(outcome: &toolgate_gate::Outcome, world: &World) -> String {
     assert!(shown(outcome).starts_with("filter.output_shape"), "{}", shown(outcome));
@@ -15,11 +15,11 @@ fn told(outcome: &toolgate_gate::Outcome, world: &World) -> String {
 }
 
 #[tokio::test]
-async fn a_result_that_does_not_fit_brings_nothing_personal_into_the_journal() {
+async fn result_that_does_not_fit_is_not_recorded() {
     let rules = [
         json!({ "x-toolgate-piiFields": ["..mail", "..people"] }),
         json!({ "x-toolgate-outputPolicy": { ".name": "allow", ".mail": "mask" } }),
-        // Nobody has to say what is personal: nothing is released, and the journal gets no copy.
+        // No field is declared personal here: nothing is released, and the journal gets no copy.
         json!({}),
     ];
     let by_type = json!({ "type": "object", "properties": { "mail": { "type": "integer" } } });
@@ -40,7 +40,7 @@ async fn a_result_that_does_not_fit_brings_nothing_personal_into_the_journal() {
             let mut change = rule.clone();
             change["x-toolgate-output"] = schema.clone();
             change["x-toolgate-output"]["type"] = json!("object");
-            let settings = Settings { shows: Shows::Everything, ..Settings::default() };
+            let settings = Settings { journal_detail: JournalDetail::Everything, ..Settings::default() };
             let world = World::with(Does::Returns(result.clone()), &[document("say", &change)], settings);
             let outcome = world.call("say", json!({ "text": "x" })).await;
             let told = told(&outcome, &world);
@@ -51,11 +51,11 @@ async fn a_result_that_does_not_fit_brings_nothing_personal_into_the_journal() {
 }
 
 #[tokio::test]
-async fn the_operator_is_told_which_rule_of_the_schema_is_broken() {
+async fn operator_message_names_the_violated_schema_rule() {
     let schema = json!({ "type": "object", "properties": { "mail": { "type": "integer" } } });
     let change = json!({ "x-toolgate-output": schema, "x-toolgate-piiFields": ["..mail"] });
     let world = World::new(Does::Returns(json!({ "mail": MAIL })), &[document("say", &change)]);
-    // What a caller has put into a personal field hides none of it.
+    // Personal fields do not hide the rule.
     let _ = world.call("say", json!({ "text": "x", "extra": { "mail": "integer" } })).await;
     assert_eq!(
         world.journal.last()["message"],

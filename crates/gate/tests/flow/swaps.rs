@@ -1,4 +1,4 @@
-//! Tools, policies and settings come from one configuration: no call is judged by a mixture of two.
+//! Reloads: tools, policies and settings of a call always come from one configuration.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,11 +8,11 @@ use toolgate_policy::{Arguments, AskThreshold, Caller, Ruling, ToolPolicy};
 
 use crate::fakes::{Does, Settings, World, document};
 
-/// Does something once, in the middle of a call: when the policy in code is asked.
+/// Runs an action once during a call, when the policy in code is called.
 #[derive(Default)]
-struct InTheMiddle(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+struct ActionDuringCall(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
-impl ToolPolicy for InTheMiddle {
+impl ToolPolicy for ActionDuringCall {
     fn check(&self, _: &Caller, _: &str, _: &Arguments) -> Ruling {
         if let Some(happen) = self.0.lock().unwrap().take() {
             happen();
@@ -29,10 +29,10 @@ fn set_of(world: &World, change: &Value) -> LiveSet {
     LiveSet::new([world.tool(&document("say", change))]).0
 }
 
-/// Before, the gateway asks about every call; afterwards, the tool does.
+/// Before the reload, the gateway asks about every call; after it, the tool does.
 #[tokio::test]
-async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for() {
-    let middle = Arc::<InTheMiddle>::default();
+async fn reload_during_a_call_does_not_skip_the_approval() {
+    let middle = Arc::<ActionDuringCall>::default();
     let settings = Settings {
         approvals: asking(AskThreshold::Always),
         policy: Arc::clone(&middle) as Arc<dyn ToolPolicy>,
@@ -57,7 +57,7 @@ async fn a_reload_in_the_middle_of_a_call_does_not_keep_it_from_being_asked_for(
 }
 
 #[tokio::test]
-async fn settings_stay_where_only_the_tools_change() {
+async fn settings_stay_if_only_tools_change() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     let call = async || world.call("say", json!({ "text": "hi" })).await.reason();
     assert_eq!(call().await, None);

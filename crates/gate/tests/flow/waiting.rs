@@ -1,4 +1,4 @@
-//! Calls that wait: for a person, and for a place to run in.
+//! Calls that wait for a person or for a run slot.
 
 use std::{
     sync::{
@@ -11,18 +11,18 @@ use std::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use toolgate_gate::{
-    Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, Call, CallLimits,
-    ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Standing, Touch,
+    Answer, ApprovalId, ApprovalQueue, ApprovalSettings, ApprovalState, ArgumentLimits, AuthStatus, Call,
+    CallLimits, ClientAnswer, Clock, Decider, EffectKind, LiveSet, Outcome, Reason, Refusal, Touch,
 };
 use toolgate_policy::{Arguments, AskThreshold, Caller, CedarPolicies, Ruling, ToolPolicy};
 
-use crate::fakes::{Does, FakeSurvey, Settings, Silence, WORKERS, World, call, document, shown};
+use crate::fakes::{Does, FakeSurvey, Settings, SilentClient, WORKERS, World, call, document, shown};
 
 fn required() -> Value {
     json!({ "humanInTheLoop": { "mode": "REQUIRED" } })
 }
 
-/// `say` is asked for, `free` is not.
+/// `say` needs an approval, `free` does not.
 fn world(does: Does, calls: CallLimits) -> Arc<World> {
     let documents = [document("say", &required()), document("free", &json!({}))];
     Arc::new(World::with(does, &documents, Settings { calls, ..Settings::default() }))
@@ -31,11 +31,11 @@ fn world(does: Does, calls: CallLimits) -> Arc<World> {
 fn of(caller: &str, text: &str) -> Call {
     let mut call = call("say", json!({ "text": text }));
     call.caller = Caller::new(caller, ["reader"]);
-    call.ask = Some(Arc::new(Silence));
+    call.ask = Some(Arc::new(SilentClient));
     call
 }
 
-/// Started, and its question is in the queue: the `count`th one.
+/// Starts a call and waits until its question is in the queue, as number `count`.
 async fn waits(world: &Arc<World>, call: Call, count: usize) -> JoinHandle<Outcome> {
     let waiting = tokio::spawn({
         let world = Arc::clone(world);
@@ -51,9 +51,9 @@ fn decide(world: &World, id: &ApprovalId, state: ApprovalState) {
     world.queue.decide(id, state, &Decider::Operator("operator"), None, world.clock.now()).unwrap();
 }
 
-/// An agent that makes one call again and again has one question in the queue, and a thousand calls that wait for it.
+/// An agent that repeats one call has one question in the queue, and many calls that wait for it.
 #[tokio::test]
-async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running() {
+async fn calls_that_wait_for_a_person_are_bounded_and_hold_no_slot() {
     let calls =
         CallLimits { calls: 1, waiting: 0, asking: 3, asking_per_caller: 2, ..Settings::default().calls };
     let world = world(Does::EchoesArguments, calls);
@@ -73,10 +73,10 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
         shown(&outcome),
         "decide.queue_full: 3 calls wait for a person, which is the limit (approvals.max_pending)"
     );
-    // All of them together hold no place to run in.
+    // None of them holds a run slot.
     let free = world.call("free", json!({ "text": "hi" })).await;
     assert_eq!(shown(&free), r#"released: {"text":"hi"}"#);
-    // Who does not wait needs no place to wait in.
+    // A call that does not wait needs no permit to wait.
     let mut leaves = of("cid", "four");
     leaves.ask = None;
     assert!(matches!(world.gate.handle(leaves).await, Outcome::Pending(_)));
@@ -85,9 +85,9 @@ async fn calls_that_wait_for_a_person_are_bounded_and_keep_nobody_from_running()
     let _again = waits(&world, of("ann", "five"), 5).await;
 }
 
-/// `edit a/b.yml` is shown, and while the person thinks `a` becomes a link to `.github`, or to what is blocked.
+/// `edit a/b.yml` is shown, and while the person decides, `a` becomes a symlink to `.github` or to a blocked path.
 #[tokio::test]
-async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
+async fn approval_does_not_cover_targets_that_changed_meanwhile() {
     let touching = |target: &str| -> Result<FakeSurvey, Refusal> {
         let touched = Touch { kind: EffectKind::Write, target: target.to_owned() };
         Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() })
@@ -114,7 +114,7 @@ async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
             let told = world.journal.last()["message"].as_str().unwrap().to_owned();
             assert_eq!(told.contains("it is blocked"), is_blocked, "{told}");
             assert_eq!(world.fake.runs(), 0);
-            // Where it leads to what was shown again, the yes counts, and once.
+            // If it leads to the shown target again, the approval counts, once.
             world.fake.survey_with(touching("/srv/a/b.yml"));
             let again = world.gate.handle(of("ann", "hi")).await;
             assert_eq!(shown(&again), r#"released: {"text":"hi"}"#);
@@ -124,8 +124,8 @@ async fn a_yes_is_for_what_was_shown_also_while_the_call_waits() {
     }
 }
 
-/// One place to run in, and somebody has it.
-async fn with_one_place_taken(world: &Arc<World>) -> JoinHandle<Outcome> {
+/// Takes the only run slot.
+async fn with_the_only_slot_taken(world: &Arc<World>) -> JoinHandle<Outcome> {
     let running = tokio::spawn({
         let world = Arc::clone(world);
         async move { world.call("free", json!({ "text": "hi" })).await }
@@ -141,18 +141,18 @@ async fn ended(task: JoinHandle<Outcome>) {
     drop(task.await);
 }
 
-const BUSY: &str = "execute.busy: too many calls wait for their turn (`limits.waiting` is 0)";
+const BUSY: &str = "execute.busy: too many calls are waiting for a run slot (`limits.waiting` is 0)";
 
-/// A person has said yes. That the gateway is busy just now must not cost them a second look.
+/// A busy gateway must not cost a person a second answer.
 #[tokio::test]
-async fn a_busy_gateway_does_not_spend_a_yes() {
+async fn busy_gateway_does_not_consume_an_approval() {
     let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
     let world = world(Does::NeverEnds, calls);
     let hi = || call("say", json!({ "text": "hi" }));
     assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
     let id = world.queue.only().id;
-    let running = with_one_place_taken(&world).await;
-    // Said by the client itself, then found in the queue, then said again.
+    let running = with_the_only_slot_taken(&world).await;
+    // The client answers, then the queue has the answer, then the client answers again.
     let mut answered = hi();
     answered.answer =
         Some(ClientAnswer { approval: id.clone(), answer: Answer::Accept, answered_after: None });
@@ -177,11 +177,11 @@ async fn a_busy_gateway_does_not_spend_a_yes() {
 }
 
 #[tokio::test]
-async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
+async fn busy_gateway_does_not_consume_an_approval_given_during_the_call() {
     let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
     let world = world(Does::NeverEnds, calls);
     let waiting = waits(&world, of("ann", "hi"), 1).await;
-    let running = with_one_place_taken(&world).await;
+    let running = with_the_only_slot_taken(&world).await;
     decide(&world, &world.queue.only().id, ApprovalState::Approved);
     assert_eq!(shown(&waiting.await.unwrap()), BUSY);
     assert_eq!(world.queue.only().state, ApprovalState::Approved);
@@ -189,9 +189,9 @@ async fn a_busy_gateway_does_not_spend_a_yes_that_was_waited_for() {
     ended(running).await;
 }
 
-/// The tool's code has not begun, so that nothing has come of the yes.
+/// The tool's code has not started, so the approval is not consumed.
 #[tokio::test]
-async fn a_yes_is_not_spent_where_no_worker_is_free() {
+async fn approval_is_not_consumed_without_a_worker() {
     let world = world(Does::EchoesArguments, Settings::default().calls);
     let hi = || call("say", json!({ "text": "hi" }));
     assert!(matches!(world.gate.handle(hi()).await, Outcome::Pending(_)));
@@ -217,8 +217,8 @@ async fn a_yes_is_not_spent_where_no_worker_is_free() {
     world.assert_paired();
 }
 
-/// Sixteen calls may run at once, and a person has said yes to one.
-async fn with_a_yes_for_sixteen() -> Arc<World> {
+/// Sixteen calls may run at once, and one approval exists.
+async fn with_one_approval_and_sixteen_slots() -> Arc<World> {
     let calls = CallLimits { calls: 16, calls_per_caller: 16, ..Settings::default().calls };
     let world = world(Does::EchoesArguments, calls);
     assert!(matches!(world.gate.handle(call("say", json!({ "text": "hi" }))).await, Outcome::Pending(_)));
@@ -234,10 +234,10 @@ fn sixteen(world: &Arc<World>) -> Vec<JoinHandle<Outcome>> {
     (0..16).map(one).collect()
 }
 
-/// Whoever is refused for want of a worker has spent nothing that somebody else could spend again.
+/// A call that is refused because no worker is free has not consumed the approval.
 #[tokio::test]
-async fn of_several_calls_and_one_worker_one_spends_the_yes() {
-    let world = with_a_yes_for_sixteen().await;
+async fn one_of_several_calls_with_one_worker_consumes_the_approval() {
+    let world = with_one_approval_and_sixteen_slots().await;
     let _others = Arc::clone(&world.fake.workers).try_acquire_many_owned(WORKERS - 1).unwrap();
     let all = sixteen(&world);
     let mut released = 0;
@@ -252,13 +252,13 @@ async fn of_several_calls_and_one_worker_one_spends_the_yes() {
     assert_eq!(world.fake.workers.available_permits(), 1, "nobody keeps the worker");
 }
 
-/// A no needs no place to run in. Told that the gateway is busy, an agent would call again and again.
+/// A denial needs no run slot. If the answer were "busy", an agent would repeat the call.
 #[tokio::test]
-async fn a_no_is_told_as_a_no_by_a_busy_gateway() {
+async fn busy_gateway_reports_a_denial() {
     let calls = CallLimits { calls: 1, waiting: 0, ..Settings::default().calls };
     let world = world(Does::NeverEnds, calls);
     let waiting = waits(&world, of("ann", "hi"), 1).await;
-    let running = with_one_place_taken(&world).await;
+    let running = with_the_only_slot_taken(&world).await;
     let id = world.queue.only().id;
     decide(&world, &id, ApprovalState::Denied);
     assert_eq!(waiting.await.unwrap().reason(), Some(Reason::ApprovalDenied));
@@ -267,10 +267,11 @@ async fn a_no_is_told_as_a_no_by_a_busy_gateway() {
     ended(running).await;
 }
 
-/// The place is taken before the yes is spent, so several calls may hold one each; the yes is good for one of them.
+/// The slot is reserved before the approval is consumed, so several calls may hold a slot, but only one consumes the
+/// approval.
 #[tokio::test]
-async fn of_several_calls_with_a_place_each_one_spends_the_yes() {
-    let world = with_a_yes_for_sixteen().await;
+async fn one_of_several_calls_with_slots_consumes_the_approval() {
+    let world = with_one_approval_and_sixteen_slots().await;
     let all = sixteen(&world);
     let mut released = 0;
     for one in all {
@@ -295,19 +296,19 @@ impl Token {
     }
 }
 
-impl Standing for Token {
-    fn holds(&self) -> bool {
+impl AuthStatus for Token {
+    fn is_valid(&self) -> bool {
         !self.is_revoked.load(Ordering::SeqCst)
     }
 }
 
 fn by(token: &Arc<Token>, mut call: Call) -> Call {
-    call.standing = Some(Arc::clone(token) as Arc<dyn Standing>);
+    call.auth_status = Some(Arc::clone(token) as Arc<dyn AuthStatus>);
     call
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_with_its_callers_token_while_it_waits_for_a_person() {
+async fn revoked_token_ends_a_call_that_waits_for_a_person() {
     let world = world(Does::EchoesArguments, Settings::default().calls);
     let token = Arc::<Token>::default();
     let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
@@ -320,7 +321,7 @@ async fn a_call_ends_with_its_callers_token_while_it_waits_for_a_person() {
 }
 
 #[tokio::test]
-async fn a_yes_for_a_caller_whose_token_is_gone_runs_nothing() {
+async fn approval_of_a_caller_with_a_revoked_token_is_refused() {
     let world = world(Does::EchoesArguments, Settings::default().calls);
     let token = Arc::<Token>::default();
     let waiting = waits(&world, by(&token, of("ann", "hi")), 1).await;
@@ -332,20 +333,20 @@ async fn a_yes_for_a_caller_whose_token_is_gone_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_good_token_runs_what_was_approved() {
+async fn valid_token_runs_the_approved_call() {
     let world = world(Does::EchoesArguments, Settings::default().calls);
     let waiting = waits(&world, by(&Arc::default(), of("ann", "hi")), 1).await;
     decide(&world, &world.queue.only().id, ApprovalState::Approved);
     assert_eq!(shown(&waiting.await.unwrap()), r#"released: {"text":"hi"}"#);
 }
 
-/// The queue before the running calls is a wait as well.
+/// The queue for a run slot is a wait as well.
 #[tokio::test]
-async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
+async fn revoked_token_refuses_a_queued_call() {
     let calls = CallLimits { calls: 1, waiting: 1, ..Settings::default().calls };
     let world = world(Does::NeverEnds, calls);
     let token = Arc::<Token>::default();
-    let running = with_one_place_taken(&world).await;
+    let running = with_the_only_slot_taken(&world).await;
     let queued = tokio::spawn({
         let (world, call) = (Arc::clone(&world), by(&token, call("free", json!({ "text": "ho" }))));
         async move { world.gate.handle(call).await }
@@ -361,13 +362,13 @@ async fn a_call_whose_token_went_while_it_waited_for_a_place_does_not_run() {
     assert_eq!(world.fake.runs(), 1, "only the one that was running");
 }
 
-/// A call of `free` that waits for the one slot. `change` happens meanwhile; then the slot is free.
+/// A call of `free` that waits for the only slot. `change` happens meanwhile; then the slot is released.
 async fn queued_while(settings: Settings, change: impl FnOnce(&World)) -> (Outcome, usize) {
     let calls = CallLimits { calls: 1, waiting: 1, ..Settings::default().calls };
     let documents = [document("free", &json!({}))];
     let settings = Settings { calls, ..settings };
     let world = Arc::new(World::with(Does::NeverEnds, &documents, settings));
-    let running = with_one_place_taken(&world).await;
+    let running = with_the_only_slot_taken(&world).await;
     let queued = tokio::spawn({
         let (world, call) = (Arc::clone(&world), call("free", json!({ "text": "ho" })));
         async move { world.gate.handle(call).await }
@@ -384,7 +385,7 @@ async fn queued_while(settings: Settings, change: impl FnOnce(&World)) -> (Outco
     (outcome, world.fake.runs())
 }
 
-/// Until a slot is free a minute may pass, in which an operator unpublishes a tool or forbids the call.
+/// A call may wait a minute for a slot, while an operator unpublishes a tool or forbids the call.
 #[tokio::test]
 async fn queued_call_is_refused_after_a_change_of_tool_or_policy() {
     let forbids = |world: &World| {
@@ -415,9 +416,9 @@ async fn queued_call_is_refused_after_a_change_of_tool_or_policy() {
     assert_eq!((outcome.reason(), runs), (Some(Reason::ToolChanged), 1));
 }
 
-/// A policy in code has no version to compare: it is asked again.
+/// A policy in code has no version to compare, so it is called again.
 #[tokio::test]
-async fn queued_call_is_refused_after_the_policy_in_code_changes_its_mind() {
+async fn queued_call_is_refused_after_the_policy_in_code_changes() {
     struct Closes(AtomicBool);
     impl ToolPolicy for Closes {
         fn check(&self, _: &Caller, _: &str, _: &Arguments) -> Ruling {
@@ -431,7 +432,7 @@ async fn queued_call_is_refused_after_the_policy_in_code_changes_its_mind() {
     assert_eq!((outcome.reason(), runs), (Some(Reason::PolicyForbids), 1));
 }
 
-/// A worker may be as long in coming as a slot.
+/// The wait for a worker can be as long as the wait for a slot.
 #[tokio::test]
 async fn call_that_waited_for_a_worker_is_refused_after_a_change() {
     let world = world(Does::EchoesArguments, Settings::default().calls);
@@ -450,9 +451,9 @@ async fn call_that_waited_for_a_worker_is_refused_after_a_change() {
     assert_eq!(world.fake.runs(), 0);
 }
 
-/// On one thread, so that whoever keeps it keeps everybody.
+/// On one thread, so blocking it blocks everything.
 #[tokio::test]
-async fn nobody_waits_for_a_large_result_of_another_to_be_looked_through() {
+async fn filtering_a_large_result_does_not_block_other_calls() {
     let large = Does::Returns("words ".repeat(20_000).into());
     let world = World::new(large, &[document("say", &json!({}))]);
     let order = std::sync::Mutex::new(Vec::new());

@@ -1,18 +1,18 @@
-//! What leaves although the result does not, and what is left of a result when something was taken out of it?
+//! Output of calls whose result is withheld or partly redacted.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::{
-    Answer, ApprovalQueue as _, ApprovalState, Clock as _, Decider, Outcome, Reason, Released,
+    Answer, ApprovalQueue as _, ApprovalState, Clock as _, Decider, Outcome, Reason, ReleasedCall,
 };
 use toolgate_spec::is_deceptive;
 
-use crate::fakes::{A_THOUGHT, Does, Says, World, call, document, shown};
+use crate::fakes::{A_THOUGHT, AnsweringClient, Does, World, call, document, shown};
 
 const ROW: &str = r#"{"ssn":"078-05-1120","mail":"ann@example.org"}"#;
 
-/// Well formed, and nobody's: told by its last six characters, without which it is letters.
+/// Well formed, and not in use anywhere. Recognised by its last six characters only.
 fn token() -> String {
     format!("{}_{}", "ghp", "q7Zk2mVx9TbLw4Rs8NyPd3HcJf5GaE0QhQH1")
 }
@@ -24,7 +24,7 @@ fn key_lines() -> Vec<String> {
     [edge("BEGIN")].into_iter().chain(inside).chain([edge("END")]).collect()
 }
 
-async fn released(does: Does, change: &Value) -> Released {
+async fn released(does: Does, change: &Value) -> ReleasedCall {
     let world = World::new(does, &[document("say", change)]);
     match world.call("say", json!({ "text": "x" })).await {
         Outcome::Released(released) => released,
@@ -32,9 +32,9 @@ async fn released(does: Does, change: &Value) -> Released {
     }
 }
 
-/// With rules about fields, what no rule names does not leave; nor does it by failing.
+/// With field rules, fields without a rule are not released, also not through an error message.
 #[tokio::test]
-async fn a_tool_with_rules_about_fields_says_nothing_in_failing() {
+async fn error_message_is_withheld_for_a_tool_with_field_rules() {
     let rules = json!({ "x-toolgate-outputPolicy": { ".name": "allow", "..ssn": "redact" } });
     for reason in [
         Reason::ToolFailed,
@@ -42,7 +42,7 @@ async fn a_tool_with_rules_about_fields_says_nothing_in_failing() {
         Reason::NotData,
         Reason::CommandFailed,
         Reason::OutputUnreadable,
-        // What the jail refused goes with these, and names what the command was after.
+        // Denials of the jail are withheld too, because they name what the command tried to access.
         Reason::BlockedPathMade,
         Reason::Timeout,
         Reason::Memory,
@@ -62,9 +62,10 @@ async fn a_tool_with_rules_about_fields_says_nothing_in_failing() {
     }
 }
 
-/// Whoever has no such rules, be it with a schema, says why it failed; and the gateway's own words are never withheld.
+/// Tools without field rules show why they failed, with or without a schema. Messages of the gateway are never
+/// withheld.
 #[tokio::test]
-async fn other_tools_and_the_gateway_say_why() {
+async fn error_message_is_shown_for_other_tools() {
     let schema = json!({ "x-toolgate-output": { "type": "object", "properties": { "name": {} } } });
     for change in [json!({}), schema] {
         let fails = Does::Fails(Reason::ToolFailed, "no such page");
@@ -81,7 +82,7 @@ async fn other_tools_and_the_gateway_say_why() {
 }
 
 #[tokio::test]
-async fn a_key_between_numbers_and_names_leaves_them_as_they_are() {
+async fn redacted_key_leaves_numbers_and_names_between_its_lines() {
     let lines = key_lines();
     let numbered: Vec<Value> =
         lines.iter().enumerate().map(|(n, line)| json!({ "n": n, "line": line, "ok": true })).collect();
@@ -103,9 +104,9 @@ async fn a_key_between_numbers_and_names_leaves_them_as_they_are() {
     assert!(released.is_structured);
 }
 
-/// A client that was told a schema refuses what does not fit it; so such a result comes as text.
+/// Clients reject structured content that does not fit the listed schema, so such a result is returned as text.
 #[tokio::test]
-async fn what_no_longer_fits_its_schema_is_no_structured_content() {
+async fn result_that_no_longer_fits_its_schema_is_text() {
     let change = json!({ "x-toolgate-output": { "type": "object", "properties": {
         "key": { "type": "string", "pattern": "^ghp_" }, "name": { "type": "string", "maxLength": 4 },
     } } });
@@ -122,28 +123,28 @@ async fn what_no_longer_fits_its_schema_is_no_structured_content() {
     }
 }
 
-/// Whoever says yes is shown the call, and nothing of what the tool will read.
+/// An approver sees the arguments, and not what the tool will read.
 #[tokio::test]
-async fn a_yes_is_for_the_values_in_the_arguments() {
+async fn approval_covers_only_secrets_in_the_arguments() {
     let leaky = json!({ "approval": { "level": "auto" }, "data": { "canLeakData": true } });
     let change = json!({ "x-toolgate-capability": leaky });
     let world = World::new(Does::EchoesArguments, &[document("say", &change)]);
     let _ = world.call("say", json!({ "text": "nothing of the kind" })).await;
-    assert_eq!((world.fake.runs(), world.fake.agreed.lock().unwrap().len()), (1, 0));
+    assert_eq!((world.fake.runs(), world.fake.approved_secrets.lock().unwrap().len()), (1, 0));
     let mut asked = call("say", json!({ "text": "store password = hunter22x please" }));
-    asked.ask = Some(Arc::new(Says(Answer::Accept, A_THOUGHT)));
+    asked.ask = Some(Arc::new(AnsweringClient(Answer::Accept, A_THOUGHT)));
     let Outcome::Pending(pending) = world.gate.handle(asked.clone()).await else { panic!("not pending") };
     let (ann, now) = (Decider::Operator("ann"), world.clock.now());
     assert!(world.queue.reveal(&pending.approval, &ann, now).unwrap().contains("hunter22x"));
     world.queue.decide(&pending.approval, ApprovalState::Approved, &ann, None, now).unwrap();
     let outcome = world.gate.handle(asked).await;
     assert!(matches!(outcome, Outcome::Released(_)), "{}", shown(&outcome));
-    assert_eq!(*world.fake.agreed.lock().unwrap(), ["hunter22x"]);
+    assert_eq!(*world.fake.approved_secrets.lock().unwrap(), ["hunter22x"]);
 }
 
-/// Half of a secret is not found, and is enough for whoever can reckon the rest.
+/// A cut secret is not found, and the missing part may be easy to guess.
 #[tokio::test]
-async fn names_and_paths_are_looked_through_before_they_are_cut() {
+async fn names_and_paths_are_redacted_before_they_are_cut() {
     let world = World::new(Does::Returns(json!({})), &[document("say", &json!({}))]);
     let mut unknown = call(&format!("{}{}", "x".repeat(165), token()), json!({}));
     unknown.client.name = Some(format!("{}{}", "n".repeat(170), token()));
@@ -164,7 +165,7 @@ async fn names_and_paths_are_looked_through_before_they_are_cut() {
 }
 
 #[tokio::test]
-async fn a_refusal_repeats_nothing_that_acts_or_that_nobody_sees() {
+async fn refusal_escapes_control_and_invisible_characters() {
     let unseen = "a\u{202e}b\u{2066}c\u{200b}d\u{e0041}e\u{1b}[2J";
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     for (tool, arguments) in [

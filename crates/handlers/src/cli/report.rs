@@ -10,7 +10,7 @@ pub mod plain_text;
 pub mod search_results;
 pub mod selection;
 
-use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
+use toolgate_gate::{EffectEntry, NO_DISK_CHECK_PERMIT, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
 use toolgate_sandbox::{CommandUsage, Ending};
 use toolgate_secrets::Tier;
@@ -44,7 +44,10 @@ impl RunProblem {
 
     /// All permits for disk checks are in use.
     pub fn no_place() -> Self {
-        Self { reason: Reason::Busy, message: format!("{NO_PLACE}; wait a moment and call again") }
+        Self {
+            reason: Reason::Busy,
+            message: format!("{NO_DISK_CHECK_PERMIT}; wait a moment and call again"),
+        }
     }
 
     /// The command did not start, because the check of its directories took too long.
@@ -63,7 +66,7 @@ impl RunProblem {
             message: cut(&mask.text(&self.message), LONGEST_MESSAGE),
             stack: Vec::new(),
             helper: None,
-            heard: None,
+            unredacted: None,
         }
     }
 }
@@ -122,8 +125,8 @@ pub fn make(
     RunReport {
         // Alert patterns also apply to text that is redacted or not shown.
         outcome: outcome.map_err(|problem| {
-            let heard = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
-            RunFailure { heard: Some(heard), ..problem.masked(mask) }
+            let unredacted = format!("{stderr}\n{}", masked_output(&ended.stdout, was_killed, mask));
+            RunFailure { unredacted: Some(unredacted), ..problem.masked(mask) }
         }),
         console,
         console_dropped: u32::try_from(dropped).unwrap_or(u32::MAX),

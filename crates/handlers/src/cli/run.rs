@@ -15,8 +15,8 @@ use tokio::{
 };
 use toolgate_egress::BodyGuard;
 use toolgate_gate::{
-    Handlers, LeftEffects, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag,
-    Survey, Surveyed, Touch,
+    Handlers, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag, Survey,
+    Surveyed, Touch, UnreportedEffects,
 };
 use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_sandbox::{Access, Bind, Ending, Source, Trace};
@@ -143,7 +143,7 @@ impl PreparedCommand {
             Ok(statics) => statics,
             Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
         };
-        let guard = SecretGuard::new(&self.detector, &statics.sent, request.agreed);
+        let guard = SecretGuard::new(&self.detector, &statics.sent, request.approved_secrets);
         let ordered = order(&self.tool, settled, &statics, request, Arc::new(guard), due).await;
         match ordered {
             Ok((order, mut watch)) => {
@@ -155,7 +155,7 @@ impl PreparedCommand {
                     }
                 };
                 let mask = Arc::new(statics.mask);
-                let left = request.left;
+                let left = request.unreported;
                 let mut leaving = EffectsOnDrop {
                     progress: Some(Arc::clone(&order.progress)),
                     mask: Arc::clone(&mask),
@@ -164,7 +164,7 @@ impl PreparedCommand {
                 watch.command_starts();
                 let ended = self.launcher.launch(order).await;
                 leaving.has_ended(&ended);
-                let made = watch.end(request.looks, request.caller).await;
+                let made = watch.end(request.disk_checks, request.caller).await;
                 let (tool, detector) = (Arc::clone(&self.tool), Arc::clone(&self.detector));
                 let line = settled.line.clone();
                 let search_output = tool.search_output(&line);
@@ -194,7 +194,7 @@ struct EffectsOnDrop<'r> {
     /// `None` once a report contains them.
     progress: Option<Arc<RunProgress>>,
     mask: Arc<Mask>,
-    left: &'r LeftEffects,
+    left: &'r UnreportedEffects,
 }
 
 impl EffectsOnDrop<'_> {
@@ -228,8 +228,8 @@ impl Drop for EffectsOnDrop<'_> {
     fn drop(&mut self) {
         let Some(progress) = &self.progress else { return };
         let (effects, refused, refused_dropped) = self.masked(progress);
-        self.left.leave(effects.listed, effects.dropped);
-        self.left.leave_refused(refused, refused_dropped);
+        self.left.add(effects.listed, effects.dropped);
+        self.left.add_refused(refused, refused_dropped);
     }
 }
 
@@ -300,7 +300,7 @@ async fn view(
     due: Instant,
 ) -> Result<(CommandView, Option<File>), RunProblem> {
     let stop = StopFlag::default();
-    let _waiting = stop.waiting();
+    let _waiting = stop.stop_on_drop();
     let waits = tool.view.waits_for_disk(&settled.granted) || tool.program.waits_for_disk();
     let (own, granted) = (Arc::clone(tool), Arc::clone(&settled.granted));
     let look = move || {
@@ -310,7 +310,7 @@ async fn view(
     if !waits {
         return look().map_err(RunProblem::jail);
     }
-    let place = request.looks.enter(request.caller, due).await;
+    let place = request.disk_checks.enter(request.caller, due).await;
     let looked = place.ok_or_else(RunProblem::no_place)?.spawn(look);
     let looked = timeout_at(due, looked).await.map_err(|_| RunProblem::late(tool))?;
     let looked = looked.map_err(|error| RunProblem::jail(error.to_string()))?;
@@ -329,8 +329,8 @@ async fn report_on(
         ReportWork::Long => return spawn_blocking(make_report).await.ok(),
         ReportWork::WithDisk => {}
     }
-    let due = Instant::now() + request.looks.longest();
-    let place = request.looks.enter(request.caller, due).await?;
+    let due = Instant::now() + request.disk_checks.timeout();
+    let place = request.disk_checks.enter(request.caller, due).await?;
     timeout_at(due, place.spawn(make_report)).await.ok()?.ok()
 }
 
@@ -355,7 +355,7 @@ impl ReportWork {
     }
 }
 
-/// Whether the report looks up paths that the command could not find or read.
+/// Whether the report disk_checks up paths that the command could not find or read.
 fn needs_disk(ended: &CommandOutcome) -> bool {
     let complains = |of: &str| ended.stderr.windows(of.len()).any(|part| part == of.as_bytes());
     matches!(ended.ending, Ending::Exited(1..)) && (complains(NOT_THERE) || complains(DENIED))
@@ -402,7 +402,7 @@ mod tests {
             let told = vec![Denial::Other("call".to_owned()), host("s3cr3t-value.test:443")];
             (effects, Denials { listed: told, dropped: 40, dropped_paths: 0 })
         });
-        let left = LeftEffects::default();
+        let left = UnreportedEffects::default();
         let mask = Arc::new(Mask::new(&["s3cr3t-value".to_owned()]));
         let leaving = EffectsOnDrop { progress: Some(Arc::new(progress)), mask, left: &left };
         let report = leaving.without_its_end();

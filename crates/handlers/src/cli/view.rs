@@ -135,7 +135,7 @@ impl ViewPlan {
         let mut cwd = PathBuf::from(HOME);
         if let Some(grants) = self.granted_folders() {
             let asked = stop.clone();
-            let files = Files::open(grants, move || asked.is_asked()).map_err(|error| error.message)?;
+            let files = Files::open(grants, move || asked.is_set()).map_err(|error| error.message)?;
             if let Some(folder) = &self.cwd {
                 let bind = self.folder(&files, folder)?.ok_or_else(|| {
                     format!("its working directory `{}` does not exist; create it", folder.display())
@@ -169,7 +169,7 @@ impl ViewPlan {
         self.blocked.add_aliases(&places, stop, &mut found)?;
         self.blocked.add_mounted(&places, self.sandbox, stop, &mut found)?;
         // A stopped check must not look like an empty result.
-        if stop.is_asked() {
+        if stop.is_set() {
             return Err(CHECK_STOPPED.to_owned());
         }
         let in_system = match self.sandbox {

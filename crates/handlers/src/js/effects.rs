@@ -11,7 +11,7 @@ use std::{
 };
 
 use toolgate_egress::{BodyHolds, Egress, EgressRules, HopTrail, Redirects, Request, effective_methods};
-use toolgate_gate::{EffectEntry, EffectKind, Looks, NO_PLACE};
+use toolgate_gate::{DiskCheckPermits, EffectEntry, EffectKind, NO_DISK_CHECK_PERMIT};
 use toolgate_policy::Mask;
 use toolgate_sandbox::{
     Effects,
@@ -59,7 +59,7 @@ pub struct EffectScope {
     /// Redacts secrets in what is read; `None` if reads are exact.
     pub redactor: Option<SecretRedactor>,
     /// Permits for disk operations of this caller.
-    pub looks: Looks,
+    pub disk_checks: DiskCheckPermits,
     pub caller: String,
 }
 
@@ -237,9 +237,9 @@ impl CallEffects {
         let judged = Arc::clone(&self.scope.judged);
         let sent: usize = call.arguments.iter().map(String::len).sum();
         let redactor = self.scope.redactor.clone();
-        let Some(place) = self.scope.looks.enter(&self.scope.caller, deadline.into()).await else {
+        let Some(place) = self.scope.disk_checks.enter(&self.scope.caller, deadline.into()).await else {
             self.note("HELPER_RUNTIME busy", 0);
-            return refused("HELPER_RUNTIME", &what, "busy", NO_PLACE);
+            return refused("HELPER_RUNTIME", &what, "busy", NO_DISK_CHECK_PERMIT);
         };
         let done = place.spawn(move || {
             let files = if let Some(files) = opened {

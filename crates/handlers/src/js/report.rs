@@ -12,7 +12,7 @@ use toolgate_sandbox::{
 use super::{FUEL_PER_STATEMENT, JsTool, effects, values};
 
 pub fn failure(reason: Reason, message: impl Into<String>) -> RunFailure {
-    RunFailure { reason, message: message.into(), stack: Vec::new(), helper: None, heard: None }
+    RunFailure { reason, message: message.into(), stack: Vec::new(), helper: None, unredacted: None }
 }
 
 pub fn worker_failure(failed: &WorkerFailure) -> RunFailure {
@@ -180,7 +180,7 @@ fn thrown(json: &str, reason: Reason, mask: &Mask, tool: &JsTool) -> RunFailure 
     };
     let message = format!("{name}{}", thrown.message);
     let message = if is_cut(&thrown.message) { mask.cut_text(&message) } else { mask.text(&message) };
-    RunFailure { reason, message, stack, helper, heard: None }
+    RunFailure { reason, message, stack, helper, unredacted: None }
 }
 
 /// A frame in the tool's own code, with the author's columns. Frames of the prelude are dropped.

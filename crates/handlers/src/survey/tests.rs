@@ -454,7 +454,7 @@ fn check_stops_when_the_caller_stops_waiting() {
     let arguments = json!({ "file": "src/twin.rs" });
     let look = |stop: &StopFlag| surveyor.survey(arguments.as_object().unwrap(), stop);
     let stop = StopFlag::default();
-    let waiting = stop.waiting();
+    let waiting = stop.stop_on_drop();
     assert!(look(&stop).is_ok());
     drop(waiting);
     let refusal = look(&stop).unwrap_err();

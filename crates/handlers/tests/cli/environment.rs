@@ -149,7 +149,7 @@ fn guess_of_a_secret_in_output_gets_the_same_answer_as_any_other_text() {
         let (tool, _) = world.recorded(&tool, ended(ending.clone(), "", text));
         let report = call(&tool, &json!({})).unwrap();
         let failure = report.outcome.unwrap_err();
-        format!("{} {:?} {:?}", failure.message, failure.heard, report.console).replace(guess, "GUESS")
+        format!("{} {:?} {:?}", failure.message, failure.unredacted, report.console).replace(guess, "GUESS")
     };
     let padding = "x".repeat((64 << 10) - "s3cr3t".len());
     for ending in [Ending::Exited(1), Ending::TimedOut, Ending::Signalled(9), Ending::OutputTooLarge] {
@@ -174,7 +174,7 @@ fn secret_that_is_cut_off_in_output_is_not_shown_in_part() {
         let (tool, _) = world.recorded(&tool, ended(ending, "", text));
         let report = call(&tool, &json!({})).unwrap();
         let failure = report.outcome.unwrap_err();
-        let shown = format!("{} {:?} {:?}", failure.message, failure.heard, report.console);
+        let shown = format!("{} {:?} {:?}", failure.message, failure.unredacted, report.console);
         assert!(shown.contains("first line") && !shown.contains("s3cr3t"), "{shown:.300}");
     }
 }

@@ -9,7 +9,9 @@ use std::{
 
 use serde_json::{Map, json};
 use tokio::time::Instant;
-use toolgate_gate::{LookLimits, Looking, Looks, Reason, RunReport, Runnable, StopFlag};
+use toolgate_gate::{
+    DiskCheckLimits, DiskCheckPermit, DiskCheckPermits, Reason, RunReport, Runnable, StopFlag,
+};
 use toolgate_handlers::{CommandOrder, CommandOutcome, Launch};
 use toolgate_sandbox::Ending;
 
@@ -30,50 +32,51 @@ capability: {{execution: {{sandbox: process, allowedPaths: [{allowed}], blockedP
 }
 
 /// One permit in total, with a short timeout.
-fn looks() -> Looks {
-    Looks::new(LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_millis(50) })
+fn disk_checks() -> DiskCheckPermits {
+    DiskCheckPermits::new(DiskCheckLimits { total: 1, per_caller: 1, timeout: Duration::from_millis(50) })
 }
 
-async fn enter(looks: &Looks) -> Looking {
-    looks.enter("somebody else", Instant::now() + Duration::from_secs(20)).await.unwrap()
+async fn enter(disk_checks: &DiskCheckPermits) -> DiskCheckPermit {
+    disk_checks.enter("somebody else", Instant::now() + Duration::from_secs(20)).await.unwrap()
 }
 
-fn run(tool: &Arc<dyn Runnable>, looks: &Looks) -> RunReport {
+fn run(tool: &Arc<dyn Runnable>, disk_checks: &DiskCheckPermits) -> RunReport {
     let none = Map::new();
     let survey = Arc::clone(tool).survey(&none, &StopFlag::default()).unwrap();
-    runtime().block_on(survey.call.run(request_with(&none, looks)))
+    runtime().block_on(survey.call.run(request_with(&none, disk_checks)))
 }
 
 #[test]
 fn command_without_a_disk_permit_is_rejected_and_others_run() {
-    let (world, looks) = (World::new(), looks());
-    let place = runtime().block_on(enter(&looks));
+    let (world, disk_checks) = (World::new(), disk_checks());
+    let place = runtime().block_on(enter(&disk_checks));
     for (cli, allowed) in [(", cwd: $WORKSPACE", "$WORKSPACE"), ("", "$WORKSPACE")] {
         let (tool, recorder) = world.recorded(&manifest(cli, allowed, "read"), said("done"));
-        let failure = run(&tool, &looks).outcome.unwrap_err();
+        let failure = run(&tool, &disk_checks).outcome.unwrap_err();
         assert_eq!(failure.reason, Reason::Busy, "{}", failure.message);
         assert!(failure.message.starts_with("too many calls look at files"), "{}", failure.message);
         assert!(recorder.is_unused(), "nothing is run");
     }
     let (tool, _) = world.recorded(&manifest("", "", "read"), said("done"));
-    assert_eq!(run(&tool, &looks).outcome.unwrap(), Some(json!("done")), "it is shown no folder");
+    assert_eq!(run(&tool, &disk_checks).outcome.unwrap(), Some(json!("done")), "it is shown no folder");
     drop(place);
     let (tool, _) = world.recorded(&manifest("", "$WORKSPACE", "read"), said("done"));
-    assert_eq!(run(&tool, &looks).outcome.unwrap(), Some(json!("done")));
+    assert_eq!(run(&tool, &disk_checks).outcome.unwrap(), Some(json!("done")));
 }
 
 /// While its command runs, other calls start to hang.
 struct Meanwhile {
-    looks: Looks,
-    taken: Arc<Mutex<Option<Looking>>>,
+    disk_checks: DiskCheckPermits,
+    taken: Arc<Mutex<Option<DiskCheckPermit>>>,
     ended: CommandOutcome,
 }
 
 impl Launch for Meanwhile {
     fn launch(&self, _order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>> {
-        let (looks, taken, ended) = (self.looks.clone(), Arc::clone(&self.taken), self.ended.clone());
+        let (disk_checks, taken, ended) =
+            (self.disk_checks.clone(), Arc::clone(&self.taken), self.ended.clone());
         Box::pin(async move {
-            *taken.lock().unwrap() = Some(enter(&looks).await);
+            *taken.lock().unwrap() = Some(enter(&disk_checks).await);
             ended
         })
     }
@@ -81,10 +84,10 @@ impl Launch for Meanwhile {
 
 /// Runs a command with this outcome, and without a permit for the check after it.
 fn run_and_hang(world: &World, manifest: &str, ended: CommandOutcome) -> RunReport {
-    let looks = looks();
-    let launcher = Meanwhile { looks: looks.clone(), taken: Arc::default(), ended };
+    let disk_checks = disk_checks();
+    let launcher = Meanwhile { disk_checks: disk_checks.clone(), taken: Arc::default(), ended };
     let tool = world.handlers(Arc::new(launcher)).runnable(world.load(manifest).unwrap());
-    run(&tool, &looks)
+    run(&tool, &disk_checks)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_gate::{EffectEntry, EffectKind, LeftEffects, Reason, RunRequest, StopFlag};
+use toolgate_gate::{EffectEntry, EffectKind, Reason, RunRequest, StopFlag, UnreportedEffects};
 use toolgate_handlers::{CliTool, CommandOrder, CommandOutcome, Denial, HostDenial, Launch, NetworkEffects};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_sandbox::{Attempt, Ending};
@@ -93,11 +93,11 @@ fn effects_of_a_dropped_call_are_left_for_the_journal() {
     let tool = world.handlers(Arc::new(NeverEnds(Arc::clone(&begun)))).runnable(tool);
     let arguments = json!({ "text": "x" });
     let arguments = arguments.as_object().unwrap();
-    let left = LeftEffects::default();
+    let left = UnreportedEffects::default();
     let survey = Arc::clone(&tool).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { unreported: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = begun.notified() => {}
         }
     });
@@ -131,7 +131,7 @@ fn secret_in_error_output_is_redacted_before_lines_are_joined() {
         let report = call(&tool, &json!({ "text": "x" })).unwrap();
         let failure = report.outcome.unwrap_err();
         let shown = format!("{failure:?}");
-        let (message, heard) = (failure.message, failure.heard.unwrap());
+        let (message, heard) = (failure.message, failure.unredacted.unwrap());
         assert!(message.contains("[REDACTED:"), "{message}");
         for piece in pieces {
             // Only for alert patterns.
@@ -207,7 +207,7 @@ fn output_of_a_failed_command_is_searched_for_alerts() {
         let (tool, _) = world.recorded(tool, ended(ending, "launch codes", "oops"));
         let failure = call(&tool, &json!({ "text": "x" })).unwrap().outcome.unwrap_err();
         assert!(!failure.message.contains("launch codes"), "{}", failure.message);
-        let heard = failure.heard.unwrap();
+        let heard = failure.unredacted.unwrap();
         assert!(heard.contains("launch codes") && heard.contains("oops"), "{heard}");
     }
 }

@@ -15,7 +15,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt as _;
 use toolgate_gate::{
-    Agreed, Handlers as _, LeftEffects, Looks, Purpose, Refusal, RunReport, RunRequest, Runnable, StopFlag,
+    ApprovedSecrets, DiskCheckPermits, Handlers as _, Purpose, Refusal, RunReport, RunRequest, Runnable,
+    StopFlag, UnreportedEffects,
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome, Denials,
@@ -32,7 +33,7 @@ use toolgate_spec::{
 /// Loading all rules is slow.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
 
-static LOOKS: LazyLock<Looks> = LazyLock::new(Looks::default);
+static LOOKS: LazyLock<DiskCheckPermits> = LazyLock::new(DiskCheckPermits::default);
 
 /// A workspace with a few files, and directories beside it.
 pub struct World {
@@ -218,11 +219,21 @@ pub fn request(arguments: &Map<String, Value>) -> RunRequest<'_> {
 }
 
 /// The same, with these permits for disk checks.
-pub fn request_with<'r>(arguments: &'r Map<String, Value>, looks: &'r Looks) -> RunRequest<'r> {
-    static AGREED: LazyLock<Agreed> = LazyLock::new(Agreed::default);
-    static LEFT: LazyLock<LeftEffects> = LazyLock::new(LeftEffects::default);
+pub fn request_with<'r>(
+    arguments: &'r Map<String, Value>,
+    disk_checks: &'r DiskCheckPermits,
+) -> RunRequest<'r> {
+    static AGREED: LazyLock<ApprovedSecrets> = LazyLock::new(ApprovedSecrets::default);
+    static LEFT: LazyLock<UnreportedEffects> = LazyLock::new(UnreportedEffects::default);
     let (agreed, left) = (&*AGREED, &*LEFT);
-    RunRequest { arguments, agreed, left, caller: "tester", purpose: Purpose::Call, looks }
+    RunRequest {
+        arguments,
+        approved_secrets: agreed,
+        unreported: left,
+        caller: "tester",
+        purpose: Purpose::Call,
+        disk_checks,
+    }
 }
 
 /// Nested directories until the innermost is too deep for any path.

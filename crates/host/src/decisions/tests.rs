@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use tempfile::TempDir;
-use toolgate_gate::Hidden;
+use toolgate_gate::HiddenArguments;
 use toolgate_store::ApprovalLimits;
 
 use super::*;
@@ -41,7 +41,7 @@ fn world(journal_works: bool) -> World {
         },
         prompt: text("Say it?"),
         arguments: None,
-        hidden: Hidden::default(),
+        hidden: HiddenArguments::default(),
         remembers: None,
         because: vec![text("risk")],
         risk: text("L4"),

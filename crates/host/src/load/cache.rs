@@ -7,7 +7,7 @@
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use toolgate_config::Config;
-use toolgate_gate::Workshop;
+use toolgate_gate::Publisher;
 use toolgate_policy::CedarPolicies;
 use toolgate_spec::model::ToolId;
 use toolgate_store::{FileChanges, PassChanges};
@@ -59,8 +59,8 @@ impl LoadCache {
     }
 
     /// The rules of the last load if they are the same. This is the only place where rules are compared.
-    pub fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
-        let now = Rules::now(workshop, config);
+    pub fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
+        let now = Rules::now(publisher, config);
         let known = self.rules.as_ref().filter(|known| known.are_same_as(&now));
         known.map_or_else(|| Arc::new(now), Arc::clone)
     }
@@ -215,7 +215,7 @@ fn unheeded(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<Problem> {
             || index.ids.keys().any(|id| id.eq_ignore_ascii_case(entry))
     };
     let is_meant = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
-    let names = rules.workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
+    let names = rules.publisher.overrides.iter().flat_map(|overrides| overrides.tool_names());
     let unknown = names.filter(|name| !is_meant(name) && !is_shipped(name));
     let what = |name: &str| {
         format!(

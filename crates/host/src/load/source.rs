@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolgate_config::Config;
-use toolgate_gate::{Candidate, ListPosition, Unfit};
+use toolgate_gate::{Candidate, ListPosition, Unpublishable};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_spec::{ToolCheck, is_deceptive};
 
@@ -34,7 +34,7 @@ pub(super) struct Judged {
     pub refusal: Option<String>,
     /// It asks for a variable of the gateway.
     pub asks_for_own: Option<String>,
-    pub candidate: Result<Candidate, Unfit>,
+    pub candidate: Result<Candidate, Unpublishable>,
 }
 
 /// All tools in order.
@@ -127,15 +127,15 @@ impl<'d> Source<'d> {
     }
 
     /// Why the tool cannot be used, and whether that is a mistake in its document.
-    pub fn explain(&self, unfit: Unfit) -> (String, bool) {
+    pub fn explain(&self, unfit: Unpublishable) -> (String, bool) {
         match unfit {
-            Unfit::Findings(findings) => {
+            Unpublishable::Findings(findings) => {
                 let first = findings.first();
                 (first.map_or_else(|| "it has errors".to_owned(), |one| one.message.clone()), true)
             }
             // A command can be missing on this machine only. Features of JavaScript are the same everywhere.
-            Unfit::NotOffered(what) => (what, is_javascript(self.check)),
-            Unfit::Unreadable(what) => (what, true),
+            Unpublishable::NotOffered(what) => (what, is_javascript(self.check)),
+            Unpublishable::Unreadable(what) => (what, true),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'d> Source<'d> {
         Judged {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
             asks_for_own: spec.and_then(|spec| check_variables(spec, secrets).err()),
-            candidate: rules.workshop.assess(self.check),
+            candidate: rules.publisher.assess(self.check),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use toolgate_config::Config;
-use toolgate_gate::{LiveSet, Workshop};
+use toolgate_gate::{LiveSet, Publisher};
 use toolgate_store::FileChanges;
 
 use super::{
@@ -18,8 +18,8 @@ use crate::{
 
 impl Toolgate {
     /// Reads what changed, and shares the rest with the last load.
-    pub(super) fn load(&self, config: &Config, workshop: Arc<Workshop>, changes: &FileChanges) -> Loaded {
-        let rules = self.rules(workshop, config);
+    pub(super) fn load(&self, config: &Config, publisher: Arc<Publisher>, changes: &FileChanges) -> Loaded {
+        let rules = self.rules(publisher, config);
         self.load_by(config, &rules, changes)
     }
 
@@ -30,8 +30,8 @@ impl Toolgate {
     }
 
     /// The rules of the last load, if these judge every tool alike. Then its results still hold.
-    pub(super) fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
-        self.cache().rules(workshop, config)
+    pub(super) fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
+        self.cache().rules(publisher, config)
     }
 
     pub(super) fn cache(&self) -> MutexGuard<'_, LoadCache> {

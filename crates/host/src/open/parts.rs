@@ -8,8 +8,8 @@ use toolgate_config::{
 };
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, CallLimits, GateParts, LookLimits, Observer, OnJournalFailure, Shows,
-    Workshop,
+    ApprovalSettings, ArgumentLimits, CallLimits, DiskCheckLimits, GateParts, JournalDetail, Observer,
+    OnJournalFailure, Publisher,
 };
 use toolgate_handlers::ToolHandlers;
 use toolgate_policy::{AskThreshold, RiskLevel};
@@ -62,16 +62,16 @@ pub fn open_egress(state: &Path) -> Result<Egress, OpenError> {
         .map_err(|error| broken(error.message))
 }
 
-pub(super) fn workshop(
+pub(super) fn publisher(
     config: &Config,
     handlers: &Arc<ToolHandlers>,
     state: &Arc<StateDb>,
-) -> Result<Workshop, OpenError> {
+) -> Result<Publisher, OpenError> {
     let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
     let files = &config.policy;
     let policies = policies_from(files.baseline.as_deref(), files.profiles.as_deref()).map_err(broken)?;
     let overrides = files.overrides.as_deref().map(overrides_from).transpose().map_err(broken)?;
-    Ok(Workshop {
+    Ok(Publisher {
         policies: Arc::new(policies),
         overrides: overrides.map(Arc::new),
         handlers: Arc::clone(handlers) as Arc<dyn toolgate_gate::Handlers>,
@@ -93,7 +93,7 @@ pub(super) fn gate_parts(
             OnAuditFailure::Refuse => OnJournalFailure::Refuse,
             OnAuditFailure::Continue => OnJournalFailure::Continue,
         },
-        shows: if config.audit.debug { Shows::Everything } else { Shows::Digests },
+        journal_detail: if config.audit.debug { JournalDetail::Everything } else { JournalDetail::Digests },
         queue: recorded_queue(journal, state, &secrets),
         approvals: approval_settings(approvals),
         arguments: argument_limits(config),
@@ -105,10 +105,10 @@ pub(super) fn gate_parts(
             asking: approvals.max_pending as usize,
             asking_per_caller: approvals.max_pending_per_caller as usize,
         },
-        looks: LookLimits {
-            looks: config.limits.disk_checks as usize,
-            looks_per_caller: config.limits.disk_checks_per_caller as usize,
-            longest: config.limits.disk_check_timeout,
+        disk_checks: DiskCheckLimits {
+            total: config.limits.disk_checks as usize,
+            per_caller: config.limits.disk_checks_per_caller as usize,
+            timeout: config.limits.disk_check_timeout,
         },
         secrets,
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_config::{Config, Overrides, model::Approvals};
-use toolgate_gate::{LiveTool, Workshop, text_for_journal};
+use toolgate_gate::{LiveTool, Publisher, text_for_journal};
 use toolgate_store::FileChanges;
 
 use super::{
     OpenError, Toolgate,
     narrowed::narrowed,
-    parts::{approval_settings, argument_limits, workshop},
+    parts::{approval_settings, argument_limits, publisher},
     staying::is_published,
 };
 use crate::{
@@ -111,27 +111,27 @@ impl Toolgate {
         // What the configuration names anew is guarded anew.
         let own = own_variables(config.own_variables());
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
-        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
+        let publisher = publisher(&config, &Arc::new(handlers), &self.state).map_err(|error| {
             self.drop_changed(&config, &changes);
             broken(error)
         })?;
-        let rules = self.rules(Arc::new(workshop), &config);
-        let workshop = Arc::clone(&rules.workshop);
+        let rules = self.rules(Arc::new(publisher), &config);
+        let publisher = Arc::clone(&rules.publisher);
         let mut loaded = Loaded { awaits_restart, ..self.load_by(&config, &rules, &changes) };
         let about_callers = beside.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
-            let staying = self.staying(&loaded, &config, &workshop);
+            let staying = self.staying(&loaded, &config, &publisher);
             self.gate.retain(|tool| staying.includes(tool));
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
-            return Err(self.take_over_narrowed(loaded, config, workshop, beside));
+            return Err(self.take_over_narrowed(loaded, config, publisher, beside));
         }
         // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
-        self.workshop.store(workshop);
+        self.publisher.store(publisher);
         beside.put_in_force();
         Ok(Reloaded { loaded, unrecorded: self.note_loaded(&record).err() })
     }
@@ -153,18 +153,18 @@ impl Toolgate {
         &self,
         mut loaded: Loaded,
         config: Config,
-        workshop: Arc<Workshop>,
+        publisher: Arc<Publisher>,
         beside: &mut impl Beside,
     ) -> Vec<Problem> {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
         let are_callers_ready = beside.prepare(&config).is_ok();
-        let staying = self.staying(&loaded, &config, &workshop);
+        let staying = self.staying(&loaded, &config, &publisher);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
         // INVARIANT: as without mistakes, tools and policies before callers.
         self.gate.narrow(|tool| staying.includes(tool), policies, approvals, arguments);
         self.config.store(Arc::new(config));
-        self.workshop.store(workshop);
+        self.publisher.store(publisher);
         if are_callers_ready {
             beside.put_in_force();
         }
@@ -174,9 +174,9 @@ impl Toolgate {
     /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
     /// policies.
     fn drop_changed(&self, config: &Config, changes: &FileChanges) {
-        let workshop = self.workshop();
-        let loaded = self.load(config, Arc::clone(&workshop), changes);
-        let staying = self.staying(&loaded, config, &workshop);
+        let publisher = self.publisher();
+        let loaded = self.load(config, Arc::clone(&publisher), changes);
+        let staying = self.staying(&loaded, config, &publisher);
         self.gate.retain(|tool| staying.includes(tool));
     }
 

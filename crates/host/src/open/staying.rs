@@ -6,7 +6,7 @@ use std::{
 };
 
 use toolgate_config::Config;
-use toolgate_gate::{LiveTool, Workshop};
+use toolgate_gate::{LiveTool, Publisher};
 
 use super::Toolgate;
 use crate::{
@@ -23,7 +23,7 @@ pub(super) struct Staying<'l> {
     files_before: HashMap<String, PathBuf>,
     loaded: &'l Loaded,
     config: &'l Config,
-    workshop: &'l Workshop,
+    publisher: &'l Publisher,
 }
 
 impl Toolgate {
@@ -31,7 +31,7 @@ impl Toolgate {
         &self,
         loaded: &'l Loaded,
         config: &'l Config,
-        workshop: &'l Workshop,
+        publisher: &'l Publisher,
     ) -> Staying<'l> {
         let files_before =
             if loaded.unread.is_empty() { HashMap::new() } else { files(&self.loaded().tools) };
@@ -42,7 +42,7 @@ impl Toolgate {
             files_before,
             loaded,
             config,
-            workshop,
+            publisher,
         }
     }
 }
@@ -57,9 +57,9 @@ impl Staying<'_> {
             Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
             // The last good version of a broken document.
             Some(Err(problem)) => {
-                self.mistakes.contains(problem.as_str()) && self.workshop.is_under_current_policy(tool)
+                self.mistakes.contains(problem.as_str()) && self.publisher.is_under_current_policy(tool)
             }
-            None => self.is_in_unread_file(tool) && self.workshop.is_under_current_policy(tool),
+            None => self.is_in_unread_file(tool) && self.publisher.is_under_current_policy(tool),
         }
     }
 

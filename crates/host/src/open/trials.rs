@@ -9,7 +9,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolgate_gate::{Candidate, TestEffects, Trial, Workshop};
+use toolgate_gate::{Candidate, Publisher, TestEffects, Trial};
 use toolgate_handlers::{CopyLimits, Places, ToolHandlers, copy_workspace};
 use toolgate_store::FileChanges;
 
@@ -73,9 +73,9 @@ impl Toolgate {
         let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
         let moved = moved.transpose().map_err(NotTested::Failed)?;
         let candidate = moved.as_ref().unwrap_or(candidate);
-        let workshop = self.workshop();
+        let publisher = self.publisher();
         // On the heap: the future of a whole call would be a part of every caller's.
-        let passed = Box::pin(workshop.local_pass(&self.gate, candidate, SystemTime::now())).await;
+        let passed = Box::pin(publisher.local_pass(&self.gate, candidate, SystemTime::now())).await;
         passed.map_err(NotTested::Failed)
     }
 
@@ -87,10 +87,10 @@ impl Toolgate {
     /// cannot accept such findings; a person must read them.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let _alone = self.changing.lock().await;
-        let (config, workshop) = (self.config(), self.workshop());
+        let (config, publisher) = (self.config(), self.publisher());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // By what is known of them now: the last load may be long ago.
-        for tool in self.load(&config, Arc::clone(&workshop), &FileChanges::Everything).tools.iter() {
+        for tool in self.load(&config, Arc::clone(&publisher), &FileChanges::Everything).tools.iter() {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
@@ -104,25 +104,25 @@ impl Toolgate {
                 continue;
             }
             if self.has_passed_as_it_is(candidate) {
-                self.publish_passed(&workshop, candidate).map_err(told)?;
+                self.publish_passed(&publisher, candidate).map_err(told)?;
                 continue;
             }
             if tool.origin == Origin::Shipped && candidate.tool.reaches_out() {
-                self.accept_release_pass(&workshop, candidate, "library").map_err(told)?;
+                self.accept_release_pass(&publisher, candidate, "library").map_err(told)?;
                 continue;
             }
             let trial = self.local_pass(candidate, &tool.origin, self.test_runs).await;
             let trial = trial.map_err(|not_tested| told(not_tested.to_string()))?;
-            if trial.took_back {
+            if trial.was_unpublished {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             if trial.has_passed() {
                 let passed = trial.publishable(candidate).map_err(told)?;
-                self.publish_passed(&workshop, &passed).map_err(told)?;
+                self.publish_passed(&publisher, &passed).map_err(told)?;
             }
             trials.push(trial);
         }
-        self.put_in_force(self.load(&config, Arc::clone(&workshop), &FileChanges::Everything), &config)?;
+        self.put_in_force(self.load(&config, Arc::clone(&publisher), &FileChanges::Everything), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {
@@ -140,7 +140,7 @@ impl Toolgate {
         candidate.holding_pass().is_some() && !is_made_in_code
     }
 
-    fn publish_passed(&self, workshop: &Workshop, passed: &Candidate) -> Result<(), String> {
+    fn publish_passed(&self, publisher: &Publisher, passed: &Candidate) -> Result<(), String> {
         if passed.holding_pass().is_some_and(|pass| pass.is_published) {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Toolgate {
             let noted = self.note_published(passed, "library");
             noted.map_err(|error| error.to_string())
         };
-        workshop.publish(passed, &note)
+        publisher.publish(passed, &note)
     }
 
     /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, and are published by passing:
@@ -166,13 +166,13 @@ impl Toolgate {
 
     /// Was there anything to try?
     pub(super) async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
-        let workshop = self.workshop();
+        let publisher = self.publisher();
         let (released, untried): (Vec<&Candidate>, Vec<&Candidate>) =
             loaded.untried(which).partition(|candidate| candidate.tool.reaches_out());
         // No request is sent without an operator's or caller's wish. Without its record a tool is not live; the next start tries again.
         let recorded = released
             .into_iter()
-            .filter(|candidate| self.accept_release_pass(&workshop, candidate, "catalog").is_ok())
+            .filter(|candidate| self.accept_release_pass(&publisher, candidate, "catalog").is_ok())
             .count();
         if untried.is_empty() {
             return recorded > 0;
@@ -187,8 +187,8 @@ impl Toolgate {
             };
             let now = SystemTime::now();
             // Without its record it is not live, and the next start tries again.
-            let tried = workshop.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
-            if tried.is_ok_and(|trial| trial.took_back) {
+            let tried = publisher.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
+            if tried.is_ok_and(|trial| trial.was_unpublished) {
                 // It is over already; a journal that cannot be written is told of with the next record.
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }
@@ -199,7 +199,7 @@ impl Toolgate {
     /// A shipped tool that reaches other hosts was tested with stand-ins for them when it was released.
     fn accept_release_pass(
         &self,
-        workshop: &Workshop,
+        publisher: &Publisher,
         candidate: &Candidate,
         by: &str,
     ) -> Result<(), String> {
@@ -207,7 +207,7 @@ impl Toolgate {
             let noted = self.note_publication("tool.published", &candidate.tool, by);
             noted.map_err(|error| error.to_string())
         };
-        workshop.accept_release_pass(candidate, SystemTime::now(), &note).map(drop)
+        publisher.accept_release_pass(candidate, SystemTime::now(), &note).map(drop)
     }
 
     fn bench_with_fixtures(&self) -> Result<Bench, String> {

@@ -10,9 +10,9 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalQueue, ApprovalSettings, ArgumentLimits, CallLimits, CallRecord, Gate, GateParts, Journal,
-    LiveSet, LiveTool, LookLimits, OnJournalFailure, Refusal, RunFuture, RunReport, RunRequest, RunUsage,
-    Runnable, Shows, StopFlag, Survey, Surveyed, SystemClock, Touch,
+    ApprovalQueue, ApprovalSettings, ArgumentLimits, CallJournal, CallLimits, CallRecord, DiskCheckLimits,
+    Gate, GateParts, JournalDetail, LiveSet, LiveTool, OnJournalFailure, Refusal, RunFuture, RunReport,
+    RunRequest, RunUsage, Runnable, StopFlag, Survey, Surveyed, SystemClock, Touch,
 };
 use toolgate_policy::{AskThreshold, CedarPolicies, Mask, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -45,7 +45,7 @@ impl Served {
         let journal = toolgate_audit::Journal::open(
             &folder.path().join("journal"),
             key,
-            toolgate_audit::Options::default(),
+            toolgate_audit::JournalOptions::default(),
             Arc::new(SystemTime::now),
         )
         .unwrap();
@@ -105,7 +105,7 @@ fn gate(journal: BenchJournal, state: &Arc<StateDb>) -> Gate {
     Gate::new(GateParts {
         journal: Arc::new(journal),
         on_journal_failure: OnJournalFailure::Refuse,
-        shows: Shows::Digests,
+        journal_detail: JournalDetail::Digests,
         queue: Arc::clone(state) as Arc<dyn ApprovalQueue>,
         approvals: ApprovalSettings {
             ask_from: AskThreshold::Never,
@@ -124,7 +124,7 @@ fn gate(journal: BenchJournal, state: &Arc<StateDb>) -> Gate {
             asking: 64,
             asking_per_caller: 64,
         },
-        looks: LookLimits::default(),
+        disk_checks: DiskCheckLimits::default(),
         secrets: toolgate_secrets::Detector::shipped().unwrap(),
     })
 }
@@ -199,7 +199,7 @@ impl Surveyed for EmptyTool {
 
 struct BenchJournal(toolgate_audit::Journal);
 
-impl Journal for BenchJournal {
+impl CallJournal for BenchJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.0.append(record).map(drop).map_err(|error| error.to_string())
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use toolgate_gate::{End, Gate, Metrics};
+use toolgate_gate::{EndKind, Gate, Metrics};
 
 use crate::http::RefusalLog;
 
@@ -74,9 +74,9 @@ fn ends(metrics: &Metrics) -> Vec<(String, String)> {
     let mut ends = vec![("{end=\"released\",code=\"\"}".to_owned(), metrics.released().to_string())];
     ends.extend(metrics.ends().map(|(reason, count)| {
         let end = match reason.end() {
-            End::Refused => "refused",
-            End::Failed => "failed",
-            End::Broken => "broken",
+            EndKind::Refused => "refused",
+            EndKind::Failed => "failed",
+            EndKind::Broken => "broken",
         };
         (format!("{{end=\"{end}\",code=\"{}\"}}", reason.code()), count.to_string())
     }));

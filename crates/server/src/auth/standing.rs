@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use toolgate_gate::{Clock, Standing};
+use toolgate_gate::{AuthStatus, Clock};
 
 use super::{ActiveAuth, Authenticator, identity::AuthIdentity};
 
 /// The caller's authentication, in the request's extensions. Long-lived streams and calls check it again.
 #[derive(Clone)]
-pub struct CallerStanding(pub Arc<dyn Standing>);
+pub struct CallerStanding(pub Arc<dyn AuthStatus>);
 
 impl CallerStanding {
     /// `then` are the settings that were active before the caller was authenticated.
@@ -29,7 +29,7 @@ impl CallerStanding {
     /// Runs on the blocking pool, because the check may query the database. A panic counts as invalid.
     pub(crate) async fn holds(&self) -> bool {
         let standing = Arc::clone(&self.0);
-        tokio::task::spawn_blocking(move || standing.holds()).await.unwrap_or(false)
+        tokio::task::spawn_blocking(move || standing.is_valid()).await.unwrap_or(false)
     }
 }
 
@@ -47,8 +47,8 @@ struct Proof {
     then: Arc<ActiveAuth>,
 }
 
-impl Standing for Proof {
-    fn holds(&self) -> bool {
+impl AuthStatus for Proof {
+    fn is_valid(&self) -> bool {
         self.authenticator.still_lets_in(&self.identity, &self.then, self.clock.now())
     }
 }

@@ -7,7 +7,7 @@ use std::{future::Future, sync::Arc};
 
 use rmcp::model::{CallToolResponse, ErrorData, Implementation, InputResponses};
 use serde_json::{Map, Value};
-use toolgate_gate::{Answer, Ask, Call, Client, ClientAnswer, Outcome, Standing, caught};
+use toolgate_gate::{Answer, Ask, AuthStatus, Call, ClientAnswer, ClientInfo, Outcome, catch_panic};
 use toolgate_policy::Caller;
 
 use super::{
@@ -24,7 +24,7 @@ pub struct ToolCall<'c> {
     pub tool: String,
     pub arguments: Map<String, Value>,
     pub author: CallAuthor,
-    pub client: Client,
+    pub client: ClientInfo,
     pub mode: ProtocolMode,
     /// The client can show a form to a person.
     pub shows_forms: bool,
@@ -38,7 +38,7 @@ pub struct ToolCall<'c> {
 pub struct CallAuthor {
     pub caller: Caller,
     /// Reports whether the caller's token is still valid. `None` if it cannot end before the call does.
-    pub standing: Option<Arc<dyn Standing>>,
+    pub auth_status: Option<Arc<dyn AuthStatus>>,
 }
 
 /// `requestState` and `inputResponses` of a call that the client repeats (multi round-trip requests).
@@ -70,7 +70,7 @@ pub async fn run<A>(
     aborted: impl Future<Output = A>,
 ) -> Result<CallToolResponse, CallError<A>> {
     let ToolCall { tool, arguments, author, client, mode, shows_forms, repeated, connection } = call;
-    let CallAuthor { caller, standing } = author;
+    let CallAuthor { caller, auth_status } = author;
     let channel = QuestionChannel::choose(shared.answers, shows_forms, mode);
     let binding = match channel {
         QuestionChannel::InputRequired => StateBinding::to(&caller.subject, &tool, &arguments),
@@ -84,12 +84,12 @@ pub async fn run<A>(
         _ => None,
     };
     let log = connection.map(|connection| (connection, tool.clone()));
-    let call = Call { tool, arguments, caller, client, answer, ask, standing };
+    let call = Call { tool, arguments, caller, client, answer, ask, auth_status };
     // Poll the call first: polling `aborted` registers a waker, which a call that finishes at once does not need.
     let finished = tokio::select! {
         biased;
         // The gate catches panics of its stages. Without this one a panic around them would leave the client without an answer.
-        finished = caught(shared.gate.handle_with_console(call)) => finished,
+        finished = catch_panic(shared.gate.handle_with_console(call)) => finished,
         abort = aborted => return Err(CallError::Aborted(abort)),
     };
     let (outcome, console) = finished.ok_or_else(internal_error)?;
@@ -150,8 +150,8 @@ pub fn describe_client(
     protocol: Option<&str>,
     info: Option<&Implementation>,
     conversation: Option<String>,
-) -> Client {
-    Client {
+) -> ClientInfo {
+    ClientInfo {
         transport,
         protocol: protocol.map(printable),
         name: info.map(|info| printable(&info.name)),

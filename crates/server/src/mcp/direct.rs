@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use rmcp::model::{ProgressToken, ProtocolVersion, RequestId};
 use serde_json::{Map, Value};
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 pub use self::answer::answer;
 use self::message::{ArgumentObject, CallMessage, Meta, Params};
@@ -46,7 +46,7 @@ pub struct DirectCall {
     id: RequestId,
     tool: String,
     arguments: Map<String, Value>,
-    client: Client,
+    client: ClientInfo,
     progress: Option<ProgressToken>,
     /// The client can be asked by a result.
     shows_forms: bool,
@@ -162,7 +162,7 @@ impl<'h> CallHeaders<'h> {
 }
 
 /// Reads the client from `_meta` of a stateless request, and whether it can be asked by a result.
-fn stateless_client(meta: Meta) -> Option<(Client, bool)> {
+fn stateless_client(meta: Meta) -> Option<(ClientInfo, bool)> {
     let can = meta.can.filter(|_| meta.is_stateless)?;
     let protocol = Some(ProtocolVersion::V_2026_07_28.as_str());
     Some((describe_client("http", protocol, meta.client.as_ref(), None), elicitation::shows_forms(&can)))

@@ -11,7 +11,7 @@ use rmcp::{
     },
     service::Peer,
 };
-use toolgate_gate::{Answer, Ask, Pending, Prompt};
+use toolgate_gate::{Answer, Ask, PendingCall, Prompt};
 
 /// Asks during the call, for protocol versions with sessions.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Ask for Elicitation {
 }
 
 /// Asks by ending the request: the client calls again with the answer.
-pub fn input_required(pending: &Pending, state: String) -> InputRequiredResult {
+pub fn input_required(pending: &PendingCall, state: String) -> InputRequiredResult {
     let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.prompt)));
     InputRequiredResult::new(Some(BTreeMap::from([(QUESTION.to_owned(), question)])), Some(state))
 }

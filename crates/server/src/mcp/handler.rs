@@ -17,7 +17,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio_util::task::AbortOnDropHandle;
-use toolgate_gate::{Gate, Standing, until_lapse};
+use toolgate_gate::{AuthStatus, Gate, until_lapse};
 use toolgate_policy::Caller;
 
 use super::{
@@ -106,7 +106,7 @@ impl GatewayHandler {
         &self,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
-    ) -> Option<Arc<dyn Standing>> {
+    ) -> Option<Arc<dyn AuthStatus>> {
         match &self.caller {
             CallerSource::Configured { caller: now, .. } => {
                 Some(Arc::new(SameCaller { then: caller.clone(), now: now.clone() }))

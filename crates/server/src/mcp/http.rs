@@ -63,11 +63,11 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     let Some(CallerIdentity { caller }) = request.extensions().get::<CallerIdentity>().cloned() else {
         return (StatusCode::UNAUTHORIZED, "not authenticated").into_response();
     };
-    let standing = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
+    let auth_status = request.extensions().get::<CallerStanding>().map(|known| Arc::clone(&known.0));
     let session = |id: &str| mcp.sessions.find(id, &caller.subject);
     let request = match direct::kind_of(request, mcp.message_bytes, session).await {
         RequestKind::Direct(call) => {
-            let author = CallAuthor { caller, standing };
+            let author = CallAuthor { caller, auth_status };
             return without_caching(direct::answer(&mcp.shared, author, *call, &mcp.shutdown).await);
         }
         RequestKind::Sdk(request) => *request,
@@ -100,7 +100,7 @@ async fn serve(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
     let response = without_caching(in_json(response.into_response()).await);
     match slot {
         // Only a successful answer is an open stream.
-        Some(slot) if response.status() == StatusCode::OK => holding(response, slot, standing),
+        Some(slot) if response.status() == StatusCode::OK => holding(response, slot, auth_status),
         _ => response,
     }
 }

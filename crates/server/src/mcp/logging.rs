@@ -13,7 +13,7 @@ use rmcp::{
 };
 use serde_json::json;
 use tokio::time::timeout;
-use toolgate_gate::{End, Outcome};
+use toolgate_gate::{EndKind, Outcome};
 
 /// A connection over which the client can be asked and receives messages during a call.
 pub struct ClientConnection<'c> {
@@ -82,14 +82,14 @@ fn level_of(function: &str) -> LoggingLevel {
 async fn send_end(connection: &ClientConnection<'_>, tool: &str, outcome: &Outcome) {
     let Some(reason) = outcome.reason() else { return };
     let level = match reason.end() {
-        End::Refused => LoggingLevel::Warning,
-        End::Failed | End::Broken => LoggingLevel::Error,
+        EndKind::Refused => LoggingLevel::Warning,
+        EndKind::Failed | EndKind::Broken => LoggingLevel::Error,
     };
     if !connection.minimum.admits(level) {
         return;
     }
     // After an internal error the caller learns the call id only.
-    let code = (reason.end() != End::Broken).then(|| reason.code());
+    let code = (reason.end() != EndKind::Broken).then(|| reason.code());
     let data = json!({ "tool": tool, "code": code, "callId": outcome.call_id() });
     let message = LoggingMessageNotificationParam::new(level, data).with_logger("toolgate");
     drop(connection.peer.notify_logging_message(message).await);

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, MetaObject};
 use serde_json::{Map, Value, json};
-use toolgate_gate::{Broken, Failed, Outcome, Pending, Reason, Refused, Released, Retry};
+use toolgate_gate::{BrokenCall, FailedCall, Outcome, PendingCall, Reason, RefusedCall, ReleasedCall, Retry};
 
 /// For every outcome except a question to the client.
 pub fn reply(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
@@ -18,8 +18,8 @@ pub fn reply(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     }
 }
 
-fn released(end: Released) -> CallToolResult {
-    let Released { call_id, value, is_structured, warnings } = end;
+fn released(end: ReleasedCall) -> CallToolResult {
+    let ReleasedCall { call_id, value, is_structured, warnings } = end;
     let result = if is_structured {
         CallToolResult::structured(value)
     } else {
@@ -49,7 +49,7 @@ fn media_of(value: &Value) -> Option<Vec<ContentBlock>> {
 }
 
 /// A protocol error, because the tool does not exist for this caller.
-fn unknown_tool(end: &Refused) -> ErrorData {
+fn unknown_tool(end: &RefusedCall) -> ErrorData {
     let message = match &end.remedy {
         Some(remedy) => format!("{}; {remedy}", end.to_caller),
         None => end.to_caller.clone(),
@@ -57,7 +57,7 @@ fn unknown_tool(end: &Refused) -> ErrorData {
     ErrorData::invalid_params(message, Some(denial(end.reason, &end.call_id, end.remedy.as_deref())))
 }
 
-fn pending(end: &Pending) -> CallToolResult {
+fn pending(end: &PendingCall) -> CallToolResult {
     let left = end.expires.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
     let mut details = denial(Reason::ApprovalPending, &end.call_id, None);
     if let Value::Object(details) = &mut details {
@@ -73,7 +73,7 @@ fn pending(end: &Pending) -> CallToolResult {
     denied(text, details)
 }
 
-fn refused(end: &Refused) -> CallToolResult {
+fn refused(end: &RefusedCall) -> CallToolResult {
     let mut text = format!("not run: {}\n", end.to_caller);
     if let Some(remedy) = &end.remedy {
         text = format!("{text}remedy: {remedy}\n");
@@ -83,14 +83,14 @@ fn refused(end: &Refused) -> CallToolResult {
 }
 
 /// The tool's text comes last, so it cannot imitate lines of the gateway after it.
-fn failed(end: &Failed) -> CallToolResult {
+fn failed(end: &FailedCall) -> CallToolResult {
     let remedy = end.remedy.as_ref().map(|remedy| format!("remedy: {remedy}\n")).unwrap_or_default();
     let facts = facts(end.reason, &end.call_id);
     let text = format!("{remedy}{facts}\nthe tool failed: {}", end.to_caller);
     denied(text, denial(end.reason, &end.call_id, end.remedy.as_deref()))
 }
 
-fn broken(end: &Broken) -> CallToolResult {
+fn broken(end: &BrokenCall) -> CallToolResult {
     let result = CallToolResult::error(vec![ContentBlock::text(end.to_caller())]);
     with_meta(result, [(CALL_KEY, end.call_id.clone().into())])
 }
@@ -114,7 +114,7 @@ const fn advice(retry: Retry) -> &'static str {
 }
 
 fn denial(reason: Reason, call_id: &str, remedy: Option<&str>) -> Value {
-    let stage = reason.stage().map(toolgate_gate::Stage::name);
+    let stage = reason.stage().map(toolgate_gate::CallStage::name);
     json!({
         "code": reason.code(),
         "stage": stage,

@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::{Gate, Standing};
+use toolgate_gate::{AuthStatus, Gate};
 use toolgate_policy::Caller;
 
 use self::lines::LineTransport;
@@ -37,8 +37,8 @@ pub(super) struct SameCaller {
     pub now: CallerNow,
 }
 
-impl Standing for SameCaller {
-    fn holds(&self) -> bool {
+impl AuthStatus for SameCaller {
+    fn is_valid(&self) -> bool {
         self.now.get() == self.then
     }
 }

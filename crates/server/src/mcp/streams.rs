@@ -13,7 +13,7 @@ use axum::{
     response::Response,
 };
 use futures_core::Stream;
-use toolgate_gate::{Standing, until_lapse};
+use toolgate_gate::{AuthStatus, until_lapse};
 
 /// Open streams per caller.
 #[derive(Debug)]
@@ -63,8 +63,8 @@ impl Drop for StreamSlot {
 }
 
 /// Holds the slot until the stream ends, the client disconnects, or the caller's token becomes invalid.
-pub fn holding(response: Response, place: StreamSlot, standing: Option<Arc<dyn Standing>>) -> Response {
-    let lapse = Box::pin(until_lapse(standing));
+pub fn holding(response: Response, place: StreamSlot, auth_status: Option<Arc<dyn AuthStatus>>) -> Response {
+    let lapse = Box::pin(until_lapse(auth_status));
     response.map(|body| {
         Body::from_stream(StreamBody { body: Some(body.into_data_stream()), lapse, _place: place })
     })

@@ -219,7 +219,7 @@ async fn see(
 
 /// Whether the caller's token is still valid.
 async fn standing(Extension(CallerStanding(standing)): Extension<CallerStanding>) -> String {
-    standing.holds().to_string()
+    standing.is_valid().to_string()
 }
 
 async fn slow(Extension(world): Extension<Arc<World>>) -> &'static str {

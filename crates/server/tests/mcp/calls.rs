@@ -334,7 +334,7 @@ async fn a_panic_is_answered_written_down_and_over() {
         let reply = client.call("panic", json!({})).await;
         assert!(!reply.text.contains("on purpose"), "{}", reply.text);
         let id = reply.result()["_meta"]["dev.toolgate/callId"].clone();
-        let told = format!("the gateway could not carry out call `{}`", id.as_str().expect("a call's id"));
+        let told = format!("the gateway failed to run call `{}`", id.as_str().expect("a call's id"));
         assert!(reply.tool_text().starts_with(&told), "{}", reply.text);
         ids.push(id);
         assert_eq!(client.call("echo", json!({})).await.tool_text(), "{}");
@@ -345,10 +345,7 @@ async fn a_panic_is_answered_written_down_and_over() {
     assert_eq!(ends.iter().map(|end| json!(end.call_id)).collect::<Vec<_>>(), ids);
     for end in ends {
         assert_eq!((end.outcome, end.reason), (Some("broken"), Some("execute.panicked")), "{end:?}");
-        assert_eq!(
-            end.message.as_deref(),
-            Some("the gateway's own code panicked; its standard error says where")
-        );
+        assert_eq!(end.message.as_deref(), Some("the gateway panicked; see its standard error"));
     }
     assert_eq!(world.gate.metrics().running(), 0);
 }

@@ -13,16 +13,16 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_gate::{
-    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallRecord,
-    Decider, Journal, NewApproval, Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest, RunUsage,
-    Runnable, Spent, StopFlag, Survey, Surveyed, Touch, Trust,
+    Approval, ApprovalError, ApprovalId, ApprovalQueue, ApprovalState, ApprovalStore, Binding, CallJournal,
+    CallRecord, ConsumedApproval, Decider, NewApproval, Reason, Refusal, RunFailure, RunFuture, RunReport,
+    RunRequest, RunUsage, Runnable, StopFlag, Survey, Surveyed, Touch, Trust,
 };
 use toolgate_policy::Mask;
 
 #[derive(Debug, Default)]
 pub struct MemoryJournal(pub Mutex<Vec<CallRecord>>);
 
-impl Journal for MemoryJournal {
+impl CallJournal for MemoryJournal {
     fn append(&self, record: &CallRecord) -> Result<(), String> {
         self.0.lock().unwrap().push(record.clone());
         Ok(())
@@ -114,12 +114,12 @@ impl ApprovalStore for MemoryQueue {
         approvals.get(id).cloned().map(|found| aged(found, now)).ok_or(ApprovalError::Unknown)
     }
 
-    fn spend(
+    fn consume(
         &self,
         binding: &Binding,
         id: Option<&ApprovalId>,
         now: SystemTime,
-    ) -> Result<Option<Spent>, ApprovalError> {
+    ) -> Result<Option<ConsumedApproval>, ApprovalError> {
         let mut approvals = self.approvals.lock().unwrap();
         let found = approvals.values_mut().find(|known| match id {
             Some(id) => known.id == *id,
@@ -134,7 +134,7 @@ impl ApprovalStore for MemoryQueue {
         match aged(found.clone(), now).state {
             ApprovalState::Approved => {
                 found.state = ApprovalState::Used;
-                Ok(Some(Spent {
+                Ok(Some(ConsumedApproval {
                     id: found.id.clone(),
                     decided_by: found.decided_by.clone().unwrap(),
                     remembers: found.question.remembers.clone(),
@@ -334,7 +334,7 @@ async fn outcome(does: &Does, arguments: &Map<String, Value>) -> Result<Option<V
             message: (*message).to_owned(),
             stack: Vec::new(),
             helper: None,
-            heard: None,
+            unredacted: None,
         }),
         Does::Logs(_) => Ok(Some(Value::String("logged".to_owned()))),
         Does::Panics => panic!("on purpose"),

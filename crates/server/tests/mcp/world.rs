@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::{
-    ApprovalSettings, ArgumentLimits, CallLimits, Gate, GateParts, LiveSet, LiveTool, LookLimits,
-    OnJournalFailure, Shows, Standing,
+    ApprovalSettings, ArgumentLimits, AuthStatus, CallLimits, DiskCheckLimits, Gate, GateParts,
+    JournalDetail, LiveSet, LiveTool, OnJournalFailure,
 };
 use toolgate_policy::{AskThreshold, Caller, PolicySet, Wording, rate, resolve};
 use toolgate_server::{
@@ -54,8 +54,8 @@ pub struct Waiting {
 
 struct Token(Arc<AtomicBool>);
 
-impl Standing for Token {
-    fn holds(&self) -> bool {
+impl AuthStatus for Token {
+    fn is_valid(&self) -> bool {
         !self.0.load(Ordering::SeqCst)
     }
 }
@@ -91,7 +91,7 @@ impl World {
         let gate = Gate::new(GateParts {
             journal: journal.clone(),
             on_journal_failure: OnJournalFailure::Refuse,
-            shows: Shows::Digests,
+            journal_detail: JournalDetail::Digests,
             queue: queue.clone(),
             approvals,
             arguments: ArgumentLimits { bytes: 50_000, depth: 20 },
@@ -103,7 +103,7 @@ impl World {
                 asking: 10,
                 asking_per_caller: 5,
             },
-            looks: LookLimits::default(),
+            disk_checks: DiskCheckLimits::default(),
             secrets: toolgate_secrets::Detector::shipped().unwrap(),
         });
         let (tools, shutdown) = (Arc::default(), CancellationToken::new());

@@ -165,7 +165,7 @@ fn apply(state: &crate::StateDb, event: &Event, now: u64, ids: &mut Vec<Approval
         }
         Event::Spend { call, question } => {
             let id = question.map(|number| id_of(ids, number));
-            let spent = state.spend(&binding(call), id.as_ref(), time)?;
+            let spent = state.consume(&binding(call), id.as_ref(), time)?;
             Ok(spent.map(|spent| (number_of(ids, &spent.id), ApprovalState::Used)))
         }
         Event::Get { question } => {

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use toolgate_gate::{
     Approval, ApprovalError, ApprovalId, ApprovalQueue as _, ApprovalState, ApprovalStore as _, Binding,
-    Decider, Hidden, NewApproval, QueueLimit, Remembers, Trust,
+    Decider, HiddenArguments, NewApproval, QueueLimit, RememberScope, Trust,
 };
 
 use crate::{ApprovalLimits, StateDb};
@@ -55,7 +55,7 @@ pub(super) fn question(binding: Binding, created: u64, expires: u64) -> NewAppro
         binding,
         prompt: "Delete `notes`? '); DROP TABLE approvals; --\0 ünï".to_owned(),
         arguments: Some(r#"{"name":"ünï'"}"#.to_owned()),
-        hidden: Hidden::default(),
+        hidden: HiddenArguments::default(),
         remembers: None,
         because: vec!["risk".to_owned(), "policy".to_owned()],
         risk: "L4".to_owned(),
@@ -110,13 +110,13 @@ fn approval_is_used_once_with_and_without_its_id() {
         let call = binding("ann", arguments);
         let asked = ask(&state, "ann", arguments);
         let id = (arguments == "with").then_some(&asked.id);
-        assert_eq!(state.spend(&call, id, at(1)), Ok(None), "not decided yet");
+        assert_eq!(state.consume(&call, id, at(1)), Ok(None), "not decided yet");
         approve(&state, &asked.id);
-        let spent = state.spend(&call, id, at(2)).unwrap().unwrap();
+        let spent = state.consume(&call, id, at(2)).unwrap().unwrap();
         assert_eq!((spent.id, spent.decided_by.as_str()), (asked.id.clone(), "olga"));
-        assert_eq!(state.spend(&call, None, at(2)), Ok(None));
+        assert_eq!(state.consume(&call, None, at(2)), Ok(None));
         let again = Err(ApprovalError::NotPending(ApprovalState::Used));
-        assert_eq!(state.spend(&call, Some(&asked.id), at(2)), again);
+        assert_eq!(state.consume(&call, Some(&asked.id), at(2)), again);
         assert_eq!(place.open().get(&asked.id, at(500)).unwrap().state, ApprovalState::Used);
     }
 }
@@ -141,11 +141,11 @@ fn approval_for_another_call_is_not_used() {
         Binding { policy_digest: text("sha256:loosened"), ..call.clone() },
     ];
     for other in &others {
-        assert_eq!(state.spend(other, None, at(2)), Ok(None), "{other:?}");
-        assert_eq!(state.spend(other, Some(&asked.id), at(2)), Err(ApprovalError::OtherCall), "{other:?}");
+        assert_eq!(state.consume(other, None, at(2)), Ok(None), "{other:?}");
+        assert_eq!(state.consume(other, Some(&asked.id), at(2)), Err(ApprovalError::OtherCall), "{other:?}");
     }
-    assert!(state.spend(&call, None, at(2)).unwrap().is_some(), "and none of them has used it up");
-    let used = state.spend(&others[0], Some(&asked.id), at(2));
+    assert!(state.consume(&call, None, at(2)).unwrap().is_some(), "and none of them has used it up");
+    let used = state.consume(&others[0], Some(&asked.id), at(2));
     assert_eq!(used, Err(ApprovalError::OtherCall), "another caller must not learn its state");
 }
 
@@ -154,20 +154,24 @@ fn denied_unknown_and_expired_approvals_are_not_used() {
     let place = QueueFile::new();
     let state = place.open();
     let call = binding("ann", "a");
-    assert_eq!(state.spend(&call, Some(&unknown()), at(1)), Err(ApprovalError::Unknown));
+    assert_eq!(state.consume(&call, Some(&unknown()), at(1)), Err(ApprovalError::Unknown));
     assert_eq!(state.get(&unknown(), at(1)).unwrap_err(), ApprovalError::Unknown);
     let asked = ask(&state, "ann", "a");
     let denied =
         state.decide(&asked.id, ApprovalState::Denied, &Decider::Operator("olga"), None, at(1)).unwrap();
     assert_eq!((denied.state, denied.decided_at), (ApprovalState::Denied, Some(at(1))));
-    assert_eq!(state.spend(&call, None, at(2)), Ok(None));
+    assert_eq!(state.consume(&call, None, at(2)), Ok(None));
     let refused = Err(ApprovalError::NotPending(ApprovalState::Denied));
-    assert_eq!(state.spend(&call, Some(&asked.id), at(2)), refused);
+    assert_eq!(state.consume(&call, Some(&asked.id), at(2)), refused);
 
     let late = ask(&state, "ann", "late");
     approve(&state, &late.id);
-    assert_eq!(state.spend(&binding("ann", "late"), Some(&late.id), at(100)), Err(ApprovalError::Expired));
-    assert_eq!(state.spend(&binding("ann", "late"), None, at(99)), Ok(None), "even if the clock is set back");
+    assert_eq!(state.consume(&binding("ann", "late"), Some(&late.id), at(100)), Err(ApprovalError::Expired));
+    assert_eq!(
+        state.consume(&binding("ann", "late"), None, at(99)),
+        Ok(None),
+        "even if the clock is set back"
+    );
     assert_eq!(state.get(&late.id, at(99)).unwrap().state, ApprovalState::Expired);
     let born_late = state.open(question(binding("ann", "b"), 0, 100), at(100)).unwrap_err();
     assert_eq!(born_late, ApprovalError::Expired);
@@ -269,7 +273,7 @@ fn concurrent_threads_use_an_approval_once() {
                     scope.spawn(move || {
                         start.wait();
                         let id = (number % 4 < 2).then_some(id);
-                        match state.spend(call, id, at(2)) {
+                        match state.consume(call, id, at(2)) {
                             Ok(Some(_)) => 1,
                             Ok(None) | Err(ApprovalError::NotPending(ApprovalState::Used)) => 0,
                             Err(other) => panic!("{other}"),
@@ -309,7 +313,7 @@ fn approved_row_without_decider_is_not_used() {
     let forge = |sql: &str| Connection::open(&place.path).unwrap().execute(sql, []);
     forge("UPDATE approvals SET state = 'approved'").unwrap_err();
     forge("UPDATE approvals SET state = 'sure'").unwrap_err();
-    assert_eq!(state.spend(&binding("ann", "a"), Some(&asked.id), at(1)), Ok(None));
+    assert_eq!(state.consume(&binding("ann", "a"), Some(&asked.id), at(1)), Ok(None));
     forge("UPDATE approvals SET because = 'no JSON'").unwrap();
     let unreadable = state.get(&asked.id, at(1)).unwrap_err().to_string();
     assert!(unreadable.ends_with("the reasons of an approval cannot be read"), "{unreadable}");
@@ -323,7 +327,7 @@ fn overwritten_file_approves_nothing() {
     for size in [0, 100, 4096, 100_000] {
         std::fs::write(&place.path, vec![b'1'; size]).unwrap();
         for id in [None, Some(&asked.id)] {
-            assert!(!matches!(state.spend(&binding("ann", "a"), id, at(1)), Ok(Some(_))), "{size} bytes");
+            assert!(!matches!(state.consume(&binding("ann", "a"), id, at(1)), Ok(Some(_))), "{size} bytes");
         }
     }
 }
@@ -370,7 +374,7 @@ fn finished_approvals_are_limited_per_caller() {
     let state = place.open();
     let (waits, spent) = (ask(&state, "ann", "waits"), ask(&state, "ann", "spent"));
     approve(&state, &spent.id);
-    state.spend(&binding("ann", "spent"), None, at(1)).unwrap().unwrap();
+    state.consume(&binding("ann", "spent"), None, at(1)).unwrap().unwrap();
     flood(&place, "expired", 0);
     state.shared.write(|transaction| super::prune(transaction, at(50))).unwrap();
     let left = state.list(None, usize::MAX, at(50)).unwrap();
@@ -430,7 +434,7 @@ fn hidden_arguments_are_revealed_and_deleted_with_the_decision() {
     let place = QueueFile::new();
     let state = place.open();
     let whole = r#"{"text":"all of it"}"#;
-    let hidden = Hidden { bytes: 9, whole: Some(whole.to_owned()) };
+    let hidden = HiddenArguments { bytes: 9, whole: Some(whole.to_owned()) };
     let asked = NewApproval { hidden, ..question(binding("ann", "a"), 0, 100) };
     let id = state.open(asked, at(0)).unwrap().id;
     let (olga, eve) = (Decider::Operator("olga"), Decider::Admin { subject: "eve", may_approve_own: false });
@@ -494,19 +498,19 @@ fn client_denial_holds_in_its_conversation_until_an_operator_approves() {
     assert_eq!(late.unwrap_err(), ApprovalError::Expired);
     approve(&state, &asked.id);
     assert!(!denied(Some("one")));
-    assert_eq!(state.spend(&binding("ann", "a"), None, at(3)).unwrap().unwrap().decided_by, "olga");
+    assert_eq!(state.consume(&binding("ann", "a"), None, at(3)).unwrap().unwrap().decided_by, "olga");
 }
 
 #[test]
 fn trust_settings_are_stored_with_the_request() {
     let place = QueueFile::new();
     let state = place.open();
-    let remembers = Some(Remembers { conversation: "one".to_owned(), until: at(3_600) });
+    let remembers = Some(RememberScope { conversation: "one".to_owned(), until: at(3_600) });
     let asked = NewApproval { remembers: remembers.clone(), ..question(binding("ann", "a"), 0, 100) };
     let asked = state.open(asked, at(0)).unwrap();
     assert_eq!(asked.question.remembers, remembers);
     approve(&state, &asked.id);
-    assert_eq!(state.spend(&binding("ann", "a"), None, at(2)).unwrap().unwrap().remembers, remembers);
+    assert_eq!(state.consume(&binding("ann", "a"), None, at(2)).unwrap().unwrap().remembers, remembers);
 }
 
 #[test]
@@ -572,7 +576,7 @@ fn approval_can_be_checked_without_using_it() {
     assert_eq!(state.is_approved(own, approval.question.expires), Ok(false), "expired");
     assert_eq!(state.is_approved(own, at(2)), Ok(true));
     assert_eq!(state.is_approved(own, at(2)), Ok(true), "checking does not use it");
-    assert!(state.spend(own, None, at(2)).unwrap().is_some());
+    assert!(state.consume(own, None, at(2)).unwrap().is_some());
     assert_eq!(state.is_approved(own, at(2)), Ok(false), "spent");
 }
 

@@ -1,7 +1,7 @@
 use std::{fs, path::PathBuf};
 
 use serde_json::{from_str, json};
-use toolgate_gate::{IsolationLayer, Purpose, Reason, Stage};
+use toolgate_gate::{CallStage, IsolationLayer, Purpose, Reason};
 use toolgate_policy::RiskLevel;
 
 use super::*;
@@ -111,7 +111,7 @@ fn only_failed_and_broken_calls_are_errors() {
             .map(|span| span["name"].as_str().unwrap())
             .collect();
         let expected: Vec<&str> =
-            reason.filter(|_| is_error).and_then(Reason::stage).map(Stage::name).into_iter().collect();
+            reason.filter(|_| is_error).and_then(Reason::stage).map(CallStage::name).into_iter().collect();
         assert_eq!(stopped, expected, "{reason:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use toolgate_gate::{Purpose, Reason, Stage};
+use toolgate_gate::{CallStage, Purpose, Reason};
 
 use super::{Speaker, instant, scope, text};
 use crate::{
@@ -70,7 +70,7 @@ fn attributes(call: &CallSummary) -> Vec<Value> {
     ];
     let where_known = [
         ("toolgate.reason", reason),
-        ("toolgate.stage", call.reason.and_then(Reason::stage).map(Stage::name)),
+        ("toolgate.stage", call.reason.and_then(Reason::stage).map(CallStage::name)),
         ("toolgate.tool.name", tool),
         ("toolgate.tool.level", call.level.map(toolgate_policy::RiskLevel::name)),
         ("toolgate.transport", call.transport),

@@ -41,7 +41,7 @@ fn summary_is_small_for_any_record() {
     record.tool = json!({ "name": &huge, "level": "L5" }).into();
     record.caller.sub.clone_from(&huge);
     (record.client.transport, record.client.protocol) = ("made up", Some(huge));
-    let stages = vec![(Stage::Execute, Duration::ZERO); 1000];
+    let stages = vec![(CallStage::Execute, Duration::ZERO); 1000];
     let call = Finished { stages: &stages, ..finished(&record, None) };
     let ended = CallSummary::of(&call, CallerNames::Plain);
     let bytes = ended.call_id.capacity() + ended.caller.capacity() + ended.tool.as_ref().unwrap().capacity();

@@ -16,14 +16,14 @@ use crate::{
     call::support::{
         queue::{how_to_approve, invalid, may_ask_client, on_queue, on_queue_raw, open, pending, queue_full},
         recheck,
-        stop::{Answered, Stop},
+        stop::{AnsweredQuestion, StoppedCall},
     },
-    gate::{ClientAnswer, Inner},
+    gate::{ClientAnswer, GateInner},
     ports::{Answer, Ask, Prompt},
     reason::Reason,
 };
 
-/// Why a call may run without, or with, a person's approval.
+/// Whether a call needs an approval, and which one it has.
 #[derive(Debug)]
 pub enum Consent {
     NotNeeded,
@@ -37,12 +37,12 @@ pub enum Consent {
 pub struct GivenApproval {
     pub binding: Binding,
     pub source: ApprovalSource,
-    /// What is remembered if the person said so.
+    /// The approval to remember, if the question offered that.
     pub trust: Option<Trust>,
 }
 
 impl GivenApproval {
-    /// `None`: any approval of exactly this call.
+    /// `None`: any approval of exactly this call will do.
     pub const fn id(&self) -> Option<&ApprovalId> {
         match &self.source {
             ApprovalSource::Own(id) => Some(id),
@@ -51,20 +51,25 @@ impl GivenApproval {
     }
 }
 
-/// Where the approval of a call is found.
+/// The origin of an approval.
 #[derive(Debug)]
 pub enum ApprovalSource {
     /// The answer to the question that this call asked.
     Own(ApprovalId),
-    /// An earlier question about exactly this call. If another call consumes that approval first, this one is asked about.
+    /// An earlier question about exactly this call. If another call consumes that approval first, a new question is
+    /// asked.
     Earlier { otherwise: Box<NewApproval> },
 }
 
-pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Result<Consent, Stop> {
+pub async fn ask(
+    gate: &GateInner,
+    checked: &Checked,
+    decisions: &[Decision],
+) -> Result<Consent, StoppedCall> {
     let now = gate.clock.now();
     let admitted = &checked.bound.admitted;
     let binding = question::binding(checked);
-    // A denial holds until its question expires, whatever was said about other calls.
+    // A denial counts until its question expires, whatever else was approved.
     let (refused, conversation) = (binding.clone(), admitted.call.client.conversation.clone());
     let denial = on_queue(gate, move |queue| queue.denial(&refused, conversation.as_deref(), now)).await?;
     if let Some(denial) = denial {
@@ -77,7 +82,7 @@ pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Res
     {
         return Ok(Consent::Remembered);
     }
-    let may_answer = admitted.in_force.approvals.client_may_answer;
+    let may_answer = admitted.live_config.approvals.client_may_answer;
     let source = if let (Some(given), true) = (&admitted.call.answer, may_answer) {
         ApprovalSource::Own(answered(gate, checked, &binding, given).await?)
     } else {
@@ -91,19 +96,19 @@ pub async fn ask(gate: &Inner, checked: &Checked, decisions: &[Decision]) -> Res
     Ok(Consent::Approved(Box::new(GivenApproval { binding, source, trust })))
 }
 
-/// The caller repeats a call that an operator approved meanwhile.
-async fn was_approved(gate: &Inner, binding: &Binding) -> Result<bool, Stop> {
+/// Whether an operator has approved this call since the caller made it first.
+async fn was_approved(gate: &GateInner, binding: &Binding) -> Result<bool, StoppedCall> {
     let (wanted, now) = (binding.clone(), gate.clock.now());
     on_queue(gate, move |queue| queue.is_approved(&wanted, now)).await
 }
 
 /// The client repeats the call with its user's answer.
 async fn answered(
-    gate: &Inner,
+    gate: &GateInner,
     checked: &Checked,
     binding: &Binding,
     given: &ClientAnswer,
-) -> Result<ApprovalId, Stop> {
+) -> Result<ApprovalId, StoppedCall> {
     let (known, now) = (given.approval.clone(), gate.clock.now());
     // An answer counts only for the question about exactly this call.
     let approval = on_queue(gate, move |queue| queue.get(&known, now)).await?;
@@ -117,16 +122,16 @@ async fn answered(
 
 /// Puts the question into the queue, and waits if the client can ask its user at once.
 async fn open_and_wait(
-    gate: &Inner,
+    gate: &GateInner,
     checked: &Checked,
     question: NewApproval,
     now: SystemTime,
-) -> Result<ApprovalId, Stop> {
+) -> Result<ApprovalId, StoppedCall> {
     let call = &checked.bound.admitted.call;
-    let settings = checked.bound.admitted.in_force.approvals;
+    let settings = checked.bound.admitted.live_config.approvals;
     let may_ask = may_ask_client(settings, &question);
     let asker = call.ask.clone().filter(|_| may_ask);
-    // First, because a call that may not wait must not ask anyone.
+    // First, because a call that may not wait must not ask a question.
     let permit = asker
         .as_ref()
         .map(|_| gate.limiter.ask(&call.caller.quota()))
@@ -136,31 +141,34 @@ async fn open_and_wait(
     let Some(asker) = asker else { return Err(pending(approval, may_ask)) };
     let mut changes = gate.queue.changes();
     let begun = Instant::now();
-    let heard = timeout(settings.timeout, async {
+    let wait_end = timeout(settings.timeout, async {
         tokio::select! {
             answer = put_to_client(asker, &approval) => WaitEnd::Client(answer),
             () = decided_elsewhere(gate, &approval.id, &mut changes) => WaitEnd::Queue,
-            () = recheck::until_lapse(call.standing.clone()) => WaitEnd::Lapse,
+            () = recheck::until_lapse(call.auth_status.clone()) => WaitEnd::Lapse,
         }
     })
     .await;
     drop(permit);
-    match heard {
+    match wait_end {
         Ok(WaitEnd::Client(answer)) => {
             record(gate, checked, &approval, (answer, Some(begun.elapsed()))).await?;
         }
         Ok(WaitEnd::Queue) => {}
         Ok(WaitEnd::Lapse) => return Err(recheck::lapsed().with_answer(&approval)),
         Err(_) => {
-            return Err(Stop::new(Reason::ApprovalTimeout, "no one answered in time; the call was not run")
-                .with_remedy(how_to_approve(&approval.id))
-                .with_answer(&approval));
+            return Err(StoppedCall::new(
+                Reason::ApprovalTimeout,
+                "no one answered in time; the call was not run",
+            )
+            .with_remedy(how_to_approve(&approval.id))
+            .with_answer(&approval));
         }
     }
     approved(gate, checked, &approval).await
 }
 
-/// What ended the wait for a person.
+/// The event that ended the wait for a person.
 enum WaitEnd {
     Client(Answer),
     /// An operator answered in the queue.
@@ -174,7 +182,7 @@ async fn put_to_client(asker: Arc<dyn Ask>, approval: &Approval) -> Answer {
 }
 
 /// Ends when an operator has answered in the queue. An unreadable queue never answers.
-async fn decided_elsewhere(gate: &Inner, id: &ApprovalId, changes: &mut watch::Receiver<u64>) {
+async fn decided_elsewhere(gate: &GateInner, id: &ApprovalId, changes: &mut watch::Receiver<u64>) {
     loop {
         let (known, now) = (id.clone(), gate.clock.now());
         let seen = on_queue_raw(gate, move |queue| queue.get(&known, now)).await;
@@ -187,16 +195,16 @@ async fn decided_elsewhere(gate: &Inner, id: &ApprovalId, changes: &mut watch::R
     }
 }
 
-/// Records the client's answer. Only an explicit yes goes on.
+/// Records the client's answer. Only an explicit yes continues.
 ///
-/// `cancel` means that the question was dismissed, and no person declines within a second. Agents that run
-/// without a person send either one. Both leave the question in the queue, as if the client could not ask.
+/// `cancel` means that the question was dismissed, and no person declines within a second. Agents that run without a
+/// person send either one. Both leave the question in the queue, as if the client could not ask.
 async fn record(
-    gate: &Inner,
+    gate: &GateInner,
     checked: &Checked,
     approval: &Approval,
     (answer, after): (Answer, Option<Duration>),
-) -> Result<(), Stop> {
+) -> Result<(), StoppedCall> {
     let is_instant = after.is_some_and(|after| after < SHORTEST_THOUGHT);
     let state = match answer {
         Answer::Accept => ApprovalState::Approved,
@@ -216,7 +224,7 @@ async fn record(
         (Ok(_) | Err(ApprovalError::NotPending(_)), ApprovalState::Approved) => Ok(()),
         (Err(ApprovalError::Unrevealed(_)), _) => Err(pending(approval.clone(), false)),
         (Err(problem), ApprovalState::Approved) => Err(invalid(&problem)),
-        _ => Err(declined(&approval.id).with_answer(Answered {
+        _ => Err(declined(&approval.id).with_answer(AnsweredQuestion {
             id: approval.id.clone(),
             state,
             by: Some(Decider::Client { conversation: None }.name().to_owned()),
@@ -224,8 +232,8 @@ async fn record(
     }
 }
 
-/// Reads the answer that the queue holds now. Only an approval goes on.
-async fn approved(gate: &Inner, checked: &Checked, asked: &Approval) -> Result<ApprovalId, Stop> {
+/// Reads the current answer from the queue. Only an approval continues.
+async fn approved(gate: &GateInner, checked: &Checked, asked: &Approval) -> Result<ApprovalId, StoppedCall> {
     let (known, now) = (asked.id.clone(), gate.clock.now());
     let answered = on_queue(gate, move |queue| queue.get(&known, now)).await?;
     checked.notes.asked(&answered);
@@ -237,24 +245,24 @@ async fn approved(gate: &Inner, checked: &Checked, asked: &Approval) -> Result<A
     }
 }
 
-fn dismissed(approval: Approval) -> Stop {
+fn dismissed(approval: Approval) -> StoppedCall {
     let message = "the client sent no person's answer: `cancel`, or `decline` within a second of the question; \
                    the call waits in the queue";
     pending(approval, false).for_operator(message)
 }
 
-fn denied(denial: &Approval) -> Stop {
+fn denied(denial: &Approval) -> StoppedCall {
     if denial.is_declined_by_client() {
         return declined(&denial.id);
     }
     let message = "an operator denied this call; it was not run; do not repeat it";
-    Stop::new(Reason::ApprovalDenied, message)
+    StoppedCall::new(Reason::ApprovalDenied, message)
 }
 
 /// Only the client knows whether a person gave its answer.
-fn declined(id: &ApprovalId) -> Stop {
+fn declined(id: &ApprovalId) -> StoppedCall {
     let message = "your client answered no to this call; it was not run; do not repeat it";
-    Stop::new(Reason::ApprovalDenied, message)
+    StoppedCall::new(Reason::ApprovalDenied, message)
         .with_remedy(format!("an operator can overturn this with `toolgate approvals approve {id}`"))
 }
 

@@ -1,19 +1,19 @@
-//! What is known about a call while it is decided and approved, kept for the record of a call that is dropped meanwhile.
+//! Notes about the decision and the approval of a call, for the record of a call that is dropped before the stage ends.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Decision;
-use crate::{approval::ApprovalError, call::support::stop::Answered};
+use crate::{approval::ApprovalError, call::support::stop::AnsweredQuestion};
 
 /// Shared between the call and its record. Read once, when the call ends.
 #[derive(Debug, Default)]
-pub struct DecisionNotes(Mutex<Notes>);
+pub struct DecisionNotes(Mutex<NotedDecisions>);
 
 #[derive(Debug, Default)]
-pub struct Notes {
+pub struct NotedDecisions {
     pub decisions: Vec<Decision>,
     /// The question and its state so far.
-    pub question: Option<Answered>,
+    pub question: Option<AnsweredQuestion>,
     is_over: bool,
 }
 
@@ -22,16 +22,16 @@ impl DecisionNotes {
         self.notes().decisions = decisions.to_vec();
     }
 
-    pub fn asked(&self, question: impl Into<Answered>) {
+    pub fn asked(&self, question: impl Into<AnsweredQuestion>) {
         self.notes().question = Some(question.into());
     }
 
-    /// Changes the queue on behalf of the call and notes the question. A queue job can outlive its dropped call. The end
-    /// of the call therefore waits for a running change (one transaction) and prevents later ones.
+    /// Changes the queue for the call and notes the question. A queue job can outlive its dropped call. The end of the
+    /// call therefore waits for a running change (one transaction) and prevents later ones.
     pub fn change<T>(
         &self,
         job: impl FnOnce() -> Result<T, ApprovalError>,
-        question: impl FnOnce(&T) -> Option<Answered>,
+        question: impl FnOnce(&T) -> Option<AnsweredQuestion>,
     ) -> Result<T, ApprovalError> {
         let mut notes = self.notes();
         if notes.is_over {
@@ -45,11 +45,11 @@ impl DecisionNotes {
     }
 
     /// Called when the call ends, decided or not.
-    pub fn end(&self) -> Notes {
-        std::mem::replace(&mut *self.notes(), Notes { is_over: true, ..Notes::default() })
+    pub fn end(&self) -> NotedDecisions {
+        std::mem::replace(&mut *self.notes(), NotedDecisions { is_over: true, ..NotedDecisions::default() })
     }
 
-    fn notes(&self) -> MutexGuard<'_, Notes> {
+    fn notes(&self) -> MutexGuard<'_, NotedDecisions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -60,7 +60,7 @@ mod tests {
 
     /// The thread of a queue job may start after the call ended.
     #[test]
-    fn nothing_is_changed_for_a_call_that_has_ended() {
+    fn queue_is_not_changed_after_the_call_ended() {
         let notes = DecisionNotes::default();
         drop(notes.end());
         let changed = notes.change::<()>(|| panic!("the approval is consumed"), |()| None);

@@ -1,4 +1,4 @@
-//! Builds the question about a call: what it is bound to, what a person is shown, and whether a yes is remembered.
+//! Builds the question about a call: its binding, its text, and whether an approval is remembered.
 
 use std::time::SystemTime;
 
@@ -6,13 +6,13 @@ use toolgate_policy::{DecisionSource, Verdict};
 
 use super::{Checked, Decision};
 use crate::{
-    approval::{Binding, NewApproval, Remembers, Trust},
+    approval::{Binding, NewApproval, RememberScope, Trust},
     call::support::prompt,
     digest,
-    gate::Inner,
+    gate::GateInner,
 };
 
-/// Everything that a yes is for.
+/// The binding of an approval of this call.
 pub fn binding(checked: &Checked) -> Binding {
     let admitted = &checked.bound.admitted;
     let tool = &admitted.tool;
@@ -20,16 +20,17 @@ pub fn binding(checked: &Checked) -> Binding {
         caller: admitted.call.caller.subject.clone(),
         tool: tool.wire_name.clone(),
         tool_digest: tool.digest.clone(),
-        arguments_digest: what_is_asked(checked),
-        policy_digest: match admitted.in_force.set.policies() {
+        arguments_digest: asked_digest(checked),
+        policy_digest: match admitted.live_config.set.policies() {
             Some(cedar) => format!("{} {}", tool.policy_digest, cedar.digest()),
             None => tool.policy_digest.clone(),
         },
     }
 }
 
-/// The arguments, and the paths and hosts that they lead to now: a symlink that changes after the yes makes it another call.
-fn what_is_asked(checked: &Checked) -> String {
+/// The digest of the arguments and of the paths and hosts that they lead to now. If a symlink changes after the
+/// approval, the digest differs.
+fn asked_digest(checked: &Checked) -> String {
     let arguments = &checked.bound.arguments_digest;
     let touches = &checked.touches;
     if touches.is_empty() {
@@ -39,9 +40,9 @@ fn what_is_asked(checked: &Checked) -> String {
     format!("{arguments} {}", digest::of(&touches))
 }
 
-/// The operator's policies come first among the reasons, because a client may cut the end of a long text.
+/// The reasons of the operator's policies come first, because a client may cut the end of a long text.
 pub fn question(
-    gate: &Inner,
+    gate: &GateInner,
     checked: &Checked,
     decisions: &[Decision],
     (binding, trust): (&Binding, Option<&Trust>),
@@ -54,11 +55,11 @@ pub fn question(
         .iter()
         .filter(|decision| decision.verdict == Verdict::Ask)
         .map(|decision| (decision.source.name(), decision.why.as_str()))
-        // The arguments do not show these.
+        // The arguments do not show these effects.
         .chain(checked.widened.iter().map(|why| ("touches", why.as_str())))
         .collect();
     asking.sort_by_key(|(source, _)| *source != DecisionSource::Cedar.name());
-    // Personal data stays: the approver decides about the whole call.
+    // Personal data is shown: the approver decides about the whole call.
     let shown = prompt::shown(bound.arguments.members(), &mask, &gate.secrets);
     NewApproval {
         binding: binding.clone(),
@@ -67,15 +68,17 @@ pub fn question(
         because: asking.iter().map(|reason| prompt::reason(*reason, &mask, &gate.secrets)).collect(),
         arguments: Some(shown.text),
         hidden: shown.hidden,
-        remembers: trust.map(|trust| Remembers { conversation: trust.flow.clone(), until: trust.expires }),
+        remembers: trust
+            .map(|trust| RememberScope { conversation: trust.flow.clone(), until: trust.expires }),
         risk: tool.level.name().to_owned(),
         created: now,
-        expires: now + bound.admitted.in_force.approvals.expires,
+        expires: now + bound.admitted.live_config.approvals.expires,
     }
 }
 
-/// Trust answers later questions only if the tool allows it, and never if every call needs a yes or an argument is dangerous.
-/// It holds within one conversation. Calls without one may come from anywhere, so none is given or used there.
+/// A remembered approval is used only if the tool allows it, and never if every call needs an approval or an argument
+/// is dangerous. It holds within one conversation. Calls without a conversation may come from anywhere, so they neither
+/// create nor use one.
 pub fn trust_of(
     checked: &Checked,
     decisions: &[Decision],
@@ -85,7 +88,7 @@ pub fn trust_of(
     let admitted = &checked.bound.admitted;
     let flow = admitted.call.client.conversation.clone()?;
     let approval = &admitted.tool.policy.approval;
-    // Only these two sources are about the tool. Every other one asks about this call.
+    // Only these two sources concern the tool. Every other one concerns this call.
     let is_about_the_tool = |decision: &Decision| {
         decision.verdict != Verdict::Ask
             || matches!(decision.source, DecisionSource::Capability | DecisionSource::Risk)
@@ -98,6 +101,6 @@ pub fn trust_of(
         flow,
         tool_digest: binding.tool_digest.clone(),
         policy_digest: binding.policy_digest.clone(),
-        expires: now + admitted.in_force.approvals.trust,
+        expires: now + admitted.live_config.approvals.trust,
     })
 }

@@ -3,31 +3,34 @@
 use std::{sync::Arc, time::SystemTime};
 
 use crate::{
-    approval::{ApprovalError, ApprovalState, Remembers, Spent, Trust},
+    approval::{ApprovalError, ApprovalState, ConsumedApproval, RememberScope, Trust},
     call::{
-        bind::Bound,
+        bind::BoundCall,
         decide::{ApprovalSource, Consent, DecisionNotes, GivenApproval},
         support::{
             queue::{invalid, may_ask_client, on_queue, on_queue_raw, open, pending},
             recheck,
-            stop::{Answered, Stop},
+            stop::{AnsweredQuestion, StoppedCall},
         },
     },
-    gate::Inner,
+    gate::GateInner,
 };
 
 /// `None` if the call needed no approval, or a remembered one was enough.
 pub async fn consume(
-    gate: &Inner,
-    bound: &Bound,
+    gate: &GateInner,
+    bound: &BoundCall,
     notes: &Arc<DecisionNotes>,
     consent: Consent,
-) -> Result<Option<Spent>, Stop> {
+) -> Result<Option<ConsumedApproval>, StoppedCall> {
     let Consent::Approved(given) = consent else { return Ok(None) };
     let (binding, id, now) = (given.binding.clone(), given.id().cloned(), gate.clock.now());
     let shared = Arc::clone(notes);
     let consumed = on_queue(gate, move |queue| {
-        shared.change(|| queue.spend(&binding, id.as_ref(), now), |spent| spent.as_ref().map(Answered::from))
+        shared.change(
+            || queue.consume(&binding, id.as_ref(), now),
+            |spent| spent.as_ref().map(AnsweredQuestion::from),
+        )
     });
     let mut consumed = match consumed.await {
         Ok(Some(consumed)) => consumed,
@@ -39,33 +42,33 @@ pub async fn consume(
     Ok(Some(consumed))
 }
 
-/// Another call consumed the approval first. A call that counted on an earlier one is asked about like any other.
+/// Another call consumed the approval first. If this call relied on an earlier approval, a new question is asked.
 async fn not_there(
-    gate: &Inner,
-    bound: &Bound,
+    gate: &GateInner,
+    bound: &BoundCall,
     notes: &Arc<DecisionNotes>,
     given: GivenApproval,
     now: SystemTime,
-) -> Stop {
+) -> StoppedCall {
     let ApprovalSource::Earlier { otherwise: question } = given.source else {
         let stop = invalid(&ApprovalError::NotPending(ApprovalState::Pending));
         return with_state_of(gate, &given, stop).await;
     };
-    let may_ask = may_ask_client(bound.admitted.in_force.approvals, &question);
+    let may_ask = may_ask_client(bound.admitted.live_config.approvals, &question);
     match open(gate, notes, *question, now).await {
         Ok(approval) => pending(approval, may_ask),
         Err(stop) => stop,
     }
 }
 
-/// Remembers the approval as far as its question said: in that conversation, until that time.
+/// Remembers the approval as its question offered: in that conversation, until that time.
 async fn remember(
-    gate: &Inner,
-    bound: &Bound,
+    gate: &GateInner,
+    bound: &BoundCall,
     trust: Option<Trust>,
-    consumed: &Spent,
-) -> Result<Option<Remembers>, Stop> {
-    // Once more, after the approval is consumed: the tool may have changed while the queue was locked.
+    consumed: &ConsumedApproval,
+) -> Result<Option<RememberScope>, StoppedCall> {
+    // Check again after the approval is consumed: the tool may have changed while the queue was locked.
     recheck::is_unchanged(gate, &bound.admitted)?;
     if gate.is_closing() {
         return Err(recheck::changed());
@@ -80,15 +83,15 @@ async fn remember(
     Ok(Some(offered))
 }
 
-/// Adds the state of the approval to the record of a call that stops before it consumes one.
-pub async fn with_state(gate: &Inner, consent: &Consent, stop: Stop) -> Stop {
+/// Adds the state of the approval to the record of a call that stops before it consumes the approval.
+pub async fn with_state(gate: &GateInner, consent: &Consent, stop: StoppedCall) -> StoppedCall {
     match consent {
         Consent::Approved(given) => with_state_of(gate, given, stop).await,
         Consent::NotNeeded | Consent::Remembered => stop,
     }
 }
 
-async fn with_state_of(gate: &Inner, given: &GivenApproval, stop: Stop) -> Stop {
+async fn with_state_of(gate: &GateInner, given: &GivenApproval, stop: StoppedCall) -> StoppedCall {
     let Some(id) = given.id().cloned() else { return stop };
     let now = gate.clock.now();
     match on_queue_raw(gate, move |queue| queue.get(&id, now)).await {

@@ -1,4 +1,4 @@
-//! What of a result acts on its reader instead of being read?
+//! Escapes characters in a result that would act on a terminal or deceive its reader.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_policy::DistinctMembers;
 use toolgate_spec::neutral;
 
-/// The same value with every text, also of keys, made neutral; and whether there was anything to be done.
+/// Escapes every text, keys included, and returns whether anything changed.
 pub fn clean(value: Value) -> (Value, bool) {
     let mut is_changed = false;
     let value = cleaned(value, &mut is_changed);
@@ -32,7 +32,7 @@ fn cleaned(value: Value, is_changed: &mut bool) -> Value {
                 return Value::Object(members.collect());
             }
             *is_changed = true;
-            // Two keys that differed only in what nobody sees stay two.
+            // Keys that become equal by escaping are kept apart.
             let mut kept = DistinctMembers::with_capacity(members.len());
             for (key, value) in members {
                 kept.insert(neutral(&key).into_owned(), cleaned(value, is_changed));
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_keys_at_every_depth() {
+    fn texts_and_keys_are_escaped_at_every_depth() {
         let came = json!({ "a\u{200b}": [{ "b": "\u{1b}[2J" }, 1, null], "a": "x\u{202e}y" });
         let expect = json!({ "a\\u{200b}": [{ "b": "\\u{1b}[2J" }, 1, null], "a": "x\\u{202e}y" });
         assert_eq!(clean(came), (expect.clone(), true));
@@ -63,9 +63,9 @@ mod tests {
         assert_eq!(clean(came).0.as_object().unwrap().len(), 2);
     }
 
-    /// With each of its characters written out or not, one name has as many spellings as a key has bits.
+    /// Each of 14 characters is escaped or not, so 2^14 keys become equal.
     #[test]
-    fn ever_so_many_keys_that_read_alike_are_kept() {
+    fn many_keys_that_become_equal_are_kept() {
         let spelling = |bits: u32| -> String {
             (0..14).map(|bit| if (bits >> bit) & 1 == 0 { "\u{200b}" } else { "\\u{200b}" }).collect()
         };

@@ -1,4 +1,4 @@
-//! The parts of a call's record. Fields come in the order of canonical JSON.
+//! The parts of a call's record. Fields are in canonical JSON order.
 
 use std::{collections::BTreeSet, ops::Deref, sync::Arc};
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 use toolgate_audit::Fragment;
 use toolgate_policy::Caller;
 
-use crate::{call::decide::Decision, gate::Client, ports::RunUsage};
+use crate::{call::decide::Decision, gate::ClientInfo, ports::RunUsage};
 
-/// A part that is the same in every record of a tool.
+/// A JSON value that many records share.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct PreparedJson {
     value: Arc<Value>,
-    /// Its JSON, for a part that many records hold.
+    /// Its JSON text, if it was prepared.
     text: Option<Fragment>,
 }
 
-impl Shared {
-    /// For a part of many records: its JSON is written once.
+impl PreparedJson {
+    /// Serialises the value once, for use in many records.
     pub(crate) fn prepared(value: Value) -> Self {
         let shared = Self::from(value);
         Self { text: Fragment::of(&*shared.value).ok(), ..shared }
     }
 }
 
-impl From<Value> for Shared {
+impl From<Value> for PreparedJson {
     fn from(mut value: Value) -> Self {
         value.sort_all_objects();
         Self { value: Arc::new(value), text: None }
     }
 }
 
-impl Deref for Shared {
+impl Deref for PreparedJson {
     type Target = Value;
 
     fn deref(&self) -> &Value {
@@ -40,7 +40,7 @@ impl Deref for Shared {
     }
 }
 
-impl Serialize for Shared {
+impl Serialize for PreparedJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.text {
             Some(text) => text.serialize(serializer),
@@ -49,7 +49,7 @@ impl Serialize for Shared {
     }
 }
 
-/// Who makes the call, as authenticated.
+/// The authenticated caller.
 #[derive(Clone, Debug, Serialize)]
 pub struct CallerEntry {
     pub permissions: BTreeSet<String>,
@@ -62,9 +62,9 @@ impl From<&Caller> for CallerEntry {
     }
 }
 
-/// The client, as it describes itself.
+/// The client as it describes itself.
 #[derive(Clone, Debug, Serialize)]
-pub struct ClientEntry {
+pub struct ClientInfoEntry {
     pub conversation: Option<String>,
     pub name: Option<String>,
     pub protocol: Option<String>,
@@ -72,7 +72,7 @@ pub struct ClientEntry {
     pub version: Option<String>,
 }
 
-impl ClientEntry {
+impl ClientInfoEntry {
     /// The texts that the client chose.
     pub(super) fn texts(&mut self) -> impl Iterator<Item = &mut String> {
         let Self { conversation, name, protocol, version, transport: _ } = self;
@@ -80,9 +80,9 @@ impl ClientEntry {
     }
 }
 
-impl From<&Client> for ClientEntry {
-    fn from(client: &Client) -> Self {
-        let Client { transport, protocol, name, version, conversation } = client.clone();
+impl From<&ClientInfo> for ClientInfoEntry {
+    fn from(client: &ClientInfo) -> Self {
+        let ClientInfo { transport, protocol, name, version, conversation } = client.clone();
         Self { conversation, name, protocol, transport, version }
     }
 }
@@ -116,7 +116,7 @@ impl From<&Decision> for DecisionEntry {
     }
 }
 
-/// The report of a run. A run that was cut off lists effects and refusals only.
+/// The report of a run. For a run that was cut off it has only effects and denials.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEntry {
@@ -136,7 +136,7 @@ pub struct RunEntry {
     pub usage: Option<UsageEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walls: Option<Vec<String>>,
-    /// A number, or null where no worker ran.
+    /// A number, or null if no worker ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<Value>,
 }
@@ -182,9 +182,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prepared_part_is_written_as_any_other() {
+    fn prepared_json_is_serialised_like_the_value() {
         let value: Value = serde_json::from_str(r#"{"b":[1.5,"\"x\""],"a":{"d":null,"c":true}}"#).unwrap();
-        let (prepared, plain) = (Shared::prepared(value.clone()), Shared::from(value));
+        let (prepared, plain) = (PreparedJson::prepared(value.clone()), PreparedJson::from(value));
         assert!(prepared.text.is_some() && *prepared == *plain);
         assert_eq!(toolgate_audit::canonical(&prepared).unwrap(), toolgate_audit::canonical(&plain).unwrap());
         assert_eq!(serde_json::to_value(&prepared).unwrap(), serde_json::to_value(&plain).unwrap());

@@ -1,4 +1,4 @@
-//! The journal's entry for a call. Its fields are a promise; see `docs/journal-fields.md`.
+//! The journal entry of a call. Its fields are stable; see `docs/journal-fields.md`.
 
 use std::{ops::Not, sync::Arc, time::Duration};
 
@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use toolgate_spec::FieldPattern;
 use uuid::Uuid;
 
-use super::parts::{CallerEntry, ClientEntry, DecisionEntry, RequestEntry, ResponseEntry, RunEntry, Shared};
+use super::parts::{
+    CallerEntry, ClientInfoEntry, DecisionEntry, PreparedJson, RequestEntry, ResponseEntry, RunEntry,
+};
 use crate::{
-    approval::Spent,
+    approval::ConsumedApproval,
     call::{
         check::Checked,
         decide::{Consent, Decided, Decision, DecisionNotes},
@@ -18,19 +20,19 @@ use crate::{
         filter::Filtered,
         support::{
             console,
-            personal::{self, Held},
-            stop::{Answered, Stop},
+            personal::{self, PersonalData},
+            stop::{AnsweredQuestion, StoppedCall},
         },
     },
     digest,
     gate::{Call, OnJournalFailure},
     live::LiveTool,
     outcome::Outcome,
-    ports::{EffectEntry, Left, LeftEffects, RunReport, Runnable, Touch},
-    reason::{End, Reason, Stage},
+    ports::{EffectEntry, RunReport, Runnable, Touch, UnreportedEffects, UnreportedRun},
+    reason::{CallStage, EndKind, Reason},
 };
 
-/// Why is the tool run?
+/// Why the tool runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -38,12 +40,12 @@ pub enum Purpose {
     LocalPass,
 }
 
-/// Written twice: as `call.opened` with what is known then, and as `call.closed` with all of it. Fields, and members of the values
-/// in them, stand in the order of canonical JSON: a record that has to be put in order takes twice as long to write.
+/// Written twice: as `call.opened` with what is known at the start, and as `call.closed` with everything. Fields and
+/// nested members are in canonical JSON order, because sorting a record doubles the time to write it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecord {
-    /// Texts that the tool's audit policy wants somebody to be told of.
+    /// Matches of the tool's `alertOn` texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,10 +53,10 @@ pub struct CallRecord {
     pub audit_mode: &'static str,
     pub call_id: String,
     pub caller: CallerEntry,
-    pub client: ClientEntry,
+    pub client: ClientInfoEntry,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
-    /// Are arguments and outputs written down, and not only their digests?
+    /// Whether arguments and outputs are recorded, not only their digests.
     #[serde(skip_serializing_if = "Not::not")]
     pub debug: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,13 +70,13 @@ pub struct CallRecord {
     pub duration: Option<f64>,
     pub kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<Shared>,
+    pub labels: Option<PreparedJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub policies_version: Option<Shared>,
+    pub policies_version: Option<PreparedJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_version: Option<String>,
     pub purpose: Purpose,
@@ -85,28 +87,28 @@ pub struct CallRecord {
     pub response: Option<ResponseEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunEntry>,
-    /// The last stage that was reached.
+    /// The last stage that the call reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<&'static str>,
-    pub tool: Shared,
+    pub tool: PreparedJson,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_safety: Option<Shared>,
+    pub tool_safety: Option<PreparedJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<Value>,
     pub trace_id: String,
-    /// What personal fields of the arguments hold: kept here, and out of what the tool says of the call.
+    /// The values of personal fields of the arguments. They are masked in what the tool says.
     #[serde(skip)]
-    pub(super) personal: Option<Arc<Held>>,
-    /// Where a run that is dropped leaves what it had done.
+    pub(super) personal: Option<Arc<PersonalData>>,
+    /// The effects of a run that was dropped.
     #[serde(skip)]
-    left: Option<Arc<LeftEffects>>,
-    /// What was said of a call that is not decided yet.
+    unreported: Option<Arc<UnreportedEffects>>,
+    /// The decisions and the question of a call that was dropped before it was decided.
     #[serde(skip)]
     notes: Option<Arc<DecisionNotes>>,
     /// Knows the values of the tool's secrets.
     #[serde(skip)]
     pub(super) runnable: Option<Arc<dyn Runnable>>,
-    /// What the tool's audit policy blots out of free texts.
+    /// The tool's redact patterns for free texts.
     #[serde(skip)]
     pub(super) redact: Arc<[Regex]>,
 }
@@ -122,7 +124,7 @@ impl CallRecord {
             audit_mode: on_failure.name(),
             debug: false,
             caller: CallerEntry::from(&call.caller),
-            client: ClientEntry::from(&call.client),
+            client: ClientInfoEntry::from(&call.client),
             tool: json!({ "name": call.tool }).into(),
             request: RequestEntry { args_hash: digest::of(&call.arguments), ..RequestEntry::default() },
             tool_safety: None,
@@ -144,7 +146,7 @@ impl CallRecord {
             message: None,
             duration: None,
             personal: None,
-            left: None,
+            unreported: None,
             notes: None,
             runnable: None,
             redact: Arc::from([]),
@@ -155,9 +157,9 @@ impl CallRecord {
         &self.request.args_hash
     }
 
-    /// `policies`: the digest of the operator's policies, which have no say in a test run.
-    pub fn admitted(&mut self, tool: &LiveTool, policies: Option<&Shared>) {
-        self.stage = Some(Stage::Admit.name());
+    /// `policies` is the digest of the operator's policies. They do not apply to test runs.
+    pub fn admitted(&mut self, tool: &LiveTool, policies: Option<&PreparedJson>) {
+        self.stage = Some(CallStage::Admit.name());
         self.policies_version = policies.filter(|_| self.purpose == Purpose::Call).cloned();
         self.tool = tool.recorded.tool.clone();
         self.policy_version = Some(tool.policy_digest.clone());
@@ -172,12 +174,12 @@ impl CallRecord {
         arguments_digest: &str,
         personal_fields: &[FieldPattern],
         coercions: &[String],
-        shown: super::Shown,
+        shown: super::LoggedArguments,
     ) {
-        self.stage = Some(Stage::Bind.name());
+        self.stage = Some(CallStage::Bind.name());
         self.request.bound_hash = Some(arguments_digest.to_owned());
         if !coercions.is_empty() {
-            // Callers choose how many: absent members need not even be declared.
+            // Callers can send any number of undeclared members that count as absent, so the list is bounded.
             let first = coercions.iter().take(MOST_COERCIONS);
             let first: Vec<_> = first.map(|told| personal::coercion(personal_fields, told)).collect();
             self.request.coercion_count = Some(coercions.len());
@@ -189,16 +191,16 @@ impl CallRecord {
     }
 
     pub fn checked(&mut self, checked: &Checked) {
-        self.stage = Some(Stage::Check.name());
+        self.stage = Some(CallStage::Check.name());
         let shown = |touch: &Touch| json!({ "target": touch.target, "what": touch.kind.name() });
         self.touches = checked.touches.iter().take(MOST_EFFECTS).map(shown).collect();
         self.dangers.clone_from(&checked.dangers);
         self.alert(&checked.alerts);
-        self.left = Some(Arc::clone(&checked.left));
+        self.unreported = Some(Arc::clone(&checked.unreported));
         self.notes = Some(Arc::clone(&checked.notes));
     }
 
-    /// A call that nobody waits for any more tells nothing; what was said of it, and what its run had done, is known all the same.
+    /// Adds the notes and effects of a call that was dropped and therefore returned none.
     pub fn cut_off(&mut self) {
         if let Some(notes) = self.notes.take() {
             let notes = notes.end();
@@ -209,8 +211,8 @@ impl CallRecord {
                 self.approval = Some(shown_answer(question));
             }
         }
-        let left = self.left.take().map(|left| left.take()).unwrap_or_default();
-        let Left { effects, dropped, refused, refused_dropped } = left;
+        let unreported = self.unreported.take().map(|unreported| unreported.take()).unwrap_or_default();
+        let UnreportedRun { effects, dropped, refused, refused_dropped } = unreported;
         if (effects.is_empty() && refused.is_empty()) || self.run.is_some() {
             return;
         }
@@ -226,7 +228,7 @@ impl CallRecord {
         self.run = Some(run);
     }
 
-    /// Each text once, whether the arguments, the console or the result hold it.
+    /// Records each text once, even if arguments, console and result all contain it.
     pub fn alert(&mut self, found: &[String]) {
         for text in found {
             if !self.alerts.contains(text) {
@@ -236,14 +238,14 @@ impl CallRecord {
     }
 
     pub fn decided(&mut self, decided: &Decided) {
-        self.stage = Some(Stage::Decide.name());
+        self.stage = Some(CallStage::Decide.name());
         self.decisions(&decided.decisions);
         if matches!(decided.consent, Consent::Remembered) {
             self.approval = Some(json!({ "trusted": true }));
         }
     }
 
-    fn consumed(&mut self, consumed: Option<&Spent>) {
+    fn consumed(&mut self, consumed: Option<&ConsumedApproval>) {
         if let Some(spent) = consumed {
             let mut approval = json!({ "by": spent.decided_by, "id": spent.id.as_str() });
             if let (Some(remembers), Some(members)) = (&spent.remembers, approval.as_object_mut()) {
@@ -267,7 +269,7 @@ impl CallRecord {
     }
 
     fn ran(&mut self, report: &RunReport) {
-        self.stage = Some(Stage::Execute.name());
+        self.stage = Some(CallStage::Execute.name());
         let has_console = !report.console.is_empty();
         self.run = Some(RunEntry {
             console_hash: has_console.then(|| digest::of(&report.console)),
@@ -283,7 +285,7 @@ impl CallRecord {
     }
 
     pub fn filtered(&mut self, filtered: &Filtered) {
-        self.stage = Some(Stage::Filter.name());
+        self.stage = Some(CallStage::Filter.name());
         self.alert(&filtered.alerts);
         self.response = Some(ResponseEntry {
             bytes: filtered.bytes,
@@ -294,7 +296,7 @@ impl CallRecord {
         });
     }
 
-    pub fn stopped(&mut self, stage: Stage, stop: &Stop) {
+    pub fn stopped(&mut self, stage: CallStage, stop: &StoppedCall) {
         self.stage = Some(stage.name());
         self.notes = None;
         self.message = Some(match &self.personal {
@@ -347,7 +349,7 @@ impl CallRecord {
         self.not_released(Reason::Cancelled);
     }
 
-    /// Nobody reads the console; but the author of a draft always does.
+    /// Drops the console, except for the author of a draft.
     fn console_stays(&mut self) {
         if self.purpose == Purpose::Call
             && let Some(run) = &mut self.run
@@ -358,15 +360,15 @@ impl CallRecord {
 
     fn not_released(&mut self, reason: Reason) {
         self.reason = Some(reason.code());
-        self.decision = Some(if reason.end() == End::Refused { "DENIED" } else { "ERROR" });
+        self.decision = Some(if reason.end() == EndKind::Refused { "DENIED" } else { "ERROR" });
         self.denial = Some(json!({
             "reason": reason.code(),
-            "stage": reason.stage().map(Stage::audit_name),
+            "stage": reason.stage().map(CallStage::audit_name),
         }));
     }
 }
 
-fn shown_answer(answered: &Answered) -> Value {
+fn shown_answer(answered: &AnsweredQuestion) -> Value {
     let mut shown = json!({ "id": answered.id.as_str(), "state": answered.state.name() });
     if let (Some(by), Some(members)) = (&answered.by, shown.as_object_mut()) {
         members.shift_insert(0, "by".into(), by.as_str().into());
@@ -388,7 +390,7 @@ fn shown_effect(effect: &EffectEntry) -> Value {
     shown
 }
 
-/// As a caller or a tool wrote it, it may be in any.
+/// Sorts the members of a value that a caller or a tool wrote.
 fn in_order(mut value: Value) -> Value {
     value.sort_all_objects();
     value
@@ -397,5 +399,5 @@ fn in_order(mut value: Value) -> Value {
 const MOST_EFFECTS: usize = 100;
 const MOST_REFUSED: usize = 100;
 const MOST_COERCIONS: usize = 20;
-/// Arguments that name much outside raise a question each.
+/// Each host or path outside can raise a question, so the list is bounded.
 const MOST_DECISIONS: usize = 100;

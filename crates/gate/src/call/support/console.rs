@@ -1,19 +1,19 @@
-//! What may a caller read of what a tool wrote to its console? Text without a shape, cleaned as a result is.
+//! Filters what a tool wrote to its console before its caller reads it.
 
 use serde_json::Value;
 use toolgate_policy::OutputPolicy;
 use toolgate_spec::{model::Body, neutral};
 
 use super::secrets;
-use crate::{gate::Inner, live::LiveTool, outcome::Outcome, ports::RunReport, reason::Stage};
+use crate::{gate::GateInner, live::LiveTool, outcome::Outcome, ports::RunReport, reason::CallStage};
 
 /// Level and text.
-type Line = (&'static str, String);
+type ConsoleLine = (&'static str, String);
 
-/// Leaves in the report what may leave, and says which alarming texts were in it, withheld or not. Neither rules about fields nor the shape
-/// that a tool promises can be applied to a line of text, so that a tool which has either tells nothing; nor does a
-/// command, whose errors are its operator's business.
-pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) -> Vec<String> {
+/// Keeps the console lines that the caller may read, and returns the `alertOn` matches in all lines. Field rules and
+/// output schemas cannot apply to lines of text, so a tool with either shows no console. The console of a command is
+/// for the operator only.
+pub fn clean(gate: &GateInner, tool: &LiveTool, report: &mut RunReport) -> Vec<String> {
     let lines = std::mem::take(&mut report.console);
     if lines.is_empty() || !matches!(tool.spec.body, Body::JavaScript { .. }) {
         return Vec::new();
@@ -26,8 +26,8 @@ pub fn clean(gate: &Inner, tool: &LiveTool, report: &mut RunReport) -> Vec<Strin
     alerts
 }
 
-/// In all lines as one text, for a text that is asked for may go on in the next line.
-fn alerts_in(tool: &LiveTool, lines: &[Line]) -> Vec<String> {
+/// Searches all lines as one text, because a match may span lines.
+fn alerts_in(tool: &LiveTool, lines: &[ConsoleLine]) -> Vec<String> {
     if !tool.has_alarms() {
         return Vec::new();
     }
@@ -35,10 +35,10 @@ fn alerts_in(tool: &LiveTool, lines: &[Line]) -> Vec<String> {
     tool.alarms_in([texts.join("\n").as_str()])
 }
 
-fn keep_clean(gate: &Inner, tool: &LiveTool, lines: Vec<Line>, report: &mut RunReport) {
+fn keep_clean(gate: &GateInner, tool: &LiveTool, lines: Vec<ConsoleLine>, report: &mut RunReport) {
     let (levels, texts): (Vec<_>, Vec<_>) =
         lines.into_iter().map(|(level, text)| (level, Value::String(text))).unzip();
-    // All at once: a secret may go on in the next line.
+    // All lines at once, because a secret may span lines.
     let clean = secrets::sanitise(&gate.secrets, Value::Array(texts));
     let (false, Value::Array(texts)) = (clean.still_leaks, clean.value) else { return };
     let most = tool.policy.execution.max_output_bytes.value;
@@ -57,15 +57,15 @@ fn keep_clean(gate: &Inner, tool: &LiveTool, lines: Vec<Line>, report: &mut RunR
     }
 }
 
-/// Where a result was withheld, nothing of it leaves by the console either.
+/// If the result was withheld, the console is withheld too.
 pub fn may_leave(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Released(_) => true,
-        Outcome::Failed(end) => end.reason.stage() == Some(Stage::Execute),
+        Outcome::Failed(end) => end.reason.stage() == Some(CallStage::Execute),
         Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Broken(_) => false,
     }
 }
 
-pub fn released(outcome: &Outcome, report: Option<RunReport>) -> Vec<Line> {
+pub fn released(outcome: &Outcome, report: Option<RunReport>) -> Vec<ConsoleLine> {
     report.filter(|_| may_leave(outcome)).map(|report| report.console).unwrap_or_default()
 }

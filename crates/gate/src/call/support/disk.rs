@@ -4,27 +4,29 @@ use std::{panic::resume_unwind, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{recheck, stop::Stop};
+use super::{recheck, stop::StoppedCall};
 use crate::{
-    gate::{Call, Inner},
-    looks::NO_PLACE,
+    disk_checks::NO_DISK_CHECK_PERMIT,
+    gate::{Call, GateInner},
     ports::StopFlag,
     reason::Reason,
 };
 
 /// The deadline covers the wait for a permit and the check.
 pub async fn blocking<T: Send + 'static>(
-    gate: &Inner,
+    gate: &GateInner,
     call: &Call,
     job: impl FnOnce(&StopFlag) -> T + Send + 'static,
-) -> Result<T, Stop> {
+) -> Result<T, StoppedCall> {
     let begun = Instant::now();
-    let due = begun + gate.looks.longest();
-    let Some(permit) = gate.looks.enter(&call.caller.quota(), due).await else {
-        return Err(Stop::new(Reason::Busy, NO_PLACE).with_remedy("wait a moment and call again"));
+    let due = begun + gate.disk_checks.timeout();
+    let Some(permit) = gate.disk_checks.enter(&call.caller.quota(), due).await else {
+        return Err(
+            StoppedCall::new(Reason::Busy, NO_DISK_CHECK_PERMIT).with_remedy("wait a moment and call again")
+        );
     };
     let stop = StopFlag::default();
-    let waiting = stop.waiting();
+    let waiting = stop.stop_on_drop();
     let checking = permit.spawn(move || job(&stop));
     let checked = timeout_at(due, checking).await;
     drop(waiting);
@@ -32,9 +34,9 @@ pub async fn blocking<T: Send + 'static>(
         Ok(Ok(checked)) => checked,
         Ok(Err(ended)) => match ended.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            Err(_) => return Err(Stop::new(Reason::Cancelled, "the gateway is stopping")),
+            Err(_) => return Err(StoppedCall::new(Reason::Cancelled, "the gateway is stopping")),
         },
-        Err(_) => return Err(too_long(gate.looks.longest())),
+        Err(_) => return Err(too_long(gate.disk_checks.timeout())),
     };
     if begun.elapsed() > SHORT_WAIT {
         recheck::still_authenticated(call).await?;
@@ -42,11 +44,11 @@ pub async fn blocking<T: Send + 'static>(
     Ok(checked)
 }
 
-fn too_long(longest: Duration) -> Stop {
-    let seconds = longest.as_secs();
+fn too_long(timeout: Duration) -> StoppedCall {
+    let seconds = timeout.as_secs();
     let message = format!("the paths in the arguments could not be checked within {seconds} seconds");
-    Stop::new(Reason::ArgumentRefused, message)
-        .with_remedy("name a path on a disk that responds, and not a hard-linked file among very many others")
+    StoppedCall::new(Reason::ArgumentRefused, message)
+        .with_remedy("name a path on a disk that responds; avoid hard-linked files in very large directories")
 }
 
 /// After a longer wait the caller's token is checked again.

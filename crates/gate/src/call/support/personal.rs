@@ -1,7 +1,8 @@
-//! What of a call is personal? What stands in a field that the tool calls so, there and where the tool repeats it.
+//! Finds personal data: the values of the fields that the tool declares as personal, and their copies in the tool's
+//! output.
 //!
-//! A caller chooses what stands in such a field. So it is looked for in the tool's own words only: were it kept out of
-//! targets, refusals and reasons too, a caller would choose what nobody finds in the journal.
+//! A caller chooses these values. They are therefore masked only in what the tool says. If they were also masked in
+//! targets, refusals and reasons, a caller could hide those from the journal.
 
 use std::{borrow::Cow, fmt, iter};
 
@@ -11,35 +12,35 @@ use toolgate_spec::FieldPattern;
 
 use crate::reason::Reason;
 
-/// What the personal fields of a call hold.
+/// The values of a call's personal fields.
 ///
-/// A caller chooses how much that is. It must neither leave the tool unheard, as it would where everything was hidden then,
-/// nor let through what stands behind it. So what is beyond `MOST_BYTES` is looked for all the same, but as it stands.
+/// A caller chooses how many there are. A large amount must neither hide the tool's whole output nor leave the values
+/// unmasked. Values beyond `MOST_BYTES` are therefore searched in their exact form only.
 #[derive(Clone, Default)]
-pub struct Held {
-    /// Looked for in every disguise.
+pub struct PersonalData {
+    /// Searched in every encoding.
     texts: Vec<String>,
     bytes: usize,
-    /// What is beyond that, each ended by `END`.
+    /// The values beyond the limit, each followed by `END`.
     rest: String,
 }
 
-impl Held {
+impl PersonalData {
     pub fn in_arguments(fields: &[FieldPattern], members: &Map<String, Value>) -> Self {
         let mut held = Self::default();
         held.collect_members(fields, members, &mut Vec::new());
         held
     }
 
-    /// With what those of the result hold.
+    /// Adds the values of the personal fields of the result.
     pub fn and_in_result(&self, fields: &[FieldPattern], value: &Value) -> Self {
         let mut held = self.clone();
         held.collect(fields, value, &mut Vec::new());
         held
     }
 
-    /// Finds it as secrets are found: by its bytes, from four characters on. Costly, and so made where there is a text to
-    /// look through: once in a call.
+    /// A mask that finds the values like secrets: by their bytes, from four characters on. It is costly, so it is built
+    /// once per call, when there is a text to search.
     pub fn mask(&self) -> Mask {
         let mask = Mask::new(&self.texts);
         if self.rest.is_empty() {
@@ -90,7 +91,7 @@ impl Held {
         if text.len() < SHORTEST {
             return;
         }
-        // Many a tool takes blanks away before it says anything.
+        // Many tools trim a value before they print it.
         let bare = text.trim();
         if bare.len() < text.len() {
             self.add(bare);
@@ -106,20 +107,20 @@ impl Held {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for PersonalData {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Held(***)")
+        formatter.write_str("PersonalData(***)")
     }
 }
 
-/// The real name of a path, and the host of an address, hold only parts of what was passed.
+/// The real name of a path and the host of a URL contain only parts of the argument.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let is_place = rest.len() < text.len() || rest.contains('/');
     rest.split(['/', '?', '#', '@', ':']).filter(move |_| is_place)
 }
 
-/// What is told of an argument that was read as something else, `name: from → to`. Of a personal one that is its name.
+/// The journal text of a coerced argument, `name: from → to`. For a personal argument only the name is shown.
 pub fn coercion<'t>(fields: &[FieldPattern], told: &'t str) -> Cow<'t, str> {
     match told.rsplit_once(": ") {
         Some((name, _)) if is_personal(fields, &[name.to_owned()]) => Cow::Owned(format!("{name}: ***")),
@@ -127,7 +128,7 @@ pub fn coercion<'t>(fields: &[FieldPattern], told: &'t str) -> Cow<'t, str> {
     }
 }
 
-/// Where a call ends so, does the message hold what the tool says? Every other one is the gateway's word.
+/// Whether the message of a call that ends with this reason is the tool's text. All other messages are the gateway's.
 pub const fn is_said_by_tool(reason: Reason) -> bool {
     matches!(
         reason,
@@ -139,7 +140,7 @@ pub const fn is_said_by_tool(reason: Reason) -> bool {
     )
 }
 
-/// May it at least repeat what the tool chose, such as the name of a path that the jail refused?
+/// Whether the message may repeat a text that the tool chose, such as a path that the jail denied.
 pub const fn can_repeat_tool(reason: Reason) -> bool {
     is_said_by_tool(reason)
         || matches!(
@@ -152,11 +153,11 @@ fn is_personal(fields: &[FieldPattern], path: &[String]) -> bool {
     fields.iter().any(|field| field.specificity_at(path).is_some())
 }
 
-/// In bytes. What has fewer has fewer than four characters, and would blank out half of every text.
+/// In bytes. Shorter values would mask parts of ordinary words.
 const SHORTEST: usize = 4;
-/// Of the values as they stand; with their parts and disguises there is forty times as much to look for.
+/// Of the values in their exact form. All parts and encodings together are about forty times as much.
 const MOST_BYTES: usize = 1_024;
-/// A text that holds one counts as two.
+/// Separates values. A text that contains it counts as two.
 const END: char = '\0';
 
 #[cfg(test)]
@@ -169,8 +170,8 @@ mod tests {
         patterns.iter().map(|pattern| FieldPattern::parse(pattern).unwrap()).collect()
     }
 
-    fn held(patterns: &[&str], value: &Value) -> Held {
-        Held::in_arguments(&fields(patterns), value.as_object().unwrap())
+    fn held(patterns: &[&str], value: &Value) -> PersonalData {
+        PersonalData::in_arguments(&fields(patterns), value.as_object().unwrap())
     }
 
     #[track_caller]
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_personal_field_holds_is_found_elsewhere() {
+    fn personal_values_are_masked_in_other_texts() {
         let ann =
             json!({ "customer": { "mail": "ann@example.org", "phone": [5_550_123_i64] }, "note": "plain" });
         check(&["..mail"], &ann, "no mail for ann@example.org, plain", "no mail for ***, plain");
@@ -191,31 +192,31 @@ mod tests {
     }
 
     #[test]
-    fn what_the_result_holds_is_found_too() {
+    fn personal_values_of_the_result_are_masked() {
         let (mail, bob) = (fields(&["..mail"]), json!([{ "mail": "bob@example.org" }]));
         let both = held(&["..mail"], &json!({ "mail": "ann@example.org" })).and_in_result(&mail, &bob);
         assert_eq!(both.mask().text("ann@example.org, bob@example.org"), "***, ***");
     }
 
     #[test]
-    fn parts_of_paths_and_addresses_are_found() {
+    fn parts_of_paths_and_urls_are_masked() {
         let path = json!({ "path": "notes/../ann-smith.txt", "url": "https://ann.example:8080/a?b" });
         check(&[".path"], &path, "/srv/ann-smith.txt is outside", "/srv/*** is outside");
         check(&[".url"], &path, "ann.example is unknown", "*** is unknown");
     }
 
-    /// Whoever pads a personal field hides nothing that the tool says.
+    /// Padding a personal field must not mask other words of the tool.
     #[test]
-    fn much_in_a_personal_field_hides_no_other_words() {
+    fn large_personal_field_does_not_mask_other_words() {
         let padding = "and so on, ".repeat(500);
         for much in [json!("x".repeat(MOST_BYTES + 1)), json!(padding), json!(vec!["abcd"; 10_000])] {
             check(&["a"], &json!({ "a": much }), "I deleted the ledger", "I deleted the ledger");
         }
     }
 
-    /// Nor does padding let through what it stands beside.
+    /// Padding must not expose the personal value beside it.
     #[test]
-    fn what_is_padded_is_found_all_the_same() {
+    fn padded_personal_value_is_masked() {
         let (mail, padding) = ("ann@example.org", "and so on, ".repeat(500));
         let blanks = " ".repeat(5_000);
         for padded in [format!("{mail}{blanks}"), format!("{blanks}{mail}"), format!("{padding}{mail}")] {
@@ -229,16 +230,16 @@ mod tests {
     }
 
     #[test]
-    fn each_of_many_values_is_found() {
+    fn each_of_many_values_is_masked() {
         let mails: Vec<String> = (0..1_000).map(|number| format!("ann{number}@example.org")).collect();
         let value = json!({ "a": mails });
         check(&["a"], &value, "from ann7@example.org to ann999@example.org", "from *** to ***");
         check(&["a"], &value, "from bob@example.com", "from bob@example.com");
     }
 
-    /// A caller chooses how much that is.
+    /// A caller chooses the amount of data.
     #[test]
-    fn what_is_kept_grows_with_the_values_and_not_faster() {
+    fn memory_grows_linearly_with_the_values() {
         for large in
             [json!("x".repeat(500_000)), json!("/abcd".repeat(100_000)), json!(vec!["abcd"; 100_000])]
         {
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_personal_argument_only_the_name_is_told() {
+    fn coercion_of_a_personal_argument_shows_only_its_name() {
         let personal = fields(&[".phone", "..mail"]);
         assert_eq!(coercion(&personal, "phone: text → integer"), "phone: ***");
         assert_eq!(coercion(&personal, "mail: blank → absent"), "mail: ***");

@@ -1,6 +1,7 @@
 //! Text for approvers: the arguments without secrets, the tool's message, and the reasons for asking.
 //!
-//! Everything is escaped, bounded and on one line. Counts what it leaves out, because an approver has to see that first.
+//! Everything is escaped, bounded and on one line. The number of hidden bytes is counted, because an approver must
+//! reveal them first.
 
 use std::fmt::Write as _;
 
@@ -9,21 +10,21 @@ use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{is_deceptive, model::ToolSpec};
 
-use super::secrets::{self, ForApprover};
-use crate::approval::Hidden;
+use super::secrets::{self, ApproverView};
+use crate::approval::HiddenArguments;
 
 /// The arguments as an approver sees them.
-pub struct Shown {
+pub struct PromptArguments {
     /// For the tool's message.
     pub members: Map<String, Value>,
     /// As JSON on one line.
     pub text: String,
-    pub hidden: Hidden,
+    pub hidden: HiddenArguments,
 }
 
-pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> Shown {
+pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -> PromptArguments {
     let all = Value::Object(arguments.clone());
-    // First the secrets that the gateway knows: the detector may take a part of one for another secret.
+    // First mask the secrets that the gateway knows: the detector may take a part of one for another secret.
     let known = mask.value(all.clone());
     let masked = bytes_lost(&all, &known);
     let clean = secrets::for_approver(detector, known);
@@ -32,11 +33,11 @@ pub fn shown(arguments: &Map<String, Value>, mask: &Mask, detector: &Detector) -
     let (text, cut) = one_line(&members, mask);
     let bytes = masked + redacted + cut;
     let whole = (bytes > 0).then(|| escaped(&all.to_string()));
-    let hidden = Hidden { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), whole };
-    Shown { members, text, hidden }
+    let hidden = HiddenArguments { bytes: u64::try_from(bytes).unwrap_or(u64::MAX), whole };
+    PromptArguments { members, text, hidden }
 }
 
-/// How many bytes of the texts are missing, from the first byte that differs to the last one.
+/// How many bytes are missing, from the first to the last byte that differs.
 fn bytes_lost(before: &Value, after: &Value) -> usize {
     match (before, after) {
         (Value::String(before), Value::String(after)) => text_lost(before, after),
@@ -63,8 +64,8 @@ fn text_lost(before: &str, after: &str) -> usize {
     before.len().saturating_sub(same_start + same_end).max(1)
 }
 
-/// Arguments with a secret that cannot be taken out are not shown, only that they exist.
-fn or_withheld(clean: ForApprover, detector: &Detector) -> Map<String, Value> {
+/// If a secret cannot be redacted, only the number of arguments is shown.
+fn or_withheld(clean: ApproverView, detector: &Detector) -> Map<String, Value> {
     let Value::Object(shown) = clean.value else { return Map::new() };
     if !clean.still_leaks {
         return shown;
@@ -78,7 +79,7 @@ fn or_withheld(clean: ForApprover, detector: &Detector) -> Map<String, Value> {
     }
 }
 
-/// The arguments as JSON on one line, and how many bytes are missing. A long argument hides no other one.
+/// The arguments as JSON on one line, and how many bytes are missing. A long argument does not push out another one.
 fn one_line(shown: &Map<String, Value>, mask: &Mask) -> (String, usize) {
     let whole = |(key, value): (&String, &Value)| {
         let member = format!("{}:{value}", Value::from(key.as_str()));
@@ -93,7 +94,7 @@ fn one_line(shown: &Map<String, Value>, mask: &Mask) -> (String, usize) {
     }
     let each = fair_share(&members);
     let cut: Vec<String> = members.iter().map(|member| cut_bytes(member, each, member.len())).collect();
-    // If there are too many for a share each, the last ones go.
+    // If there are too many arguments to give each a share, the last ones are dropped.
     let cut = cut_bytes(&format!("{{{}}}", cut.join(",")), MOST_BYTES, line.len());
     let missing = line.len().saturating_sub(cut.len()).max(1);
     (cut, lost + missing)
@@ -105,8 +106,8 @@ pub fn reason((source, why): (&str, &str), mask: &Mask, detector: &Detector) -> 
     cut(&plain(&format!("{source}: {why}")), LONGEST_REASON)
 }
 
-/// The tool's message. Placeholders are replaced in one pass, so an argument is never read as a template.
-/// Takes arguments that have lost their secrets.
+/// The tool's message. Placeholders are replaced in one pass, so an argument is never read as a template. The arguments
+/// must already be redacted.
 pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, mask: &Mask) -> String {
     let template = spec.approval.prompt_template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     let mut prompt = String::new();
@@ -130,7 +131,7 @@ pub fn text(spec: &ToolSpec, wire_name: &str, arguments: &Map<String, Value>, ma
     cut(&prompt, LONGEST_PROMPT)
 }
 
-/// Masked before it is cut, or the beginning of a secret would stand at the cut.
+/// Masked before it is cut. Otherwise a cut could leave the beginning of a secret.
 fn value_of(
     placeholder: &str,
     wire_name: &str,
@@ -141,7 +142,7 @@ fn value_of(
     match name.split_once('.') {
         None if name == "toolName" => Some(wire_name.to_owned()),
         None if name == "args" => {
-            // Each by itself, so that a long one hides no other.
+            // Each argument is cut by itself, so a long one does not push out another one.
             let each = LONGEST_ARGUMENTS / arguments.len().max(1);
             let shown: Vec<String> = arguments
                 .iter()
@@ -164,8 +165,7 @@ fn json(value: &Value, mask: &Mask) -> String {
     escaped(&mask.text(&value.to_string()))
 }
 
-/// JSON in which characters that move, hide or reorder their neighbours are written by number. They occur in texts only,
-/// where `\u` has the same meaning.
+/// JSON with deceptive characters escaped. They occur only in texts, where `\u` has the same meaning.
 fn escaped(json: &str) -> String {
     json.chars().fold(String::with_capacity(json.len()), |mut shown, character| {
         if is_deceptive(character) {
@@ -179,7 +179,7 @@ fn escaped(json: &str) -> String {
     })
 }
 
-/// How many bytes each may have, where the short ones leave what they do not need to the long ones.
+/// The bytes that each argument may have. Short ones leave their unused share to the long ones.
 fn fair_share(members: &[String]) -> usize {
     let mut lengths: Vec<usize> = members.iter().map(String::len).collect();
     lengths.sort_unstable();
@@ -195,7 +195,7 @@ fn fair_share(members: &[String]) -> usize {
     (room / left).saturating_sub(LONGEST_NOTE).max(SHORTEST_ARGUMENT)
 }
 
-/// The beginning of a text, and how much of the `whole` is missing.
+/// The beginning of a text, and how many bytes of `whole` are missing.
 fn cut_bytes(text: &str, most: usize, whole: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -207,7 +207,7 @@ fn cut_bytes(text: &str, most: usize, whole: usize) -> String {
     }
 }
 
-/// Characters that move, hide or reorder what is around them are shown by their number.
+/// Escapes deceptive characters.
 fn plain(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut plain, character| {
         if is_deceptive(character) {
@@ -227,16 +227,16 @@ fn cut(text: &str, most: usize) -> String {
     format!("{kept}… ({} characters in all)", text.chars().count())
 }
 
-const WITHHELD: &str = "withheld, for the arguments hold a secret that cannot be taken out of them";
+const WITHHELD: &str = "withheld, because the arguments contain a secret that cannot be redacted";
 const DEFAULT_TEMPLATE: &str = "Run the tool {toolName} with {args}?";
 const LONGEST_ARGUMENT: usize = 500;
 const LONGEST_ARGUMENTS: usize = 2_000;
 const SHORTEST_ARGUMENT: usize = 40;
 const LONGEST_PROMPT: usize = 4_000;
 const LONGEST_REASON: usize = 1_000;
-/// Of the arguments that are kept with a question.
+/// Limit of the arguments that are stored with a question.
 const MOST_BYTES: usize = 8 * 1_024;
-/// Of `… 1023 bytes more`, with some to spare.
+/// The length of `… 1023 bytes more`, with a margin.
 const LONGEST_NOTE: usize = 24;
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    fn of(value: &Value) -> Shown {
+    fn of(value: &Value) -> PromptArguments {
         let mask = Mask::new(&["s3cr3t-value".to_owned()]);
         super::shown(value.as_object().unwrap(), &mask, &Detector::shipped().unwrap())
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_json_without_what_acts_or_is_secret() {
+    fn arguments_are_json_without_control_characters_or_secrets() {
         let hostile =
             json!({ "text": "\u{1b}[2K\u{202e}\n\u{e0041} s3cr3t-value", "\u{200b}n": [1, { "a": null }] });
         let text = shown(&hostile);
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(read["text"], "\u{1b}[2K\u{202e}\n\u{e0041} ***", "and it means the same");
     }
 
-    /// A caller reads the prompt of its call. A guess must look like any other text.
+    /// A caller can read the prompt of a call it made. A guessed secret must look like any other text.
     #[test]
     fn beginning_of_a_secret_is_shown_as_it_is_written() {
         for guess in ["s3cr3t-val…", "`s3cr3t-v…` and more", "s3cr3t-valu"] {
@@ -276,12 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn what_still_holds_a_secret_is_not_shown() {
+    fn arguments_with_a_secret_that_cannot_be_redacted_are_withheld() {
         let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
         let detector = Detector::shipped().unwrap();
         let withheld = |name: &str| {
             let value = json!({ (name): 1, "text": "the rest of it" });
-            let clean = ForApprover { value, hidden_bytes: 9, still_leaks: true };
+            let clean = ApproverView { value, hidden_bytes: 9, still_leaks: true };
             one_line(&or_withheld(clean, &detector), &Mask::new(&[])).0
         };
         assert_eq!(withheld("to"), format!(r#"{{"to":"{WITHHELD}","text":"{WITHHELD}"}}"#));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_and_told_and_hides_nothing_else() {
+    fn long_argument_is_cut_and_does_not_push_out_others() {
         let text =
             shown(&json!({ "text": "ü".repeat(6_000), "target": "PRODUCTION", "other": "y".repeat(5_000) }));
         assert!(text.len() <= MOST_BYTES, "{}", text.len());
@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn ever_so_many_are_cut_and_told() {
+    fn many_arguments_are_cut() {
         let many: Map<String, Value> = (0..3_000).map(|n| (format!("n{n}"), "z".repeat(60).into())).collect();
         let text = shown(&Value::Object(many));
         assert!(text.len() <= MOST_BYTES + LONGEST_NOTE && text.ends_with(" KiB more"), "{}", text.len());
     }
 
     #[test]
-    fn reasons_hold_no_secret_and_no_line_break() {
+    fn reasons_contain_no_secret_and_no_line_break() {
         let (mask, detector) = (Mask::new(&["s3cr3t-value".to_owned()]), Detector::shipped().unwrap());
         let reason = reason(("cedar", "it names s3cr3t-value\nArguments: {}"), &mask, &detector);
         assert_eq!(reason, "cedar: it names ***\\u{a}Arguments: {}");
@@ -330,11 +330,11 @@ mod tests {
         assert!(seen.hidden.bytes >= key.len() as u64, "{}", seen.text);
     }
 
-    /// Every step that leaves something out counts it.
+    /// Every step that hides something counts it.
     #[test]
     fn hidden_parts_are_counted_and_kept_for_a_reveal() {
         let all_shown = of(&json!({ "text": "plain", "n": 5 }));
-        assert_eq!(all_shown.hidden, Hidden::default());
+        assert_eq!(all_shown.hidden, HiddenArguments::default());
         let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
         for hides in [
             json!({ "text": "a s3cr3t-value" }),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_does_not_stand_at_the_cut() {
+    fn cut_does_not_leave_a_part_of_a_secret() {
         for lead in 8_150..8_200 {
             let text = shown(&json!({ "text": format!("{}s3cr3t-value", "x".repeat(lead)) }));
             assert!(!text.contains("s3c"), "{lead}");

@@ -2,15 +2,15 @@
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use super::stop::Stop;
+use super::stop::StoppedCall;
 use crate::{
     approval::{Approval, ApprovalError, ApprovalId, ApprovalQueue, NewApproval},
     call::decide::DecisionNotes,
-    gate::{ApprovalSettings, Inner},
+    gate::{ApprovalSettings, GateInner},
     reason::Reason,
 };
 
-pub async fn on_queue<T, F>(gate: &Inner, job: F) -> Result<T, Stop>
+pub async fn on_queue<T, F>(gate: &GateInner, job: F) -> Result<T, StoppedCall>
 where
     T: Send + 'static,
     F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
@@ -18,7 +18,7 @@ where
     on_queue_raw(gate, job).await.map_err(|problem| invalid(&problem))
 }
 
-pub async fn on_queue_raw<T, F>(gate: &Inner, job: F) -> Result<T, ApprovalError>
+pub async fn on_queue_raw<T, F>(gate: &GateInner, job: F) -> Result<T, ApprovalError>
 where
     T: Send + 'static,
     F: FnOnce(&dyn ApprovalQueue) -> Result<T, ApprovalError> + Send + 'static,
@@ -29,31 +29,32 @@ where
         .unwrap_or_else(|_| Err(ApprovalError::Unavailable("the queue's thread ended".to_owned())))
 }
 
-pub fn invalid(problem: &ApprovalError) -> Stop {
+pub fn invalid(problem: &ApprovalError) -> StoppedCall {
     match problem {
         ApprovalError::Unavailable(why) => {
-            Stop::new(Reason::ApprovalsUnavailable, "approvals cannot be read").for_operator(why.clone())
+            StoppedCall::new(Reason::ApprovalsUnavailable, "approvals cannot be read")
+                .for_operator(why.clone())
         }
         ApprovalError::QueueFull(_) | ApprovalError::DeniedTooOften(_) => queue_full(problem),
-        _ => Stop::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
-            .with_remedy("make the call again without an answer, to be asked again"),
+        _ => StoppedCall::new(Reason::ApprovalInvalid, format!("{problem}; the call was not run"))
+            .with_remedy("make the call again without an answer to get a new question"),
     }
 }
 
-/// The call needs a person, and too many questions wait. Calls that need none are not affected.
-pub fn queue_full(problem: &dyn fmt::Display) -> Stop {
-    Stop::new(Reason::QueueFull, problem.to_string()).with_remedy(
+/// The call needs an approval, and too many questions are pending. Other calls are not affected.
+pub fn queue_full(problem: &dyn fmt::Display) -> StoppedCall {
+    StoppedCall::new(Reason::QueueFull, problem.to_string()).with_remedy(
         "call again when some of the waiting calls have been answered: `toolgate approvals watch`",
     )
 }
 
 /// Puts the question into the queue, and notes it for the record of the call.
 pub async fn open(
-    gate: &Inner,
+    gate: &GateInner,
     notes: &Arc<DecisionNotes>,
     question: NewApproval,
     now: SystemTime,
-) -> Result<Approval, Stop> {
+) -> Result<Approval, StoppedCall> {
     let notes = Arc::clone(notes);
     on_queue(gate, move |queue| notes.change(|| queue.open(question, now), |approval| Some(approval.into())))
         .await
@@ -64,10 +65,10 @@ pub const fn may_ask_client(settings: ApprovalSettings, question: &NewApproval) 
     settings.client_may_answer && question.hidden.bytes == 0
 }
 
-pub fn pending(approval: Approval, client_may_answer: bool) -> Stop {
+pub fn pending(approval: Approval, client_may_answer: bool) -> StoppedCall {
     let remedy = how_to_approve(&approval.id);
     let message = format!("a person has to approve this call first; {remedy}, then make the same call again");
-    let mut stop = Stop::new(Reason::ApprovalPending, message).with_remedy(remedy);
+    let mut stop = StoppedCall::new(Reason::ApprovalPending, message).with_remedy(remedy);
     stop.asked = Some(Box::new(approval));
     stop.client_may_answer = client_may_answer;
     stop

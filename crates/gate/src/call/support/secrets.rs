@@ -1,8 +1,8 @@
-//! Which secrets does a text hold that is about to leave, and how does it read without them?
+//! Finds and redacts secrets in texts that leave a call.
 
 mod clean_texts;
 mod redact;
-mod telling;
+mod secret_names;
 
 use std::collections::HashMap;
 
@@ -10,22 +10,23 @@ use serde_json::{Value, json};
 use toolgate_secrets::{Detector, SecretFinding, Tier};
 
 pub use self::clean_texts::CleanTexts;
-use self::redact::{Cleared, Reader, redact, redact_text};
+use self::redact::{RedactedValue, RedactionAudience, redact, redact_text};
 use super::texts;
 use crate::outcome::Warning;
 
-/// A result without what is at least probably a secret.
+/// A result without definite and probable secrets.
 pub struct Sanitised {
     pub value: Value,
-    /// What was taken out, and what may possibly be a secret and was left in.
+    /// Redacted secrets, and possible secrets that were left in.
     pub findings: Vec<SecretFinding>,
-    /// Something definite is left that could not be taken out without breaking the result.
+    /// A definite secret is left that could not be redacted without breaking the result.
     pub still_leaks: bool,
 }
 
-/// The value as it may leave.
+/// The value that may be released.
 pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
-    let Cleared { value, mut findings, less_sure, .. } = redact(detector, value, Reader::Caller);
+    let RedactedValue { value, mut findings, less_sure, .. } =
+        redact(detector, value, RedactionAudience::Caller);
     let left =
         if findings.is_empty() { None } else { surest(detector, &texts::of(&value), &value.to_string()) };
     let still_leaks = left.is_some_and(|finding| finding.tier == Tier::Definite);
@@ -35,23 +36,23 @@ pub fn sanitise(detector: &Detector, value: Value) -> Sanitised {
     Sanitised { value, findings, still_leaks }
 }
 
-/// Arguments as a person sees them who decides about the call.
-pub struct ForApprover {
+/// The arguments as an approver sees them.
+pub struct ApproverView {
     pub value: Value,
     pub hidden_bytes: usize,
-    /// As of `Sanitised`.
+    /// As in `Sanitised`.
     pub still_leaks: bool,
 }
 
-/// As `sanitise`, but shows all of a private key except its base64: a caller can put any text between the markers.
-pub fn for_approver(detector: &Detector, value: Value) -> ForApprover {
+/// Like `sanitise`, but of a private key only the base64 is redacted: a caller can put any text between the markers.
+pub fn for_approver(detector: &Detector, value: Value) -> ApproverView {
     let still_leaks = sanitise(detector, value.clone()).still_leaks;
-    let Cleared { value, hidden_bytes, .. } = redact(detector, value, Reader::Approver);
-    ForApprover { value, hidden_bytes, still_leaks }
+    let RedactedValue { value, hidden_bytes, .. } = redact(detector, value, RedactionAudience::Approver);
+    ApproverView { value, hidden_bytes, still_leaks }
 }
 
-/// Of what was taken out earlier as many as there are marks in the value, before anything is taken out of that: of the others its
-/// reader was never told. All secrets of a kind have one mark.
+/// Secrets that were redacted earlier and whose markers are in the value. Must be called before the value itself is
+/// redacted. All secrets of a kind have the same marker, so at most as many are returned as the value has markers.
 pub fn marked(withheld: &[SecretFinding], value: &Value) -> Vec<SecretFinding> {
     if withheld.is_empty() {
         return Vec::new();
@@ -68,8 +69,8 @@ pub fn marked(withheld: &[SecretFinding], value: &Value) -> Vec<SecretFinding> {
     withheld.iter().filter(|finding| is_shown(finding)).cloned().collect()
 }
 
-/// What may possibly be a secret and is still there, one of each kind. Looked for again, for some of what was seen first lay in
-/// something surer and is gone.
+/// Possible secrets that are still in the value, one of each kind. Searches again, because some of the first matches
+/// were inside a redacted secret.
 fn possible(detector: &Detector, value: &Value) -> Vec<SecretFinding> {
     let mut found: Vec<SecretFinding> = Vec::new();
     let json = value.to_string();
@@ -83,20 +84,18 @@ fn possible(detector: &Detector, value: &Value) -> Vec<SecretFinding> {
     found
 }
 
-/// What the reader of a result is told: what was probably a secret is gone, what possibly is one is not. Of what was surely
-/// one the mark tells enough.
+/// Warnings for the reader of a result: probable secrets were redacted, possible ones were not. For definite secrets
+/// the marker is enough.
 pub fn warnings(findings: &[SecretFinding]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = Vec::new();
     for finding in findings {
         let what = shown(finding);
         let (code, message) = match finding.tier {
             Tier::Definite => continue,
-            Tier::Probable => {
-                ("secret.probable", format!("what seemed to be a secret ({what}) was taken out"))
-            }
+            Tier::Probable => ("secret.probable", format!("a probable secret ({what}) was redacted")),
             Tier::Possible => (
                 "secret.possible",
-                format!("this may hold a secret ({what}), which was left in; pass it on with care"),
+                format!("this may contain a secret ({what}), which was not redacted; handle it with care"),
             ),
         };
         let warning = Warning { code, message };
@@ -107,8 +106,8 @@ pub fn warnings(findings: &[SecretFinding]) -> Vec<Warning> {
     warnings
 }
 
-/// What is most surely a secret, and at least probably one. Each text is looked at by itself, where JSON's escapes do not change
-/// how it reads, and then the JSON of the whole, where a secret is told by what stands beside it.
+/// The most certain definite or probable secret. Each text is searched by itself, without JSON's escapes, and then the
+/// JSON of all, where the name of a field can identify a secret.
 pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<SecretFinding> {
     let mut surest: Option<SecretFinding> = None;
     for text in texts.iter().copied().chain([json]) {
@@ -125,8 +124,8 @@ pub fn surest(detector: &Detector, texts: &[&str], json: &str) -> Option<SecretF
     surest
 }
 
-/// The very values that are at least probably secrets, for whoever lets these through and no others. As they read, and as JSON
-/// writes them.
+/// The values of definite and probable secrets, for an approval that covers exactly these. Each as plain text and as
+/// JSON writes it.
 pub fn values(detector: &Detector, texts: &[&str], json: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for text in texts.iter().copied().chain([json]) {
@@ -143,19 +142,19 @@ pub fn values(detector: &Detector, texts: &[&str], json: &str) -> Vec<String> {
     values
 }
 
-/// A message of a tool, for people and models.
+/// A tool's message without secrets, for people and models.
 pub fn without_secrets(detector: &Detector, text: &str) -> String {
     detector.redact(text, Tier::Probable).text.into_owned()
 }
 
-/// A value for the journal: what may possibly be a secret is blotted out there, and whatever stands under a telling name.
+/// A value for the journal, without possible secrets and without texts in fields whose name marks a secret.
 pub fn for_journal(detector: &Detector, value: Value) -> Value {
-    redact(detector, value, Reader::Journal).value
+    redact(detector, value, RedactionAudience::Journal).value
 }
 
-/// A text for the journal: what may possibly be a secret is blotted out.
+/// A text for the journal, without possible secrets.
 pub fn text_for_journal(detector: &Detector, text: String) -> String {
-    redact_text(detector, text, Reader::Journal).text
+    redact_text(detector, text, RedactionAudience::Journal).text
 }
 
 /// `type of provider`, for people.
@@ -163,7 +162,7 @@ pub fn shown(finding: &SecretFinding) -> String {
     format!("{} of {}", finding.kind, finding.provider)
 }
 
-/// One row a secret, never the secret itself; for the journal.
+/// One row per secret, for the journal. Never the secret itself.
 pub fn rows(findings: &[SecretFinding]) -> Vec<Value> {
     let row = |finding: &SecretFinding| {
         json!({
@@ -180,13 +179,13 @@ const MOST_ROWS: usize = 50;
 mod tests {
     use super::*;
 
-    /// Well formed, and nobody's.
+    /// Well formed, and not in use anywhere.
     fn token() -> String {
         format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc")
     }
 
     #[test]
-    fn a_result_keeps_its_shape() {
+    fn redaction_keeps_the_shape_of_a_result() {
         let detector = Detector::shipped().unwrap();
         let value = json!({ "line": format!("token {}\nnext", token()), "n": 3, "list": ["plain"] });
         let clean = sanitise(&detector, value);
@@ -200,9 +199,9 @@ mod tests {
         assert!(warnings(&clean.findings).is_empty());
     }
 
-    /// Also those that only the name of their field tells.
+    /// Includes values that only the name of their field identifies.
     #[test]
-    fn the_values_are_those_that_were_found() {
+    fn values_are_those_of_the_findings() {
         let detector = Detector::shipped().unwrap();
         let opaque = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
         let arguments = json!({ "note": "store password = hunter22x please", "token": opaque, "n": 1 });
@@ -210,9 +209,9 @@ mod tests {
         assert_eq!(found, ["hunter22x", opaque]);
     }
 
-    /// What is surer than that is gone, and nobody is warned of it again.
+    /// Definite and probable secrets are redacted, so no warning about a possible one remains.
     #[test]
-    fn what_is_possible_is_told_and_stays() {
+    fn possible_secret_is_reported_and_left_in() {
         let detector = Detector::shipped().unwrap();
         let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
         let value =
@@ -228,9 +227,9 @@ mod tests {
         assert!(!clean.value.to_string().contains(digits));
     }
 
-    /// A tool that reads a part of a file is told nothing of the rest, and neither is its caller.
+    /// A tool that reads a part of a file learns nothing about secrets in the rest, and neither does its caller.
     #[test]
-    fn what_was_taken_out_earlier_is_told_where_its_mark_is_shown() {
+    fn earlier_redactions_are_reported_if_their_marker_is_shown() {
         let detector = Detector::shipped().unwrap();
         let text = format!("one {}\npassword = \"correct-horse-7\"\n", token());
         let taken = detector.redact(&text, Tier::Probable);
@@ -242,9 +241,9 @@ mod tests {
         assert_eq!(marked(&[], &json!(first_line)), []);
     }
 
-    /// A log of five thousand tokens, of which one line was asked for, is one secret and not five thousand.
+    /// One shown line of a log with five thousand tokens is one secret, not five thousand.
     #[test]
-    fn one_mark_tells_of_one_secret() {
+    fn one_marker_reports_one_secret() {
         let detector = Detector::shipped().unwrap();
         let text = format!("one {}\ntwo {}\n", token(), token().replace("q7Z", "Cd4"));
         let taken = detector.redact(&text, Tier::Probable);
@@ -260,19 +259,19 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_is_told_less() {
+    fn journal_redacts_more() {
         check_journal(
             json!({ "db_password": "hunter2", "note": token(), "count": 2, "secret": true }),
             &json!({ "db_password": "[REDACTED]", "note": "[REDACTED]", "count": 2, "secret": true }),
         );
         let other = token().replace("q7Z", "Cd4");
-        // No member is lost with its name.
+        // Members keep their number even if their names are redacted.
         check_journal(json!({ token(): 1, other: 2 }), &json!({ "[REDACTED]": 1, "[REDACTED] (2)": 2 }));
     }
 
-    /// Least of all may it keep what nobody else is shown.
+    /// The journal must not record what others may not see.
     #[test]
-    fn the_journal_loses_all_that_results_lose() {
+    fn journal_redacts_all_that_results_redact() {
         let opaque = "q7Zk2mVx9TbLw4Rs8NyPd3Hc";
         let digits = "8473f88bde538325c456a9920597ecfe5127ec1a09920557";
         for value in [
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_keeps_the_shape() {
+    fn journal_redaction_keeps_the_shape() {
         check_journal(
             json!({ "text": "plain", "list": [1, null, "two"], "token": "", "tokens": ["a", 1, { "b": "c" }], "empty": {} }),
             &json!({ "text": "plain", "list": [1, null, "two"], "token": "", "tokens": ["[REDACTED]", 1, { "b": "c" }], "empty": {} }),

@@ -1,4 +1,4 @@
-//! Where a call stops short: the reason, and what is said to whom.
+//! The early end of a call: its reason, and the messages for caller and operator.
 
 use std::borrow::Cow;
 
@@ -6,62 +6,62 @@ use toolgate_spec::neutral;
 
 use crate::call::decide::Decision;
 use crate::{
-    approval::{Approval, ApprovalId, ApprovalState, Spent},
-    outcome::{Broken, Failed, Outcome, Pending, Refused},
+    approval::{Approval, ApprovalId, ApprovalState, ConsumedApproval},
+    outcome::{BrokenCall, FailedCall, Outcome, PendingCall, RefusedCall},
     ports::RunReport,
-    reason::{End, Reason},
+    reason::{EndKind, Reason},
 };
 
-/// Made by a stage, turned into an outcome in one place.
+/// Created by a stage; `into_outcome` turns it into an outcome.
 #[derive(Debug)]
-pub struct Stop {
+pub struct StoppedCall {
     pub reason: Reason,
     pub to_caller: String,
     pub to_operator: String,
     pub remedy: Option<String>,
-    /// The question that waits for an answer.
+    /// The question that is pending.
     pub asked: Option<Box<Approval>>,
-    /// May the client put that question to its user?
+    /// Whether the client may ask its user that question.
     pub client_may_answer: bool,
-    pub for_journal: Box<ForJournal>,
+    pub for_journal: Box<StopRecord>,
     report: Option<Box<RunReport>>,
 }
 
-/// What nobody but the journal is told of a call that stopped.
+/// Facts about a stopped call that only the journal records.
 #[derive(Debug, Default)]
-pub struct ForJournal {
-    /// The question that was answered or ran out of time.
-    pub answered: Option<Answered>,
+pub struct StopRecord {
+    /// The question that was answered or timed out.
+    pub answered: Option<AnsweredQuestion>,
     pub decisions: Vec<Decision>,
     /// The approval that the call consumed before its run failed.
-    pub consumed: Option<Spent>,
-    /// Texts about which somebody wants to be told, also of a call that goes no further.
+    pub consumed: Option<ConsumedApproval>,
+    /// `alertOn` matches, also for a call that is refused.
     pub alerts: Vec<String>,
 }
 
-/// What became of a question whose call was not run all the same.
+/// The state of a question whose call was not run.
 #[derive(Debug)]
-pub struct Answered {
+pub struct AnsweredQuestion {
     pub id: ApprovalId,
     pub state: ApprovalState,
     pub by: Option<String>,
 }
 
-impl From<&Approval> for Answered {
+impl From<&Approval> for AnsweredQuestion {
     fn from(approval: &Approval) -> Self {
         Self { id: approval.id.clone(), state: approval.state, by: approval.decided_by.clone() }
     }
 }
 
-impl From<&Spent> for Answered {
-    fn from(spent: &Spent) -> Self {
+impl From<&ConsumedApproval> for AnsweredQuestion {
+    fn from(spent: &ConsumedApproval) -> Self {
         Self { id: spent.id.clone(), state: ApprovalState::Used, by: Some(spent.decided_by.clone()) }
     }
 }
 
-impl Stop {
-    /// Caller and operator are told the same. Whatever a message repeats of callers, tools and paths, what acts on its reader or
-    /// is not seen is shown by its number.
+impl StoppedCall {
+    /// Caller and operator get the same message. Control characters and invisible characters in it are escaped, because
+    /// messages repeat text of callers, tools and paths.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         let message = shown(message.into());
         Self {
@@ -101,7 +101,7 @@ impl Stop {
     }
 
     #[must_use]
-    pub fn with_answer(mut self, answered: impl Into<Answered>) -> Self {
+    pub fn with_answer(mut self, answered: impl Into<AnsweredQuestion>) -> Self {
         self.for_journal.answered = Some(answered.into());
         self
     }
@@ -113,7 +113,7 @@ impl Stop {
     }
 
     #[must_use]
-    pub fn with_consumed(mut self, consumed: Option<Spent>) -> Self {
+    pub fn with_consumed(mut self, consumed: Option<ConsumedApproval>) -> Self {
         self.for_journal.consumed = consumed;
         self
     }
@@ -130,7 +130,7 @@ impl Stop {
         let call_id = call_id.to_owned();
         let Self { reason, to_caller, to_operator, remedy, asked, client_may_answer, .. } = self;
         if let Some(approval) = asked {
-            return Outcome::Pending(Pending {
+            return Outcome::Pending(PendingCall {
                 call_id,
                 prompt: approval.question.text(),
                 expires: approval.question.expires,
@@ -140,9 +140,13 @@ impl Stop {
             });
         }
         match reason.end() {
-            End::Refused => Outcome::Refused(Refused { call_id, reason, to_caller, to_operator, remedy }),
-            End::Failed => Outcome::Failed(Failed { call_id, reason, to_caller, to_operator, remedy }),
-            End::Broken => Outcome::Broken(Broken { call_id, reason, to_operator }),
+            EndKind::Refused => {
+                Outcome::Refused(RefusedCall { call_id, reason, to_caller, to_operator, remedy })
+            }
+            EndKind::Failed => {
+                Outcome::Failed(FailedCall { call_id, reason, to_caller, to_operator, remedy })
+            }
+            EndKind::Broken => Outcome::Broken(BrokenCall { call_id, reason, to_operator }),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Which texts does a value consist of?
+//! Collects the texts of a JSON value.
 
 use serde_json::{Map, Value};
 
-/// Every text by itself, keys included, as a reader sees it: without JSON's quotes and escapes.
+/// Every text by itself, keys included, without JSON's quotes and escapes.
 pub fn of(value: &Value) -> Vec<&str> {
     let mut texts = Vec::new();
     collect(value, &mut texts);

@@ -9,7 +9,7 @@ fn slots(calls: usize, calls_per_caller: usize, waiting: usize) -> RunSlots {
     RunSlots::new(limits)
 }
 
-/// Polls once. `None`: the call waits.
+/// Polls once. `None` if the call waits.
 async fn polled<F>(mut future: std::pin::Pin<&mut F>) -> Option<Result<Slot, Busy>>
 where
     F: Future<Output = Result<Slot, Busy>>,
@@ -133,7 +133,7 @@ async fn one_caller_does_not_fill_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_that_waits_past_the_deadline_is_refused_with_the_limit_that_held_it() {
+async fn wait_timeout_names_the_limit() {
     let slots = slots(2, 1, 10);
     let _ann = at_once(&slots, "ann").await.unwrap();
     let begun = tokio::time::Instant::now();
@@ -148,7 +148,7 @@ async fn call_that_waits_past_the_deadline_is_refused_with_the_limit_that_held_i
 }
 
 #[tokio::test]
-async fn call_that_gives_up_leaves_nothing_behind() {
+async fn dropped_call_leaves_the_queue() {
     let slots = slots(1, 1, 4);
     let running = at_once(&slots, "ann").await.unwrap();
     let mut waits = Box::pin(slots.enter("bob"));

@@ -374,7 +374,7 @@ impl BlockedPattern {
         stop: &StopFlag,
         found: &mut BlockedFindings,
     ) {
-        if stop.is_asked() {
+        if stop.is_set() {
             found.note_problem(CHECK_STOPPED.to_owned());
             return;
         }

@@ -22,7 +22,7 @@ impl<'s> EntryBudget<'s> {
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.stop.is_asked()
+        self.stop.is_set()
     }
 }
 
@@ -33,12 +33,12 @@ mod tests {
     #[test]
     fn dropping_the_waiter_stops_the_search() {
         let stop = StopFlag::default();
-        let waiting = stop.waiting();
+        let waiting = stop.stop_on_drop();
         let mut budget = EntryBudget::new(9, &stop);
         assert!(budget.spend_one() && !budget.is_stopped());
         drop(waiting);
         assert!(!budget.spend_one() && budget.is_stopped());
-        assert!(!StopFlag::default().is_asked());
+        assert!(!StopFlag::default().is_set());
     }
 
     #[test]

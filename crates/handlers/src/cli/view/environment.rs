@@ -49,7 +49,7 @@ pub fn base(
             }
             if let Some(secret) = wanted.iter().find(|name| is_secret(name)) {
                 return Err(format!(
-                    "`allowedEnvVars` lists `{secret}`, whose name looks like a secret; use a static variable with `${{{secret}}}`, which is masked"
+                    "`allowedEnvVars` lists `{secret}`, whose name disk_checks like a secret; use a static variable with `${{{secret}}}`, which is masked"
                 ));
             }
             if let Some(deciding) = wanted.iter().find(|name| loads_code(name)) {
@@ -89,7 +89,7 @@ pub fn check_values(
     }
     secret_variables(variables, detector).first().map_or(Ok(()), |secret| {
         Err(format!(
-            "`allowedEnvVars` lists `{secret}`, whose value looks like a secret; use a static variable with `${{{secret}}}`, which is masked"
+            "`allowedEnvVars` lists `{secret}`, whose value disk_checks like a secret; use a static variable with `${{{secret}}}`, which is masked"
         ))
     })
 }

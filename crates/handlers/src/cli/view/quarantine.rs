@@ -24,7 +24,7 @@ use rustix::{
     io::Errno,
 };
 use tokio::time::{Instant, timeout_at};
-use toolgate_gate::{Looks, NO_PLACE, StopFlag};
+use toolgate_gate::{DiskCheckPermits, NO_DISK_CHECK_PERMIT, StopFlag};
 use toolgate_sandbox::{Access, Bind, Source};
 
 use super::{
@@ -101,23 +101,24 @@ impl BlockedPathWatch {
     }
 
     /// Searches and quarantines. If that is not possible now, the queue for cancelled calls does it later.
-    pub async fn end(mut self, looks: &Looks, caller: &str) -> SweepResult {
+    pub async fn end(mut self, disk_checks: &DiskCheckPermits, caller: &str) -> SweepResult {
         if self.before.is_none() {
             return SweepResult::default();
         }
-        let due = Instant::now() + looks.longest();
+        let due = Instant::now() + disk_checks.timeout();
         // Take the snapshot only with a permit; if dropped before, the queue still gets it.
-        let place = looks.enter(caller, due).await;
+        let place = disk_checks.enter(caller, due).await;
         let Some((place, before)) = place.and_then(|place| Some((place, self.before.take()?))) else {
-            return SweepResult::trouble(NO_PLACE.to_owned());
+            return SweepResult::trouble(NO_DISK_CHECK_PERMIT.to_owned());
         };
         // A disk that does not respond blocks the thread, but not the call.
         match timeout_at(due, place.spawn(move || before.sweep())).await {
             Ok(Ok(sweep)) => sweep,
             Ok(Err(error)) => SweepResult::trouble(error.to_string()),
-            Err(_) => {
-                SweepResult::trouble(format!("its directories did not respond within {:?}", looks.longest()))
-            }
+            Err(_) => SweepResult::trouble(format!(
+                "its directories did not respond within {:?}",
+                disk_checks.timeout()
+            )),
         }
     }
 
@@ -275,7 +276,7 @@ pub fn has_lost_its_name(path: &Path) -> bool {
 /// Files that were quarantined from this path, or may have been.
 pub fn set_aside_from(path: &Path, stop: &StopFlag) -> Vec<PathBuf> {
     let entries = path.parent().and_then(|above| fs::read_dir(above).ok());
-    let entries = entries.into_iter().flatten().take_while(|_| !stop.is_asked());
+    let entries = entries.into_iter().flatten().take_while(|_| !stop.is_set());
     let beside = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let is_from_here = |one: &PathBuf| original(one).is_some_and(|original| original == path);
     beside.filter(|one| is_from_here(one) || has_lost_its_name(one)).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use toolgate_gate::LookLimits;
+use toolgate_gate::DiskCheckLimits;
 
 use super::*;
 use crate::files::{FileCaps, FileRights};
@@ -27,7 +27,7 @@ fn effects(workspace: &std::path::Path) -> CallEffects {
         files: Some(Arc::new(files)),
         judged: Arc::from([]),
         redactor: None,
-        looks: Looks::default(),
+        disk_checks: DiskCheckPermits::default(),
         caller: "tester".to_owned(),
     };
     CallEffects::new(scope, &[], Duration::from_mins(10))
@@ -76,9 +76,9 @@ fn file_function_without_a_permit_is_rejected_as_busy() {
     let workspace = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut effects = effects(workspace.path());
-    let limits = LookLimits { looks: 1, looks_per_caller: 1, longest: Duration::from_millis(20) };
-    effects.scope.looks = Looks::new(limits);
-    let place = runtime.block_on(effects.scope.looks.enter("somebody else", far_off()));
+    let limits = DiskCheckLimits { total: 1, per_caller: 1, timeout: Duration::from_millis(20) };
+    effects.scope.disk_checks = DiskCheckPermits::new(limits);
+    let place = runtime.block_on(effects.scope.disk_checks.enter("somebody else", far_off()));
     runtime.block_on(effects.perform(file("writeText", "a.txt")));
     drop(place);
     runtime.block_on(effects.perform(file("writeText", "b.txt")));

@@ -56,7 +56,7 @@ fn effects(methods_to_ask_for: &[&str]) -> CallEffects {
         files: None,
         judged: Arc::from([]),
         redactor: None,
-        looks: Looks::default(),
+        disk_checks: DiskCheckPermits::default(),
         caller: "tester".to_owned(),
     };
     CallEffects::new(scope, &[], Duration::from_mins(1))

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
-use toolgate_gate::{LeftEffects, Reason, Refusal, RunReport, RunRequest, StopFlag};
+use toolgate_gate::{Reason, Refusal, RunReport, RunRequest, StopFlag, UnreportedEffects};
 use toolgate_handlers::{
     CliTool, CommandOrder, CommandOutcome, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch,
 };
@@ -390,16 +390,16 @@ fn denials_of_a_dropped_call_are_recorded() {
     let watched = Watched { jailed: launcher(), path: secret.clone(), is_told: Arc::clone(&is_told) };
     let tool = world.handlers(Arc::new(watched)).runnable(world.load(&manifest).unwrap());
     let arguments = serde_json::Map::new();
-    let left = LeftEffects::default();
+    let unreported = UnreportedEffects::default();
     let survey = Arc::clone(&tool).survey(&arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = survey.call.run(RunRequest { left: &left, ..request(&arguments) }) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { unreported: &unreported, ..request(&arguments) }) => panic!("it ended: {report:?}"),
             () = is_told.notified() => {}
         }
     });
-    let left = format!("{left:?}");
-    assert!(left.contains(&format!("reading `{secret}`")), "{left}");
+    let unreported = format!("{unreported:?}");
+    assert!(unreported.contains(&format!("reading `{secret}`")), "{unreported}");
 }
 
 /// A filter that only `.git/info/attributes` names, and that needs only a shell, which every jail has.

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
-use toolgate_gate::{LeftEffects, Reason, RunReport, RunRequest, Runnable, StopFlag};
+use toolgate_gate::{Reason, RunReport, RunRequest, Runnable, StopFlag, UnreportedEffects};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_sandbox::{ContainerUser, ImageName, container_egress};
@@ -154,11 +154,11 @@ fn effects_of_a_dropped_call_are_recorded() {
     let shell = world.handlers(Arc::new(watched)).runnable(tool(&world));
     let arguments = lingering(&server);
     let arguments = arguments.as_object().unwrap();
-    let left = LeftEffects::default();
+    let left = UnreportedEffects::default();
     let survey = Arc::clone(&shell).survey(arguments, &StopFlag::default()).unwrap();
     runtime().block_on(async {
         tokio::select! {
-            report = survey.call.run(RunRequest { left: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
+            report = survey.call.run(RunRequest { unreported: &left, ..request(arguments) }) => panic!("it ended: {report:?}"),
             () = is_told.notified() => {}
         }
     });

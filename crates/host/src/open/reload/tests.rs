@@ -70,7 +70,7 @@ async fn no_secret_in_a_rejected_edit_reaches_the_journal() {
     }
     toolgate.close().unwrap();
     let journal = folder.path().join(".toolgate/journal");
-    let records = toolgate_audit::read(&journal, toolgate_audit::Span::default()).unwrap();
+    let records = toolgate_audit::read(&journal, toolgate_audit::TimeRange::default()).unwrap();
     let entries: Vec<_> = records.map(|record| record.unwrap().entry).collect();
     let rejected: Vec<String> = entries
         .iter()
@@ -177,14 +177,14 @@ async fn changed_pass_is_seen_and_costs_one_tool() {
     let candidate = tool_at(&toolgate, 7).candidate.clone().unwrap();
     assert!(toolgate.changed_passes().unwrap().is_empty());
     let id = candidate.tool.spec().id.as_str().to_owned();
-    toolgate.workshop().unpublish(&id, &candidate.tool.spec().name, std::time::SystemTime::now()).unwrap();
+    toolgate.publisher().unpublish(&id, &candidate.tool.spec().name, std::time::SystemTime::now()).unwrap();
     assert_eq!(toolgate.changed_passes().unwrap(), [id]);
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
     assert_eq!(toolgate.loaded().work.visited, 1);
     assert!(tool_at(&toolgate, 7).candidate.as_ref().unwrap().is_withdrawn);
     assert!(toolgate.changed_passes().unwrap().is_empty());
     // A new id does not undo it: the name is withdrawn.
-    toolgate.workshop().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
+    toolgate.publisher().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
     assert!(tool_at(&toolgate, 9).candidate.as_ref().unwrap().is_withdrawn);
     toolgate.close().unwrap();
@@ -298,12 +298,12 @@ fn apply_edit(toolgate: &Toolgate, path: &Path, (step, file): (usize, usize), ed
             for tool in &toolgate.loaded().tools {
                 let Ok(candidate) = &tool.candidate else { continue };
                 let now = std::time::SystemTime::now();
-                toolgate.workshop().accept_release_pass(candidate, now, &|| Ok(())).unwrap();
+                toolgate.publisher().accept_release_pass(candidate, now, &|| Ok(())).unwrap();
             }
         }
         8 => {
             let (id, name) = (toolgate_spec::model::ToolId::of_name("tool 5"), "tool 5");
-            toolgate.workshop().unpublish(id.as_str(), name, std::time::SystemTime::now()).unwrap();
+            toolgate.publisher().unpublish(id.as_str(), name, std::time::SystemTime::now()).unwrap();
         }
         _ => fs::write(path, own.to_string()).unwrap(),
     }
@@ -315,7 +315,7 @@ async fn patched_load_equals_a_full_load() {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path());
     let toolgate = Toolgate::open(config.clone(), Extras::default()).await.unwrap();
-    let rules = toolgate.rules(toolgate.workshop(), &config);
+    let rules = toolgate.rules(toolgate.publisher(), &config);
     let mut random = 7_u64;
     let mut below = |most: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

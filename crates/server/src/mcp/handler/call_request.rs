@@ -6,7 +6,7 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResponse},
     service::RequestContext,
 };
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 use super::{CallerSource, GatewayHandler, ProtocolMode};
 use crate::mcp::{
@@ -33,7 +33,7 @@ pub async fn call_tool(
     let call = ToolCall {
         tool: name.into_owned(),
         arguments: arguments.unwrap_or_default(),
-        author: CallAuthor { standing: handler.standing_of(&caller, &context), caller },
+        author: CallAuthor { auth_status: handler.standing_of(&caller, &context), caller },
         client,
         mode,
         shows_forms: shows_forms(&context),
@@ -55,7 +55,10 @@ fn shows_forms(context: &RequestContext<RoleServer>) -> bool {
     !is_unattended && context.client_capabilities().is_some_and(|can| elicitation::shows_forms(&can))
 }
 
-fn client_of(handler: &GatewayHandler, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
+fn client_of(
+    handler: &GatewayHandler,
+    context: &RequestContext<RoleServer>,
+) -> Result<ClientInfo, ErrorData> {
     let transport = match handler.caller {
         CallerSource::Request => "http",
         CallerSource::Configured { .. } => "stdio",

@@ -14,11 +14,11 @@ fn check(outcome: Outcome, expect: &Value) {
 }
 
 fn release(value: Value, is_structured: bool) -> Outcome {
-    Outcome::Released(Released { call_id: "c1".into(), value, is_structured, warnings: Vec::new() })
+    Outcome::Released(ReleasedCall { call_id: "c1".into(), value, is_structured, warnings: Vec::new() })
 }
 
 fn refusal(reason: Reason, remedy: Option<&str>) -> Outcome {
-    Outcome::Refused(Refused {
+    Outcome::Refused(RefusedCall {
         call_id: "c1".into(),
         reason,
         to_caller: "no such luck".into(),
@@ -44,7 +44,7 @@ fn strings_become_text_and_data_becomes_json() {
 #[test]
 fn warnings_are_in_meta() {
     let warnings = vec![Warning { code: "secret.possible", message: "look".into() }];
-    let warned = Released { call_id: "c1".into(), value: json!("x"), is_structured: false, warnings };
+    let warned = ReleasedCall { call_id: "c1".into(), value: json!("x"), is_structured: false, warnings };
     let expect = json!({
         "resultType": "complete", "isError": false, "content": [{"type": "text", "text": "x"}],
         "_meta": {
@@ -118,7 +118,7 @@ fn unknown_tool_is_a_protocol_error() {
 
 #[test]
 fn failure_ends_with_the_tools_text() {
-    let outcome = Outcome::Failed(Failed {
+    let outcome = Outcome::Failed(FailedCall {
         call_id: "c1".into(),
         reason: Reason::ToolFailed,
         to_caller: "boom\nretry: please".into(),
@@ -137,7 +137,7 @@ fn failure_ends_with_the_tools_text() {
 
 #[test]
 fn remedy_precedes_the_tools_text() {
-    let outcome = Outcome::Failed(Failed {
+    let outcome = Outcome::Failed(FailedCall {
         call_id: "c1".into(),
         reason: Reason::OutputTooLarge,
         to_caller: "it is too large".into(),
@@ -154,7 +154,7 @@ fn remedy_precedes_the_tools_text() {
 
 #[test]
 fn internal_error_reveals_the_call_id_only() {
-    let outcome = Outcome::Broken(Broken {
+    let outcome = Outcome::Broken(BrokenCall {
         call_id: "c1".into(),
         reason: Reason::JournalFailed,
         to_operator: "/var/journal: disk full".into(),
@@ -162,7 +162,7 @@ fn internal_error_reveals_the_call_id_only() {
     let expect = json!({
         "resultType": "complete", "isError": true, "_meta": {"dev.toolgate/callId": "c1"},
         "content": [{"type": "text", "text":
-            "the gateway could not carry out call `c1`; its operator can look it up by this id"}],
+            "the gateway failed to run call `c1`; the operator can look it up by this id"}],
     });
     check(outcome, &expect);
 }
@@ -170,7 +170,7 @@ fn internal_error_reveals_the_call_id_only() {
 #[test]
 fn pending_call_names_its_approval() {
     let approval = ApprovalId::from_random([1; 16]);
-    let outcome = Outcome::Pending(Pending {
+    let outcome = Outcome::Pending(PendingCall {
         call_id: "c1".into(),
         approval: approval.clone(),
         prompt: "run it?".into(),

@@ -12,7 +12,7 @@ use rmcp::model::{
     ServerResult,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::Client;
+use toolgate_gate::ClientInfo;
 
 use crate::mcp::{
     call::describe_client,
@@ -35,7 +35,7 @@ pub struct SessionInfo {
 #[derive(Debug)]
 struct SessionClient {
     /// Without its conversation, which is the session's id.
-    description: Client,
+    description: ClientInfo,
     shows_forms: bool,
 }
 
@@ -109,9 +109,9 @@ impl SessionInfo {
     }
 
     /// The client's description. The session is its conversation.
-    pub fn client(&self, session: &str) -> Option<Client> {
+    pub fn client(&self, session: &str) -> Option<ClientInfo> {
         let description = self.client.get()?.description.clone();
-        Some(Client { conversation: Some(session.to_owned()), ..description })
+        Some(ClientInfo { conversation: Some(session.to_owned()), ..description })
     }
 
     /// Returns `None` if a request of this session with the same id is still running.

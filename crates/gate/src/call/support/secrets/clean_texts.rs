@@ -9,19 +9,19 @@ use std::{
 
 use toolgate_secrets::Detector;
 
-use super::redact::{ClearedText, Reader, redact_text};
+use super::redact::{RedactedText, RedactionAudience, redact_text};
 
-/// For one detector: another one may find more.
+/// Valid for one detector, because another one may find more.
 #[derive(Debug, Default)]
 pub struct CleanTexts(RwLock<HashSet<Box<str>>>);
 
 impl CleanTexts {
-    /// As [`text_for_journal`](super::text_for_journal), which it calls for a text that is not known.
+    /// Like [`text_for_journal`](super::text_for_journal), which it calls for an unknown text.
     pub fn text_for_journal(&self, detector: &Detector, text: String) -> String {
         if self.0.read().unwrap_or_else(PoisonError::into_inner).contains(text.as_str()) {
             return text;
         }
-        let ClearedText { text, findings, .. } = redact_text(detector, text, Reader::Journal);
+        let RedactedText { text, findings, .. } = redact_text(detector, text, RedactionAudience::Journal);
         if findings.is_empty() && text.len() <= LONGEST {
             let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST {

@@ -1,10 +1,10 @@
-//! How does a value read without its secrets, when each text was looked at by itself and in the whole?
+//! Redacts the secrets of a JSON value. Each text is searched by itself and as a part of the whole JSON.
 //!
-//! By itself a text shows what its line breaks, quotes and backslashes hide, which JSON would write otherwise. In the JSON of the
-//! whole a secret is told by the name of its field, or goes on in the next item of a list. Neither look replaces the other, but
-//! for a result that is one text: it has no fields and no items, and is looked at once. Both look at the value as it came, and
-//! what either finds is taken out of each text that it touches: no text and no line is lost. Names and numbers that a secret only
-//! goes past, as a key of several lines does where each has its number, are none of it and stay.
+//! A text by itself has its real line breaks, quotes and backslashes, which JSON escapes. In the whole JSON, the name
+//! of a field identifies a secret, and a secret may continue in the next item of a list. Both searches are needed,
+//! except for a result that is a single text. Both search the original value, and their findings are removed from every
+//! text they touch. No text and no line is lost. A secret can span names and numbers, such as line numbers in a
+//! multi-line key; those are not part of it and stay.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -12,45 +12,46 @@ use serde_json::{Map, Value};
 use toolgate_policy::DistinctMembers;
 use toolgate_secrets::{Detector, KnownValues, Redacted, SecretFinding, Tier};
 
-use super::telling::{is_telling, without_texts};
+use super::secret_names::{is_secret_name, without_texts};
 
-/// Who is going to read it.
+/// The reader of the redacted value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Reader {
+pub enum RedactionAudience {
     /// Callers and models. Probable secrets are replaced by a marker that names their kind.
     Caller,
-    /// People who approve a call. As callers, but of a private key they lose the base64 only.
+    /// People who approve a call. Like callers, but of a private key only the base64 is redacted.
     Approver,
-    /// Many, and for years. Lose what may possibly be a secret, and every text under a telling name.
+    /// Readers of the journal, which is kept for years. Possible secrets and all texts in fields with secret names are
+    /// redacted.
     Journal,
 }
 
 /// A value without its secrets.
-pub struct Cleared {
+pub struct RedactedValue {
     pub value: Value,
-    /// What was taken out.
+    /// The redacted secrets.
     pub findings: Vec<SecretFinding>,
-    /// How much was seen that may only possibly be a secret.
+    /// The number of possible secrets that were found.
     pub less_sure: usize,
-    /// How much was taken out. Counted for approvers.
+    /// The number of redacted bytes. Counted for approvers.
     pub hidden_bytes: usize,
 }
 
-/// A text that stands for itself, without its secrets.
-pub struct ClearedText {
+/// A single text without its secrets.
+pub struct RedactedText {
     pub text: String,
-    /// What was taken out.
+    /// The redacted secrets.
     pub findings: Vec<SecretFinding>,
-    /// How much was seen that may only possibly be a secret.
+    /// The number of possible secrets that were found.
     pub less_sure: usize,
 }
 
-pub fn redact(detector: &Detector, value: Value, reader: Reader) -> Cleared {
+pub fn redact(detector: &Detector, value: Value, reader: RedactionAudience) -> RedactedValue {
     match value {
         Value::String(text) => {
-            let ClearedText { text, findings, less_sure } = redact_text(detector, text, reader);
+            let RedactedText { text, findings, less_sure } = redact_text(detector, text, reader);
             let hidden_bytes = findings.iter().map(|finding| finding.span.len()).sum();
-            Cleared { value: Value::String(text), findings, less_sure, hidden_bytes }
+            RedactedValue { value: Value::String(text), findings, less_sure, hidden_bytes }
         }
         Value::Array(items) if items.is_empty() => nothing_in(Value::Array(items)),
         Value::Object(members) if members.is_empty() => nothing_in(Value::Object(members)),
@@ -59,46 +60,47 @@ pub fn redact(detector: &Detector, value: Value, reader: Reader) -> Cleared {
     }
 }
 
-pub fn redact_text(detector: &Detector, text: String, reader: Reader) -> ClearedText {
+pub fn redact_text(detector: &Detector, text: String, reader: RedactionAudience) -> RedactedText {
     let Redacted { text: left, findings, less_sure } = detector.redact(&text, reader.loses_from());
     let left = match (left, reader) {
         (Cow::Borrowed(_), _) => None,
-        (Cow::Owned(left), Reader::Caller | Reader::Approver) => Some(left),
-        (Cow::Owned(_), Reader::Journal) => {
-            let spots = findings.iter().map(|finding| Spot::new(finding.span.clone(), finding, &text));
+        (Cow::Owned(left), RedactionAudience::Caller | RedactionAudience::Approver) => Some(left),
+        (Cow::Owned(_), RedactionAudience::Journal) => {
+            let spots =
+                findings.iter().map(|finding| RedactedSpan::new(finding.span.clone(), finding, &text));
             Some(without(&text, spots.collect(), reader).0)
         }
     };
-    ClearedText { text: left.unwrap_or(text), findings, less_sure }
+    RedactedText { text: left.unwrap_or(text), findings, less_sure }
 }
 
-fn nothing_in(value: Value) -> Cleared {
-    Cleared { value, findings: Vec::new(), less_sure: 0, hidden_bytes: 0 }
+fn nothing_in(value: Value) -> RedactedValue {
+    RedactedValue { value, findings: Vec::new(), less_sure: 0, hidden_bytes: 0 }
 }
 
-fn redact_structure(detector: &Detector, value: Value, reader: Reader) -> Cleared {
+fn redact_structure(detector: &Detector, value: Value, reader: RedactionAudience) -> RedactedValue {
     let mut known = KnownValues::default();
     let json = serde_json::to_string(&value).unwrap_or_default();
     let whole = detector.redact_knowing(&json, reader.loses_from(), &mut known);
     let in_whole = known.len();
-    let mut walk = Walk::new(detector, reader, (&json, &whole.findings), known);
+    let mut walk = RedactionWalk::new(detector, reader, (&json, &whole.findings), known);
     let mut value = walk.value(value);
-    let Walk { found, less_sure, mut hidden_bytes, mut known, .. } = walk;
+    let RedactionWalk { found, less_sure, mut hidden_bytes, mut known, .. } = walk;
     let mut findings = [whole.findings.clone(), found].concat();
     // A value found in a later text may also be in an earlier one, so all texts are searched again.
     if known.len() > in_whole {
         let json = serde_json::to_string(&value).unwrap_or_default();
         let in_json = detector.redact_knowing(&json, reader.loses_from(), &mut known).findings;
-        let mut again = Walk::new(detector, reader, (&json, &in_json), known);
+        let mut again = RedactionWalk::new(detector, reader, (&json, &in_json), known);
         value = again.value(value);
         hidden_bytes += again.hidden_bytes;
         findings.extend(in_json.iter().cloned());
         findings.append(&mut again.found);
     }
-    Cleared { value, findings, less_sure: whole.less_sure + less_sure, hidden_bytes }
+    RedactedValue { value, findings, less_sure: whole.less_sure + less_sure, hidden_bytes }
 }
 
-impl Reader {
+impl RedactionAudience {
     const fn loses_from(self) -> Tier {
         match self {
             Self::Caller | Self::Approver => Tier::Probable,
@@ -109,20 +111,20 @@ impl Reader {
     fn mark(self, finding: &SecretFinding) -> String {
         match self {
             Self::Caller | Self::Approver => finding.mark(),
-            Self::Journal => BLOT.to_owned(),
+            Self::Journal => REDACTED.to_owned(),
         }
     }
 }
 
-struct Walk<'w> {
+struct RedactionWalk<'w> {
     detector: &'w Detector,
-    reader: Reader,
+    reader: RedactionAudience,
     json: &'w str,
-    /// In order, none overlapping another.
+    /// Sorted, without overlaps.
     in_json: &'w [SecretFinding],
-    /// Where in the JSON we are.
+    /// The current position in the JSON.
     at: usize,
-    /// Where the latest finding begins that began within a text.
+    /// The start of the latest finding that began inside a text.
     begun: Option<usize>,
     found: Vec<SecretFinding>,
     less_sure: usize,
@@ -132,14 +134,14 @@ struct Walk<'w> {
 }
 
 /// A part of a text that is redacted.
-struct Spot {
+struct RedactedSpan {
     place: Range<usize>,
     finding: SecretFinding,
-    /// Is it, or is it in, a private key between its markers?
+    /// Whether it is, or is inside, a private key between its markers.
     is_key_block: bool,
 }
 
-impl Spot {
+impl RedactedSpan {
     /// `source` is the text that the finding's span is in.
     fn new(place: Range<usize>, finding: &SecretFinding, source: &str) -> Self {
         let found = source.get(finding.span.clone()).unwrap_or_default();
@@ -148,10 +150,10 @@ impl Spot {
     }
 }
 
-impl<'w> Walk<'w> {
+impl<'w> RedactionWalk<'w> {
     fn new(
         detector: &'w Detector,
-        reader: Reader,
+        reader: RedactionAudience,
         (json, in_json): (&'w str, &'w [SecretFinding]),
         known: KnownValues,
     ) -> Self {
@@ -174,28 +176,28 @@ impl<'w> Walk<'w> {
     }
 
     fn members(&mut self, members: Map<String, Value>) -> Value {
-        // Two keys that differed only in a secret stay two.
+        // Keys that become equal by redaction are kept apart.
         let mut kept = DistinctMembers::with_capacity(members.len());
         self.at += usize::from(members.is_empty());
         for (key, value) in members {
-            let is_telling = self.reader == Reader::Journal && is_telling(&key);
+            let is_secret_name = self.reader == RedactionAudience::Journal && is_secret_name(&key);
             let key = self.after_one(|walk| walk.text(key, is_a_name));
-            // Looked at all the same: a key that begins here may go on elsewhere.
+            // Searched as well: a key that begins here may continue elsewhere.
             let value = self.after_one(|walk| walk.value(value));
-            let value = if is_telling { without_texts(value, BLOT) } else { value };
+            let value = if is_secret_name { without_texts(value, REDACTED) } else { value };
             kept.insert(key, value);
         }
         self.at += 1;
         Value::Object(kept.into_members())
     }
 
-    /// Before an item stands a bracket or a comma, before a member's value a colon.
+    /// A bracket or comma precedes an item, and a colon precedes a member's value.
     fn after_one<T>(&mut self, then: impl FnOnce(&mut Self) -> T) -> T {
         self.at += 1;
         then(self)
     }
 
-    /// `can_be_passed`: says whether a text that a finding goes past is none of it.
+    /// `can_be_passed` tells whether a text inside a longer finding may stay.
     fn text(&mut self, text: String, can_be_passed: fn(&str) -> bool) -> String {
         let start = self.at + 1;
         let end = start + text.bytes().map(length_in_json).sum::<usize>();
@@ -216,13 +218,13 @@ impl<'w> Walk<'w> {
             spots.get(next).is_some_and(|spot| spot.place.start < span.end)
         };
         self.found.extend(by_itself.iter().filter(|finding| !is_known(&finding.span)).cloned());
-        spots.extend(by_itself.iter().map(|finding| Spot::new(finding.span.clone(), finding, &text)));
+        spots.extend(by_itself.iter().map(|finding| RedactedSpan::new(finding.span.clone(), finding, &text)));
         let (text, hidden) = without(&text, merged(spots), self.reader);
         self.hidden_bytes += hidden;
         text
     }
 
-    /// A number may be a secret too; the mark for it is a text.
+    /// A number may be a secret too. Its marker is a text.
     fn other(&mut self, value: Value) -> Value {
         let start = self.at;
         self.at += value.to_string().len();
@@ -236,7 +238,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Does a finding that began in a text go on behind this, so that this is only in between?
+    /// Whether a finding that began in an earlier text continues after this one.
     fn is_passed(&self, range: &Range<usize>) -> bool {
         matches!(self.touching(range), [one]
             if self.begun == Some(one.span.start) && one.span.start < range.start && range.end < one.span.end)
@@ -249,16 +251,16 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Not a line of a key: those are longer, or have other characters.
+/// Lines of a key are longer or have other characters.
 fn is_a_name(key: &str) -> bool {
     let is_of_a_name =
         |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ' ' | '$' | '@');
     key.len() <= LONGEST_NAME && key.chars().all(is_of_a_name)
 }
 
-/// The parts of a text that findings in the JSON cover. The text begins there at `start`.
-fn spots_in(text: &str, start: usize, (findings, json): (&[SecretFinding], &str)) -> Vec<Spot> {
-    let mut spots: Vec<Spot> = Vec::new();
+/// The parts of a text that findings in the JSON cover. The text starts at `start` in the JSON.
+fn spots_in(text: &str, start: usize, (findings, json): (&[SecretFinding], &str)) -> Vec<RedactedSpan> {
+    let mut spots: Vec<RedactedSpan> = Vec::new();
     let mut findings = findings.iter().peekable();
     let mut goes_on = false;
     let mut at = start;
@@ -270,7 +272,7 @@ fn spots_in(text: &str, start: usize, (findings, json): (&[SecretFinding], &str)
         if let Some(finding) = findings.peek().filter(|finding| finding.span.start < next) {
             match spots.last_mut().filter(|_| goes_on) {
                 Some(spot) => spot.place.end = index + 1,
-                None => spots.push(Spot::new(index..index + 1, finding, json)),
+                None => spots.push(RedactedSpan::new(index..index + 1, finding, json)),
             }
             goes_on = true;
         }
@@ -279,10 +281,10 @@ fn spots_in(text: &str, start: usize, (findings, json): (&[SecretFinding], &str)
     spots
 }
 
-/// What overlaps becomes one, under the name of the surest.
-fn merged(mut spots: Vec<Spot>) -> Vec<Spot> {
+/// Merges overlapping spans under the name of the most certain one.
+fn merged(mut spots: Vec<RedactedSpan>) -> Vec<RedactedSpan> {
     spots.sort_by_key(|spot| spot.place.start);
-    let mut merged: Vec<Spot> = Vec::with_capacity(spots.len());
+    let mut merged: Vec<RedactedSpan> = Vec::with_capacity(spots.len());
     for spot in spots {
         match merged.last_mut().filter(|last| spot.place.start < last.place.end) {
             Some(last) => {
@@ -297,15 +299,15 @@ fn merged(mut spots: Vec<Spot>) -> Vec<Spot> {
     merged
 }
 
-/// The text without these parts, and how many bytes they had.
-fn without(text: &str, spots: Vec<Spot>, reader: Reader) -> (String, usize) {
+/// The text without these parts, and their number of bytes.
+fn without(text: &str, spots: Vec<RedactedSpan>, reader: RedactionAudience) -> (String, usize) {
     let (mut kept, mut hidden) = (String::with_capacity(text.len()), 0);
     let mut from = 0;
-    for Spot { place, finding, is_key_block } in spots {
+    for RedactedSpan { place, finding, is_key_block } in spots {
         kept.push_str(text.get(from..place.start).unwrap_or_default());
         let secret = text.get(place.clone()).unwrap_or_default();
         from = place.end;
-        if reader == Reader::Approver && is_key_block {
+        if reader == RedactionAudience::Approver && is_key_block {
             let (shown, lost) = without_key_body(secret, &reader.mark(&finding));
             kept.push_str(&shown);
             hidden += lost;
@@ -313,7 +315,7 @@ fn without(text: &str, spots: Vec<Spot>, reader: Reader) -> (String, usize) {
         }
         hidden += secret.len();
         kept.push_str(&reader.mark(&finding));
-        let secret = if reader == Reader::Journal { "" } else { secret };
+        let secret = if reader == RedactionAudience::Journal { "" } else { secret };
         for line in secret.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             kept.push_str(if line.ends_with("\r\n") { "\r\n" } else { "\n" });
         }
@@ -322,11 +324,11 @@ fn without(text: &str, spots: Vec<Spot>, reader: Reader) -> (String, usize) {
     (kept, hidden)
 }
 
-/// A private key, or a part of one, without its base64: long runs of it, and short lines right after one.
+/// A private key or a part of one, without its base64: long runs, and short lines directly after one.
 fn without_key_body(key: &str, mark: &str) -> (String, usize) {
     let (mut kept, mut hidden, mut is_in_body) = (String::with_capacity(key.len()), 0, false);
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    // JSON in a text writes its line breaks as `\n`.
+    // A text may contain JSON, whose line breaks are written `\n`.
     let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\\');
     let mut runs = key.as_bytes().chunk_by(|one, next| is_base64(*one) == is_base64(*next)).peekable();
     while let Some(run) = runs.next() {
@@ -345,7 +347,7 @@ fn without_key_body(key: &str, mark: &str) -> (String, usize) {
     (kept, hidden)
 }
 
-/// How many bytes JSON writes for this one.
+/// The number of bytes that JSON writes for this byte.
 const fn length_in_json(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -354,9 +356,9 @@ const fn length_in_json(byte: u8) -> usize {
     }
 }
 
-const BLOT: &str = "[REDACTED]";
+const REDACTED: &str = "[REDACTED]";
 const LONGEST_NAME: usize = 32;
-/// Real lines have 64 or more. Shorter runs of these characters are words.
+/// Lines of real keys have 64 or more characters. Shorter runs are words.
 const SHORTEST_KEY_LINE: usize = 16;
 
 #[cfg(test)]

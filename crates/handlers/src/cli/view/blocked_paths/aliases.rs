@@ -302,7 +302,7 @@ mod tests {
         };
         let blocked = BlockedPaths::new(Some(&grants), &[]).unwrap();
         let stopped = StopFlag::default();
-        drop(stopped.waiting());
+        drop(stopped.stop_on_drop());
         for (stop, seen, trouble) in [(StopFlag::default(), 1, None), (stopped, 0, Some(CHECK_STOPPED))] {
             let found = blocked.look(std::slice::from_ref(&root), None, &stop);
             assert_eq!((found.blocked.len(), found.trouble.as_deref()), (seen, trouble));

@@ -1,14 +1,14 @@
-//! Each text loses its secrets, and the value nothing else.
+//! Redaction removes secrets from texts and changes nothing else.
 
 use serde_json::json;
 
 use super::*;
 
 fn redacted(value: Value) -> Value {
-    redact(&Detector::shipped().unwrap(), value, Reader::Caller).value
+    redact(&Detector::shipped().unwrap(), value, RedactionAudience::Caller).value
 }
 
-/// Well formed, and nobody's.
+/// Well formed, and not in use anywhere.
 fn token() -> String {
     format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc")
 }
@@ -20,9 +20,9 @@ pub fn key_lines() -> Vec<String> {
     [edge("BEGIN")].into_iter().chain(inside).chain([edge("END")]).collect()
 }
 
-/// What stands before a secret, however it is written in JSON, does not move the place that is taken out.
+/// Text before a secret does not shift the redacted part, however JSON escapes it.
 #[test]
-fn places_are_those_of_the_text() {
+fn redacted_part_is_exactly_the_secret() {
     let value = json!({
         "": [], "e": {}, "q\"\\\n\u{1}\u{7f}é": [1.5, -2, null, true, "\t\"\u{8}\u{c}\r"],
         "s": format!("a\n\"{}\"\nz", token()),
@@ -37,7 +37,7 @@ fn places_are_those_of_the_text() {
 }
 
 #[test]
-fn what_only_the_name_of_its_field_tells_goes_alone() {
+fn secret_identified_by_field_name_is_redacted_alone() {
     let value = json!({ "before": "\n\"", "client_secret": "abcDEF123", "after": "plain" });
     let clean = redacted(value);
     assert!(clean["client_secret"].as_str().unwrap().starts_with("[REDACTED:"), "{clean}");
@@ -45,7 +45,7 @@ fn what_only_the_name_of_its_field_tells_goes_alone() {
 }
 
 #[test]
-fn a_password_may_be_a_number() {
+fn numeric_password_is_redacted() {
     let clean = redacted(
         json!({ "user": 84_736_251, "password": 84_736_251, "list": [{ "pwd": 1_234_567 }, 84_736_251] }),
     );
@@ -56,7 +56,7 @@ fn a_password_may_be_a_number() {
 }
 
 #[test]
-fn a_key_keeps_its_lines_as_one_text_and_its_items_as_a_list() {
+fn key_keeps_its_lines_and_items() {
     let lines = key_lines();
     let clean = redacted(json!(lines.join("\n")));
     assert_eq!(clean.as_str().unwrap().split('\n').count(), lines.len());
@@ -67,9 +67,9 @@ fn a_key_keeps_its_lines_as_one_text_and_its_items_as_a_list() {
     assert!(!clean.to_string().contains("rG3nmfZN"), "{clean}");
 }
 
-/// What stands between the lines of a key is no part of it, unless it could be.
+/// Text between the lines of a key is not part of it, unless it could be.
 #[test]
-fn names_and_numbers_that_a_key_goes_past_stay() {
+fn names_and_numbers_between_key_lines_stay() {
     let rows: Vec<Value> =
         key_lines().iter().enumerate().map(|(n, line)| json!({ "n": n, "the line": line })).collect();
     let clean = redacted(json!({ "rows": rows, "after": 7 }));
@@ -85,16 +85,16 @@ fn names_and_numbers_that_a_key_goes_past_stay() {
 }
 
 #[test]
-fn no_member_is_lost_with_its_name() {
+fn member_with_a_secret_name_is_kept() {
     let other = token().replace("q7Z", "Cd4");
     let clean = redacted(json!({ token(): 1, other: 2 }));
     assert_eq!(clean.as_object().unwrap().len(), 2, "{clean}");
     assert!(!clean.to_string().contains("q7Z") && !clean.to_string().contains("Cd4"), "{clean}");
 }
 
-/// Where each goes through the marks of all before it, this takes hours.
+/// With quadratic cost this would take hours.
 #[test]
-fn ever_so_many_names_that_are_secrets_are_kept_apart() {
+fn many_secret_names_are_kept_apart() {
     let name = |n: u32| token().replace("730918264513", &format!("{n:012}"));
     let many: Map<String, Value> = (0..5_000).map(|n| (name(n), json!(n))).collect();
     let clean = redacted(Value::Object(many));
@@ -120,9 +120,9 @@ fn passwords_with_quotes_and_backslashes_are_redacted_whole() {
     }
 }
 
-/// Signs in a key, and what follows it within its quotes, do not hide it.
+/// Punctuation in a key and text after it inside the quotes do not hide it.
 #[test]
-fn keys_with_signs_and_line_ends_are_redacted() {
+fn keys_with_punctuation_and_line_ends_are_redacted() {
     for text in [
         "api_key = \"aB3$dE5fG7hI9jK1lM2n\"",
         "API_KEY=\"aB3kE5fG7hI9jK1lM2n#Pd3Hc\"",
@@ -137,9 +137,9 @@ fn keys_with_signs_and_line_ends_are_redacted() {
     }
 }
 
-/// `DB_PASSWORD=x` in one field tells what `x` is in the others, before and after it.
+/// `DB_PASSWORD=x` in one field identifies `x` in all others, before and after it.
 #[test]
-fn a_value_found_in_one_field_is_redacted_in_all() {
+fn value_found_in_one_field_is_redacted_in_all() {
     let password = "q7Zk-2mVx9T";
     for value in [
         json!({ "log": format!("connecting with {password}"), "env": format!("A=1\nDB_PASSWORD={password}\nB=2") }),
@@ -147,7 +147,7 @@ fn a_value_found_in_one_field_is_redacted_in_all() {
         json!({ "db_password": password, "log": format!("connecting with {password}") }),
         json!({ "url": format!("acme://app:{password}@db/x"), password: "as a name" }),
     ] {
-        for reader in [Reader::Caller, Reader::Journal] {
+        for reader in [RedactionAudience::Caller, RedactionAudience::Journal] {
             let clean = redact(&Detector::shipped().unwrap(), value.clone(), reader).value.to_string();
             assert!(!clean.contains(password), "{clean}");
         }

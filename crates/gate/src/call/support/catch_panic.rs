@@ -1,4 +1,4 @@
-//! Did our own code panic? Then nothing of the work outlives it, and whoever waits is told.
+//! Turns a panic of a future into a value.
 
 use std::{
     future::{Future, poll_fn},
@@ -7,8 +7,8 @@ use std::{
     task::Poll,
 };
 
-/// `None` where the work panicked; it has been dropped then. The panic hook has told where it was.
-pub async fn caught<W: Future>(work: W) -> Option<W::Output> {
+/// `None` if the work panicked; it is then dropped. The panic hook has already printed the location.
+pub async fn catch_panic<W: Future>(work: W) -> Option<W::Output> {
     let mut work = pin!(work);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(polled) => polled.map(Some),
@@ -22,12 +22,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_panics_has_no_result() {
-        assert_eq!(caught(async { 1 }).await, Some(1));
+    async fn panic_returns_none() {
+        assert_eq!(catch_panic(async { 1 }).await, Some(1));
         let panics = async {
             tokio::task::yield_now().await;
             panic!("on purpose");
         };
-        assert_eq!(caught::<_>(panics).await, None::<()>);
+        assert_eq!(catch_panic::<_>(panics).await, None::<()>);
     }
 }

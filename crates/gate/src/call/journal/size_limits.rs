@@ -1,13 +1,14 @@
-//! How large may a record become? What callers and tools bring along is cut where it is long, left out where the record is too large all
-//! the same, and at last everything but the end itself: a call that was opened is closed, whatever it was made to say.
+//! Bounds the size of a record. Long texts are shortened. If the record is still too large, the parts that callers and
+//! tools control are dropped, and finally everything but the end. An opened call always gets a closing record.
 
 use serde_json::{Map, Value, json};
 
 use super::CallRecord;
 
 impl CallRecord {
-    /// Cuts the long texts of lists that callers and tools fill. Only what has been looked through for secrets: half of one is not found.
-    pub(super) fn cut_long(&mut self) {
+    /// Shortens long texts in lists that callers and tools fill. Runs after the search for secrets, because a cut
+    /// secret would not be found.
+    pub(super) fn shorten_texts(&mut self) {
         for touch in self.touches.iter_mut().filter_map(Value::as_object_mut) {
             cut_members(touch);
         }
@@ -26,8 +27,8 @@ impl CallRecord {
         }
     }
 
-    /// Leaves out what callers and tools can make large. Says whether there was any.
-    pub(super) fn make_slim(&mut self) -> bool {
+    /// Drops the parts that callers and tools can make large. Returns whether there were any.
+    pub(super) fn drop_large_parts(&mut self) -> bool {
         let mut any = self.request.args.take().is_some() | self.request.coercions.take().is_some();
         if let Some(response) = &mut self.response {
             any |= empty(&mut response.redacted_fields) | response.output.take().is_some();
@@ -40,7 +41,7 @@ impl CallRecord {
         for decision in &mut self.decisions {
             any |= cut(&mut decision.why, LONGEST_TEXT);
         }
-        // Somebody wants to be told of these, so some of them stay.
+        // Alerts matter most, so some of them stay.
         for list in [&mut self.alerts, &mut self.dangers] {
             any |= list.len() > MOST_NAMED;
             list.truncate(MOST_NAMED);
@@ -51,9 +52,9 @@ impl CallRecord {
         any
     }
 
-    /// The end alone: which call of whom it was, how far it came and how it ended. Caller and client stay as they are, for the
-    /// opening record was written with them.
-    pub(super) fn make_least(&mut self) {
+    /// Keeps only the end: the call, its caller, its last stage and its outcome. Caller and client stay complete,
+    /// because the opening record was written with them.
+    pub(super) fn keep_only_end(&mut self) {
         let name = self.tool.get("name").and_then(Value::as_str).unwrap_or_default();
         let mut name = name.to_owned();
         cut(&mut name, LONGEST_ITEM);
@@ -89,14 +90,14 @@ pub(super) fn cut_name(name: &mut Value) {
     }
 }
 
-/// As `cut_name`.
+/// Like `cut_name`.
 pub(super) fn cut_name_text(name: &mut String) {
     cut(name, LONGEST_NAME);
 }
 
-/// Marks where it cuts. Says whether there was anything to cut off.
+/// Marks the cut with `…`. Returns whether anything was cut.
 fn cut(text: &mut String, longest: usize) -> bool {
-    // Nearly every text is short by its bytes already.
+    // Most texts are short, so compare bytes before counting characters.
     let end = if text.len() > longest { text.char_indices().nth(longest).map(|(end, _)| end) } else { None };
     if let Some(end) = end {
         text.truncate(end);
@@ -105,8 +106,8 @@ fn cut(text: &mut String, longest: usize) -> bool {
     end.is_some()
 }
 
-const LEFT_OUT: &str = "the rest of this record was too large to be written";
-/// Characters of a path, an address or what was refused.
+const LEFT_OUT: &str = "the rest of this record was too large to write";
+/// Characters of a path, an address or a denial.
 const LONGEST_ITEM: usize = 300;
 const LONGEST_NAME: usize = 199;
 const LONGEST_TEXT: usize = 1_000;

@@ -1,8 +1,8 @@
-//! Does the name of a field say that its value is a secret?
+//! Names of fields whose value is a secret.
 
 use serde_json::Value;
 
-/// The value without its texts; those of inner fields have names of their own.
+/// The value without its own texts. Inner fields are judged by their own names.
 pub fn without_texts(value: Value, mark: &str) -> Value {
     match value {
         Value::String(text) if !text.is_empty() => Value::String(mark.to_owned()),
@@ -13,15 +13,15 @@ pub fn without_texts(value: Value, mark: &str) -> Value {
     }
 }
 
-/// Names under which nobody keeps anything but a secret, in any spelling, and lists of them.
-pub fn is_telling(name: &str) -> bool {
+/// Names that are used for secrets only, in any spelling, and their plurals.
+pub fn is_secret_name(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let one = plain.strip_suffix('s').unwrap_or(&plain);
-    TELLING.iter().any(|end| plain.ends_with(end) || one.ends_with(end))
-        || TELLING_WORDS.contains(&last_word(name).to_lowercase().as_str())
+    SECRET_SUFFIXES.iter().any(|end| plain.ends_with(end) || one.ends_with(end))
+        || SECRET_WORDS.contains(&last_word(name).to_lowercase().as_str())
 }
 
-/// `pass` of `db_pass`, `db-pass` and `dbPass`.
+/// `pass` for `db_pass`, `db-pass` and `dbPass`.
 fn last_word(name: &str) -> &str {
     let name = name.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
     let word = name.rsplit(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or(name);
@@ -31,8 +31,8 @@ fn last_word(name: &str) -> &str {
     word.get(start..).unwrap_or(word)
 }
 
-/// How such a name ends, without hyphens and the like.
-const TELLING: &[&str] = &[
+/// Endings of such names, without separators.
+const SECRET_SUFFIXES: &[&str] = &[
     "accesskey",
     "apikey",
     "authorization",
@@ -52,15 +52,15 @@ const TELLING: &[&str] = &[
     "token",
 ];
 
-/// What ends other words too, such as `bypass`.
-const TELLING_WORDS: &[&str] = &["auth", "pass"];
+/// Whole words only, because they also end other words, such as `bypass`.
+const SECRET_WORDS: &[&str] = &["auth", "pass"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_in_any_spelling() {
+    fn secret_names_are_recognised_in_any_spelling() {
         for name in [
             "token",
             "TOKEN",
@@ -89,16 +89,16 @@ mod tests {
             "Proxy-Authorization",
             "pass:",
         ] {
-            assert!(is_telling(name), "{name}");
+            assert!(is_secret_name(name), "{name}");
         }
     }
 
     #[test]
-    fn other_names_do_not() {
+    fn other_names_are_not_secret() {
         for name in
             ["", "_", "s", "bypass", "compass", "author", "passenger", "tokenizer", "key", "text", "é"]
         {
-            assert!(!is_telling(name), "{name}");
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Which folder would a run have been content with?
+//! Finds the narrowest directory that would have been enough for a run.
 
 use std::{fs, iter, path::Path};
 
 use serde_json::{Value, json};
 use toolgate_spec::PathPattern;
 
-use super::observed::{Observed, Wider, is_callers_choice};
+use super::observed::{Observed, WiderGrant, is_callers_choice};
 use crate::{
     live::LiveTool,
     ports::{EffectEntry, EffectKind},
 };
 
-/// The narrowest folder that holds every path of these effects, as they were asked for: all absolute, or all relative to
-/// the base. Nothing where that cannot be known.
+/// The narrowest directory with every path of these effects, as the tool named them: all absolute, or all relative to
+/// the base. `None` if it cannot be determined.
 pub fn narrowest<'a>(effects: impl Iterator<Item = &'a EffectEntry>) -> Option<String> {
     let mut folders = effects.filter(|effect| effect.kind != EffectKind::Fetch).flat_map(folders_of);
     let mut common = folders.next()??;
@@ -32,65 +32,65 @@ pub fn narrowest<'a>(effects: impl Iterator<Item = &'a EffectEntry>) -> Option<S
     })
 }
 
-struct Folder<'a> {
+struct ParsedDir<'a> {
     is_absolute: bool,
     parts: Vec<&'a str>,
 }
 
-/// Of what a copy or a move takes, and of where it leads.
-fn folders_of(effect: &EffectEntry) -> impl Iterator<Item = Option<Folder<'_>>> {
+/// The directories of an effect: of its target, and of the destination of a copy or move.
+fn folders_of(effect: &EffectEntry) -> impl Iterator<Item = Option<ParsedDir<'_>>> {
     let to = effect.to.as_deref().map(|to| folder_of(effect, to));
     iter::once(folder_of(effect, &effect.target)).chain(to)
 }
 
-fn folder_of<'a>(effect: &EffectEntry, path: &'a str) -> Option<Folder<'a>> {
+fn folder_of<'a>(effect: &EffectEntry, path: &'a str) -> Option<ParsedDir<'a>> {
     let function = effect.what.strip_prefix("safety.fs.")?;
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    // Masked, cut or climbing names are not the ones that were used.
+    // Masked, cut or climbing paths are not the ones that were used.
     if parts.iter().any(|part| *part == ".." || part.contains('*')) || path.len() >= LONGEST {
         return None;
     }
     match function {
-        // The tool was told the base, and may have made paths of it.
+        // The tool knows the base, and may have built paths from it.
         "workspace" | "readRoots" => return None,
         "copy" | "move" if effect.to.is_none() => return None,
-        // What they find is named relative to the base: another base would change it.
+        // Their results are relative to the base, so another base would change them.
         "list" | "find" | "searchInFiles" if is_absolute => return None,
         "list" | "find" | "searchInFiles" => {}
         _ => {
             parts.pop();
         }
     }
-    Some(Folder { is_absolute, parts })
+    Some(ParsedDir { is_absolute, parts })
 }
 
-/// Is the base wider than the folder that was used?
-pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<Wider> {
+/// Whether the base is wider than the directory that was used.
+pub fn wider_base(tool: &LiveTool, observed: &Observed) -> Option<WiderGrant> {
     let files = &tool.policy.files;
     let base = files.base_path.value.trim_end_matches('/');
-    // Where other paths are listed, they are the bound, and the base is none.
+    // If other paths are listed, they limit the access, not the base.
     let is_bound = files.allowed_paths.values().all(|path| path.text().trim_end_matches('/') == base);
     let folder = observed.folder.as_deref()?;
     if !is_bound || folder == "." || PathPattern::parse(&used(base, folder)).is_err() {
         return None;
     }
-    // A path that the caller chose says nothing about the next caller's.
+    // A path that the caller chose says nothing about other callers.
     if is_callers_choice(tool, observed.read.iter().chain(&observed.written)) {
         return None;
     }
     let used = used(base, folder);
     let inside = used.strip_prefix(base)?.strip_prefix('/')?;
-    // Links in a base are followed at every call, wherever they lead by then; below a base they cannot lead out of it.
+    // Symlinks in a base are followed at every call, wherever they then lead. Below a base they cannot lead out of it.
     if inside.is_empty() || (folder.starts_with('/') && !is_its_own_name(&used)) {
         return None;
     }
-    // Where paths are listed, even this one, another base takes none of them away.
+    // If paths are listed, even this one, another base does not remove access to them.
     let says_it_twice = tool.spec.governance.capability.execution.allowed_paths.is_some()
         || files.allowed_paths.origin != files.base_path.origin;
-    // Relative paths are taken from the base, so that they would lead elsewhere from another one.
+    // Relative paths start at the base, so they would lead elsewhere from another base.
     let can_be_narrowed = folder.starts_with('/') && !says_it_twice;
-    Some(Wider {
+    Some(WiderGrant {
         setting: "fsBasePath",
         declared: files.base_path.value.to_string(),
         enough: if can_be_narrowed { json!(used) } else { Value::Null },
@@ -102,12 +102,12 @@ fn used(base: &str, folder: &str) -> String {
     if folder.starts_with('/') { folder.to_owned() } else { format!("{base}/{folder}") }
 }
 
-/// Whether no part of the path is a link. What is not there, or cannot be looked at, may become one.
+/// Whether no part of the path is a symlink. A part that does not exist or cannot be read may become one.
 fn is_its_own_name(path: &str) -> bool {
     fs::canonicalize(path).is_ok_and(|real| real == Path::new(path))
 }
 
-/// Names of effects are cut at this many signs.
+/// Names of effects are cut at this many characters.
 const LONGEST: usize = 300;
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_have_a_common_one() {
+    fn common_directory_of_the_paths_is_found() {
         check(&[], None);
         check(&[("readText", "/srv/data/notes/a.txt")], Some("/srv/data/notes"));
         check(&[("readText", "/srv/data/a/x"), ("stat", "/srv//data/./b/y")], Some("/srv/data"));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_none() {
+    fn unknown_paths_have_no_common_directory() {
         check(&[("readText", "/srv/a"), ("readText", "b")], None);
         check(&[("readText", "/srv/data/../../etc/passwd")], None);
         check(&[("copy", "/srv/data/a")], None);

@@ -1,18 +1,19 @@
-//! Which free texts of a record hold secrets? Callers, tools and paths bring them along; the journal keeps what it is given.
+//! Redacts secrets in the free texts of a record. Callers, tools and paths may contain them, and records are kept for
+//! long.
 
 use serde_json::{Value, json};
 use toolgate_secrets::Detector;
 
-use super::{CallRecord, slim::cut_name_text};
+use super::{CallRecord, size_limits::cut_name_text};
 use crate::{
     call::support::secrets::{CleanTexts, for_journal, text_for_journal},
-    live::blotted,
+    live::redact_patterns,
 };
 
 impl CallRecord {
-    /// Blots out of what a caller says of itself, and of the tool that it names, what may possibly be a secret. Nothing is
-    /// added to either but what we know of the tool, so that the closing record need not look again.
-    pub(super) fn blot_opening(&mut self, detector: &Detector, clean: &CleanTexts) {
+    /// Redacts possible secrets in what the client reports about itself and in the tool's name. Nothing from outside is
+    /// added to these fields later, so the closing record need not search them again.
+    pub(super) fn redact_opening(&mut self, detector: &Detector, clean: &CleanTexts) {
         for said in self.client.texts() {
             *said = clean.text_for_journal(detector, std::mem::take(said));
             cut_name_text(said);
@@ -26,34 +27,35 @@ impl CallRecord {
         }
     }
 
-    /// Does the same to every other text that is neither an id, a digest nor one of our own words. Arguments and outputs
-    /// were shown by the rules of their tool.
-    pub(super) fn blot_closing(&mut self, detector: &Detector) {
+    /// Redacts every other text that is not an id, a digest or a fixed word. Arguments and outputs were already
+    /// redacted by the rules of their tool.
+    pub(super) fn redact_closing(&mut self, detector: &Detector) {
         self.mask_known();
-        let blot = |value: &mut Value| *value = for_journal(detector, value.take());
-        self.touches.iter_mut().for_each(blot);
+        let redact = |value: &mut Value| *value = for_journal(detector, value.take());
+        self.touches.iter_mut().for_each(redact);
         for decision in &mut self.decisions {
-            let why = blotted(&self.redact, std::mem::take(&mut decision.why));
+            let why = redact_patterns(&self.redact, std::mem::take(&mut decision.why));
             decision.why = text_for_journal(detector, why);
         }
-        self.request.coercions.iter_mut().for_each(blot);
+        self.request.coercions.iter_mut().for_each(redact);
         if let Some(run) = &mut self.run {
-            run.refused.iter_mut().for_each(blot);
-            blot(&mut run.effects);
+            run.refused.iter_mut().for_each(redact);
+            redact(&mut run.effects);
         }
         if let Some(response) = &mut self.response {
-            blot(&mut response.redacted_fields);
+            redact(&mut response.redacted_fields);
         }
         if let Some(message) = &mut self.message {
-            *message = text_for_journal(detector, blotted(&self.redact, std::mem::take(message)));
+            *message = text_for_journal(detector, redact_patterns(&self.redact, std::mem::take(message)));
         }
-        self.cut_long();
+        self.shorten_texts();
     }
 
-    /// Masks the values of the tool's own secrets, which no rule need know, in what callers' arguments lead to and what was said of
-    /// them. Before the detector looks, which may take a part of one for a secret of its own. A run's report comes masked.
+    /// Masks the values of the tool's own secrets, which may match no rule, in targets, reasons and messages. This
+    /// comes before the detector, which could take a part of one for another secret. The report of a run is already
+    /// masked.
     fn mask_known(&mut self) {
-        // Nearly every call has none of this, and need not know the secrets.
+        // Most calls have none of these texts and need not read the secrets.
         let says_something = !self.touches.is_empty()
             || self.request.coercions.is_some()
             || self.approval.is_some()

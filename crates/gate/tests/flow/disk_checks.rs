@@ -1,4 +1,4 @@
-//! Looking at what a call would touch may wait for a disk. It keeps nobody else waiting, and ends with whoever waits for it.
+//! Disk checks: a check may block on a disk. It must not block other calls, and it ends with its call.
 
 use std::{
     sync::{
@@ -12,18 +12,18 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::{task::JoinHandle, time::timeout};
 use toolgate_gate::{
-    ApprovalQueue, ApprovalState, Call, Clock, Decider, EffectKind, Outcome, Reason, Standing, StopFlag,
+    ApprovalQueue, ApprovalState, AuthStatus, Call, Clock, Decider, EffectKind, Outcome, Reason, StopFlag,
     Touch,
 };
 use toolgate_policy::Caller;
 
-use crate::fakes::{Does, FakeSurvey, Settings, Silence, World, call, document, shown};
+use crate::fakes::{Does, FakeSurvey, Settings, SilentClient, World, call, document, shown};
 
-/// A disk that keeps the look of every call that says `slow` waiting, until it is let go or the look is told to stop.
+/// A disk that blocks the check of every call that says `slow`, until it is released or the stop flag is set.
 #[derive(Debug, Default)]
-pub struct LookedAt {
+pub struct BlockingDisk {
     is_let_go: AtomicBool,
-    /// Who looks at it hears of no stop.
+    /// The check ignores the stop flag.
     hangs: AtomicBool,
     begun: AtomicUsize,
     at_once: AtomicUsize,
@@ -31,7 +31,7 @@ pub struct LookedAt {
     stopped: AtomicUsize,
 }
 
-impl LookedAt {
+impl BlockingDisk {
     pub fn look(&self, arguments: &Map<String, Value>, stop: &StopFlag) {
         match arguments.get("text").and_then(Value::as_str) {
             Some("slow") => {}
@@ -41,12 +41,12 @@ impl LookedAt {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
-        // A guard against hanging, not a measurement.
+        // A timeout against hanging, not a measurement.
         for _ in 0..60_000 {
             if self.is_let_go.load(Ordering::SeqCst) {
                 break;
             }
-            if stop.is_asked() && !self.hangs.load(Ordering::SeqCst) {
+            if stop.is_set() && !self.hangs.load(Ordering::SeqCst) {
                 self.stopped.fetch_add(1, Ordering::SeqCst);
                 break;
             }
@@ -64,11 +64,11 @@ impl LookedAt {
 
 fn world(change: &Value) -> Arc<World> {
     let world = World::with(Does::EchoesArguments, &[document("say", change)], Settings::default());
-    world.fake.disk.set(LookedAt::default()).unwrap();
+    world.fake.disk.set(BlockingDisk::default()).unwrap();
     Arc::new(world)
 }
 
-fn disk(world: &World) -> &LookedAt {
+fn disk(world: &World) -> &BlockingDisk {
     world.fake.disk.get().unwrap()
 }
 
@@ -83,9 +83,9 @@ fn start(world: &Arc<World>, call: Call) -> JoinHandle<Outcome> {
     tokio::spawn(async move { world.gate.handle(call).await })
 }
 
-/// On one thread: a look on it would keep timers and other calls from ever running.
+/// On one thread: a check on it would block timers and all other calls.
 #[tokio::test]
-async fn a_look_that_waits_for_a_disk_keeps_nobody_else_waiting() {
+async fn blocked_disk_check_does_not_block_other_calls() {
     let world = world(&json!({}));
     let slow_ones: Vec<_> = (0..6).map(|_| start(&world, slow("ann"))).collect();
     disk(&world).has_begun(4).await;
@@ -98,7 +98,7 @@ async fn a_look_that_waits_for_a_disk_keeps_nobody_else_waiting() {
     disk(&world).is_let_go.store(true, Ordering::SeqCst);
     for slow in slow_ones {
         let outcome = shown(&slow.await.unwrap());
-        // More at once than this caller may have run are refused by the limit for that, as without a look.
+        // Calls beyond the run limit are refused by that limit, as without disk checks.
         assert!(outcome.starts_with("released: ") || outcome.starts_with("execute.busy: "), "{outcome}");
     }
     assert_eq!(disk(&world).most_at_once.load(Ordering::SeqCst), 4);
@@ -106,7 +106,7 @@ async fn a_look_that_waits_for_a_disk_keeps_nobody_else_waiting() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_ends_its_look() {
+async fn dropped_call_stops_its_disk_check() {
     let world = world(&json!({}));
     tokio::select! {
         outcome = world.gate.handle(slow("ann")) => panic!("nobody let it go: {outcome:?}"),
@@ -121,9 +121,9 @@ async fn a_call_that_is_dropped_ends_its_look() {
     assert_eq!(world.fake.runs(), 0);
 }
 
-/// What hangs cannot be ended. It is waited for so long and no longer, and its threads do not become more and more.
+/// A hanging check cannot be stopped. The wait for it is bounded, and so is the number of its threads.
 #[tokio::test]
-async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
+async fn hanging_disk_refuses_its_callers_only() {
     let world = world(&json!({}));
     disk(&world).hangs.store(true, Ordering::SeqCst);
     tokio::time::pause();
@@ -131,7 +131,7 @@ async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
     let hanging: Vec<_> = (0..4).map(|_| start(&world, slow("ann"))).collect();
     disk(&world).has_begun(4).await;
     let too_many = start(&world, slow("ann"));
-    // Until it waits for its turn. A paused clock stands still as long as a thread is busy.
+    // Let it wait for its permit. A paused clock does not advance while a thread is busy.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -144,7 +144,7 @@ async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
         );
     }
     let outcome = shown(&too_many.await.unwrap());
-    assert!(outcome.starts_with("execute.busy: too many calls look at files"), "{outcome}");
+    assert!(outcome.starts_with("execute.busy: too many file checks are running"), "{outcome}");
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert_eq!(disk(&world).at_once.load(Ordering::SeqCst), 4, "they hang on, and are counted");
     let mut other = call("say", json!({ "text": "quick" }));
@@ -155,22 +155,23 @@ async fn a_disk_that_hangs_costs_its_callers_a_refusal_and_others_nothing() {
 }
 
 #[tokio::test]
-async fn a_look_that_panics_is_the_gateways_own_mistake() {
+async fn panic_in_a_disk_check_is_an_internal_error() {
     let world = world(&json!({}));
     let outcome = world.call("say", json!({ "text": "panic" })).await;
     assert!(shown(&outcome).starts_with(Reason::Panicked.code()), "{outcome:?}");
     world.assert_paired();
 }
 
-/// The second look, after the yes, waits beside the runtime too, and a yes is not used up by a disk that does not answer.
+/// The second check, after the approval, also runs on the blocking pool, and a disk that hangs does not consume the
+/// approval.
 #[tokio::test]
-async fn the_look_after_a_yes_keeps_nobody_waiting_and_costs_no_second_answer() {
+async fn disk_check_after_approval_does_not_consume_the_approval() {
     let world = world(&json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));
     disk(&world).is_let_go.store(true, Ordering::SeqCst);
     let touched = Touch { kind: EffectKind::Read, target: "/srv/a".to_owned() };
     world.fake.survey_with(Ok(FakeSurvey { touches: vec![touched], ..FakeSurvey::default() }));
     let mut asked = slow("ann");
-    asked.ask = Some(Arc::new(Silence));
+    asked.ask = Some(Arc::new(SilentClient));
     let waiting = start(&world, asked.clone());
     while world.queue.all().is_empty() {
         tokio::task::yield_now().await;
@@ -197,18 +198,18 @@ async fn the_look_after_a_yes_keeps_nobody_waiting_and_costs_no_second_answer() 
 
 struct Revoked(AtomicBool);
 
-impl Standing for Revoked {
-    fn holds(&self) -> bool {
+impl AuthStatus for Revoked {
+    fn is_valid(&self) -> bool {
         !self.0.load(Ordering::SeqCst)
     }
 }
 
 #[tokio::test]
-async fn whoever_waited_long_for_a_look_is_asked_for_again() {
+async fn token_is_checked_again_after_a_long_disk_check() {
     let world = world(&json!({}));
     let revoked = Arc::new(Revoked(AtomicBool::new(false)));
     let mut call = slow("ann");
-    call.standing = Some(Arc::clone(&revoked) as Arc<dyn Standing>);
+    call.auth_status = Some(Arc::clone(&revoked) as Arc<dyn AuthStatus>);
     let waiting = start(&world, call);
     disk(&world).has_begun(1).await;
     tokio::time::sleep(Duration::from_millis(1_100)).await;

@@ -1,6 +1,6 @@
-//! Secrets in disguise: whatever the detector sees through in a text, the gate sees through in a value.
+//! Encoded secrets: every encoding that the detector recognises in a text is also recognised in a value.
 //!
-//! `⟦` and `⟧` stand around a secret in the corpus; `<|>` is taken out.
+//! In the corpus, `⟦` and `⟧` enclose a secret; `<|>` is removed.
 
 use std::{fs, path::Path};
 
@@ -26,9 +26,9 @@ async fn released(world: &World, arguments: Value) -> Value {
     }
 }
 
-/// Each is seen only once the one before it is taken out. Whoever is told of a call is shown none of them.
+/// Each secret is visible only after the one before it is redacted. No reader may see any of them.
 #[tokio::test]
-async fn secrets_that_hide_each_other_are_shown_to_nobody() {
+async fn secrets_that_hide_each_other_are_all_redacted() {
     let token = concat!("xa", "pt-abcd1234-4e44-8fac-427b-066ff1e09d0c");
     for glue in ["\u{1b}[0m", "\u{1b}[m", "\u{1b}(B"] {
         let text: &'static str = format!("it is {} now", [token; 40].join(glue)).leak();
@@ -61,7 +61,7 @@ fn escapes() -> Vec<(String, String, Vec<String>)> {
 }
 
 #[tokio::test]
-async fn no_disguise_of_the_corpus_is_released() {
+async fn encoded_secrets_of_the_corpus_are_not_released() {
     let (world, detector) = (echo(), Detector::shipped().unwrap());
     for (file, text, secrets) in escapes() {
         let value = released(&world, json!({ "text": text, "extra": { "list": ["a", text, "b"] } })).await;
@@ -76,7 +76,7 @@ async fn no_disguise_of_the_corpus_is_released() {
 }
 
 #[tokio::test]
-async fn no_disguise_of_the_corpus_is_released_as_a_text_alone() {
+async fn encoded_secrets_of_the_corpus_are_not_released_as_text() {
     for (file, text, secrets) in escapes() {
         let world = World::new(Does::Returns(json!(text)), &[document("say", &json!({}))]);
         let value = released(&world, json!({ "text": "x" })).await;
@@ -87,7 +87,7 @@ async fn no_disguise_of_the_corpus_is_released_as_a_text_alone() {
 }
 
 #[tokio::test]
-async fn no_disguise_of_the_corpus_goes_into_a_sink() {
+async fn encoded_secrets_of_the_corpus_are_not_sent() {
     let world = sink();
     for (file, text, _) in escapes() {
         for arguments in [json!({ "text": text }), json!({ "text": "x", "extra": { "key": [text] } })] {
@@ -100,14 +100,14 @@ async fn no_disguise_of_the_corpus_goes_into_a_sink() {
     assert_eq!(world.fake.runs(), 0);
 }
 
-/// The characters are shown by their number, but only after what they hide has gone.
+/// Invisible characters are escaped only after the secrets that they hide are redacted.
 #[tokio::test]
-async fn what_nobody_sees_hides_no_secret() {
+async fn invisible_characters_do_not_hide_a_secret() {
     let token = format!("xox{}-481236795021-730918264513-{}", 'b', "q7Zk2mVx9TbLw4Rs8NyPd3Hc");
     let (open, sink) = (echo(), sink());
     for hidden in ["\u{200b}", "\u{1b}[0m", "\u{1b}[1;31m", "\u{202e}", "\0", "\u{7f}", "\u{9c}", "\u{2028}"]
     {
-        // The beginning of such a token is one by itself; what follows a line end is not taken for the rest of it.
+        // The beginning of such a token is itself a token; text after a line end does not belong to it.
         let places: &[usize] = if hidden == "\u{2028}" { &[2, 10] } else { &[2, 10, 45] };
         for at in places.iter().copied() {
             let (before, after) = token.split_at(at);
@@ -123,7 +123,7 @@ async fn what_nobody_sees_hides_no_secret() {
 }
 
 #[tokio::test]
-async fn a_key_keeps_its_lines_and_a_list_its_items() {
+async fn redacted_key_keeps_its_lines_and_items() {
     let line = "rG3nmfZN/3yKJyF3GINhFLUTv7Zh0eLhjopfdLi+YuAzWLLazZACmtxyT/SDvrrS";
     let edge = |word: &str| format!("-----{word} PRIVATE KEY-----");
     let mut lines = vec![edge("BEGIN")];

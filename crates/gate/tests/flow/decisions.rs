@@ -1,4 +1,4 @@
-//! Who had a say in a call that was not run, and who said no: the journal tells.
+//! The journal records the decisions about a call that did not run, and who denied it.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{Answer, ApprovalQueue, ApprovalState, ClientAnswer, Clock, Decider, LiveSet, Reason};
 use toolgate_policy::{Arguments, CedarPolicies, when};
 
-use crate::fakes::{A_THOUGHT, Does, Says, Settings, Silence, World, call, document};
+use crate::fakes::{A_THOUGHT, AnsweringClient, Does, Settings, SilentClient, World, call, document};
 
 fn asking() -> World {
     let required = json!({ "humanInTheLoop": { "mode": "REQUIRED" } });
@@ -21,7 +21,7 @@ fn deny(world: &World) {
         .unwrap();
 }
 
-/// `source: verdict` of each voice in the last record.
+/// `source: verdict` of each decision in the last record.
 #[track_caller]
 fn voices(world: &World) -> Vec<String> {
     world.assert_paired();
@@ -43,7 +43,7 @@ fn assert_asked(world: &World, state: &str, by: Option<&str>) {
 }
 
 #[tokio::test]
-async fn a_forbidden_call_is_written_down_with_its_voices() {
+async fn forbidden_call_is_recorded_with_its_decisions() {
     let settings = Settings { policy: Arc::new(when(|_, _, _| false, "not today")), ..Settings::default() };
     let world = World::with(Does::EchoesArguments, &[document("say", &json!({}))], settings);
     let outcome = world.call("say", json!({ "text": "hi" })).await;
@@ -53,7 +53,7 @@ async fn a_forbidden_call_is_written_down_with_its_voices() {
     assert_eq!(world.journal.last().get("approval"), None);
 }
 
-/// A clone of large arguments would cost every caller, also where no policy is set.
+/// A copy of large arguments would slow down every call, even without a policy.
 #[tokio::test]
 async fn policy_in_code_reads_the_arguments_of_the_run_without_a_copy() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -78,7 +78,7 @@ async fn policy_in_code_reads_the_arguments_of_the_run_without_a_copy() {
 }
 
 #[tokio::test]
-async fn a_pending_call_and_the_no_of_an_operator_are_written_down_with_their_voices() {
+async fn pending_and_denied_calls_are_recorded_with_their_decisions() {
     let world = asking();
     let _ = world.call("say", json!({ "text": "hi" })).await;
     assert_asked(&world, "pending", None);
@@ -89,10 +89,10 @@ async fn a_pending_call_and_the_no_of_an_operator_are_written_down_with_their_vo
 }
 
 #[tokio::test]
-async fn the_no_of_a_client_is_written_down_as_the_clients() {
+async fn denial_by_the_client_is_recorded_as_such() {
     let world = asking();
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Says(Answer::Decline, A_THOUGHT)));
+    asked.ask = Some(Arc::new(AnsweringClient(Answer::Decline, A_THOUGHT)));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalDenied));
     assert_asked(&world, "denied", Some("client"));
 
@@ -105,14 +105,14 @@ async fn the_no_of_a_client_is_written_down_as_the_clients() {
     assert_asked(&world, "denied", Some("client"));
 }
 
-/// What an operator does, and what else happens, while the client is silent.
+/// The actions of an operator and other events while the client does not answer.
 async fn ends_in_silence(meanwhile: impl FnOnce(&World), expect: Reason) -> Arc<World> {
     let world = Arc::new(asking());
     let waiting = tokio::spawn({
         let world = Arc::clone(&world);
         async move {
             let mut asked = call("say", json!({ "text": "hi" }));
-            asked.ask = Some(Arc::new(Silence));
+            asked.ask = Some(Arc::new(SilentClient));
             world.gate.handle(asked).await
         }
     });
@@ -125,13 +125,13 @@ async fn ends_in_silence(meanwhile: impl FnOnce(&World), expect: Reason) -> Arc<
 }
 
 #[tokio::test]
-async fn the_no_of_an_operator_while_the_client_is_silent_is_the_operators() {
+async fn denial_by_an_operator_is_recorded_while_the_client_is_silent() {
     let world = ends_in_silence(deny, Reason::ApprovalDenied).await;
     assert_asked(&world, "denied", Some("operator"));
 }
 
 #[tokio::test]
-async fn a_yes_that_came_too_late_is_recorded_and_not_spent() {
+async fn late_approval_is_recorded_and_not_consumed() {
     let too_late = |world: &World| {
         world.make_live(&[]);
         let id = world.queue.only().id;
@@ -145,10 +145,10 @@ async fn a_yes_that_came_too_late_is_recorded_and_not_spent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answered_is_named() {
+async fn unanswered_question_is_recorded() {
     let world = asking();
     let mut asked = call("say", json!({ "text": "hi" }));
-    asked.ask = Some(Arc::new(Silence));
+    asked.ask = Some(Arc::new(SilentClient));
     assert_eq!(world.gate.handle(asked).await.reason(), Some(Reason::ApprovalTimeout));
     assert_asked(&world, "pending", None);
 }
@@ -159,9 +159,9 @@ fn policies(world: &World, rules: &str) -> CedarPolicies {
     CedarPolicies::new(&sources, [tool.for_policies()]).unwrap()
 }
 
-/// Which rules were in force can be told from the call's own records, whatever they said.
+/// The records of a call identify the policies that applied to it.
 #[tokio::test]
-async fn the_policies_that_decided_a_call_are_named_by_their_digest() {
+async fn records_have_the_digest_of_the_policies() {
     let world = World::new(Does::EchoesArguments, &[document("say", &json!({}))]);
     let _ = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(world.journal.last().get("policiesVersion"), None, "there are none");
@@ -189,7 +189,7 @@ async fn the_policies_that_decided_a_call_are_named_by_their_digest() {
         seen.push(digest);
     }
     assert_ne!(seen[0], seen[1]);
-    // A set that shrinks keeps its policies.
+    // A reduced set keeps its policies.
     world.gate.retain(|_| true);
     let _ = world.call("say", json!({ "text": "hi" })).await;
     assert_eq!(world.journal.last()["policiesVersion"], json!(seen[1]));
