@@ -14,15 +14,15 @@ include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
 /// A shipped tool.
 #[derive(Debug)]
-pub struct Shipped {
+pub struct ShippedTool {
     pub name: &'static str,
     pub check: ToolCheck,
     pub digest: Digest,
 }
 
 /// All of them, in the order of their files.
-pub fn shipped_tools() -> &'static [Shipped] {
-    static SHIPPED: LazyLock<Vec<Shipped>> =
+pub fn shipped_tools() -> &'static [ShippedTool] {
+    static SHIPPED: LazyLock<Vec<ShippedTool>> =
         LazyLock::new(|| TOOLS.iter().filter_map(|(_, text)| read(text)).collect());
     &SHIPPED
 }
@@ -94,7 +94,7 @@ pub fn altered() -> Vec<&'static str> {
     TOOLS.iter().map(|(name, _)| *name).filter(|name| !is_shipped(name)).collect()
 }
 
-fn read(text: &'static str) -> Option<Shipped> {
+fn read(text: &'static str) -> Option<ShippedTool> {
     let mut check = check_text(text, format_of(text)).tools.into_iter().next()?;
     let spec = check.spec.as_mut()?;
     spec.is_builtin = true;
@@ -102,7 +102,7 @@ fn read(text: &'static str) -> Option<Shipped> {
     let digest = digest(spec, &check.document);
     // What is not in the ledger as it stands here was changed by somebody who did not mean to ship it.
     let is_ours = ledger().get(name).is_some_and(|known| *known == digest.to_string());
-    is_ours.then_some(Shipped { name, check, digest })
+    is_ours.then_some(ShippedTool { name, check, digest })
 }
 
 /// Safe Tool Specs are JSON, manifests of commands are YAML.

@@ -29,7 +29,7 @@ struct Inner {
     /// How many jails are kept ready at most.
     prepared_jails: usize,
     /// The image for containers, and what its walls must be.
-    container: Option<Container>,
+    container: Option<ContainerSettings>,
     /// Kept once they work: what failed is tried again with the next command.
     jailed: OnceCell<JailedLauncher>,
     in_containers: OnceCell<ContainerLauncher>,
@@ -37,14 +37,14 @@ struct Inner {
 
 /// Where commands run that ask for a container.
 #[derive(Clone, Debug)]
-pub struct Container {
+pub struct ContainerSettings {
     pub image: String,
     /// Who commands are inside; root is refused.
     pub user: ContainerUser,
     pub required: &'static [ContainerWall],
 }
 
-impl Container {
+impl ContainerSettings {
     /// As the owner of the workspace, so that what is written there belongs to whom it should, unless that is root.
     pub fn for_workspace(image: String, workspace: &Path, required: &'static [ContainerWall]) -> Self {
         let owner = std::fs::metadata(workspace).ok().map(|folder| (folder.uid(), folder.gid()));
@@ -60,7 +60,7 @@ impl Commands {
         egress: Egress,
         required: CommandRequired,
         prepared_jails: usize,
-        container: Option<Container>,
+        container: Option<ContainerSettings>,
     ) -> Self {
         let (jailed, in_containers) = (OnceCell::new(), OnceCell::new());
         let inner = Inner { program, egress, required, prepared_jails, container, jailed, in_containers };
@@ -91,7 +91,7 @@ impl Inner {
                 let image = ImageName::parse(&container.image)?;
                 let runtime = probe_runtime().map_err(|error| error.to_string())?;
                 runtime.sweep()?;
-                let Container { user, required, .. } = container;
+                let ContainerSettings { user, required, .. } = container;
                 Ok(ContainerLauncher { runtime: Arc::new(runtime), egress, image, user, required })
             })
             .await

@@ -27,7 +27,7 @@ pub struct Document {
 
 /// A file or folder that could not be used, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unread {
+pub struct UnreadFile {
     pub file: PathBuf,
     pub problem: String,
 }
@@ -75,7 +75,7 @@ struct DocumentFile {
     digest: Option<[u8; 32]>,
     has_other_names: bool,
     documents: Arc<[Arc<Document>]>,
-    unread: Option<Unread>,
+    unread: Option<UnreadFile>,
 }
 
 impl Documents {
@@ -106,7 +106,7 @@ impl Documents {
         })
     }
 
-    pub fn unread(&self) -> impl Iterator<Item = &Unread> {
+    pub fn unread(&self) -> impl Iterator<Item = &UnreadFile> {
         self.files().filter_map(|file| file.unread.as_ref())
     }
 
@@ -257,7 +257,7 @@ fn read_found(
 }
 
 fn unusable(file: &Path, problem: String) -> DocumentFile {
-    let unread = Some(Unread { file: file.to_owned(), problem });
+    let unread = Some(UnreadFile { file: file.to_owned(), problem });
     DocumentFile { digest: None, has_other_names: false, documents: Arc::default(), unread }
 }
 
@@ -284,7 +284,7 @@ fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Opt
     let unread = is_unread.then(|| {
         let problem =
             checked.findings.first().map_or_else(|| "no tool".to_owned(), |one| one.message.clone());
-        Unread { file: file.to_owned(), problem }
+        UnreadFile { file: file.to_owned(), problem }
     });
     let shared: Arc<Path> = Arc::from(file);
     let document = |check| Arc::new(Document { file: Arc::clone(&shared), check });

@@ -21,7 +21,7 @@ use crate::{
     OpenError,
     alarm::Alarm,
     catalog,
-    commands::{Commands, Container},
+    commands::{Commands, ContainerSettings},
     load::{InCode, Loaded},
 };
 
@@ -61,7 +61,7 @@ pub fn open_handlers(
     };
     let container = config.commands.image.clone();
     let walls = walls_of_containers(config);
-    let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
+    let container = container.map(|image| ContainerSettings::for_workspace(image, &places.workspace, walls));
     let functions = in_code.tools.iter().map(|tool| (tool.name().to_owned(), tool.function().clone()));
     let rust = RustHandlers { places: places.clone(), functions: functions.collect() };
     let cli = CliHandlers {
@@ -182,7 +182,7 @@ mod tests {
     use toolgate_config::Overrides;
 
     use super::*;
-    use crate::load::{Origin, Problem, Surveyed};
+    use crate::load::{LoadProblem, LoadedTool, ToolOrigin};
 
     /// With the defaults a shell would have run with all the memory that the host has, where nothing bounds it.
     #[test]
@@ -213,9 +213,9 @@ mod tests {
         let missing = check_described([&own].into_iter(), &loaded).unwrap_err();
         assert_eq!(missing.to_string(), "commands: no document describes a tool `pages`");
         // One that cannot be loaded is described all the same; why not is told elsewhere.
-        let tool = Surveyed {
+        let tool = LoadedTool {
             name: own.clone(),
-            origin: Origin::File(PathBuf::from("pages.yaml")),
+            origin: ToolOrigin::File(PathBuf::from("pages.yaml")),
             candidate: Err("its command is not installed".to_owned()),
             is_exposed: false,
             document: None,
@@ -228,7 +228,7 @@ mod tests {
     fn a_document_that_cannot_be_read_is_named_as_the_reason() {
         let mut loaded = Loaded::default();
         let what = "it is no YAML".to_owned();
-        loaded.unread.push(Problem { place: "tools/pages.yaml".to_owned(), what });
+        loaded.unread.push(LoadProblem { place: "tools/pages.yaml".to_owned(), what });
         let told = check_described([&"pages".to_owned()].into_iter(), &loaded).unwrap_err().to_string();
         assert_eq!(
             told,

@@ -9,7 +9,7 @@ use toolgate_sandbox::{HostRow, HostState, probe_layers};
 pub struct HostLayers(Vec<HostRow>);
 
 impl HostLayers {
-    pub fn look() -> Self {
+    pub fn probe() -> Self {
         Self(probe_layers())
     }
 

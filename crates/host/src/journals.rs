@@ -10,14 +10,14 @@ use crate::{journal::FileJournal, open::OpenError};
 
 /// Which journal is written to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Writes {
+pub enum JournalOwner {
     /// The gateway's.
     Gateway,
     /// That of commands.
     Command,
 }
 
-impl Writes {
+impl JournalOwner {
     /// The folder below the state.
     pub const fn folder(self) -> &'static str {
         match self {
@@ -27,13 +27,13 @@ impl Writes {
     }
 }
 
-pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
+pub fn open_journal(config: &Config, journal_owner: JournalOwner) -> Result<FileJournal, OpenError> {
     let sync = match config.audit.sync {
         AuditSync::Write => toolgate_audit::Sync::Write,
         AuditSync::Disk => toolgate_audit::Sync::Disk,
     };
     let options = Options { checkpoint_every: config.audit.checkpoint_every, sync };
-    let (files, unlisted) = open_free_journal(config, writes, options)?;
+    let (files, unlisted) = open_free_journal(config, journal_owner, options)?;
     let mut journal = FileJournal::new(files, sync);
     journal.unlisted = unlisted;
     Ok(journal)
@@ -41,7 +41,7 @@ pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, Open
 
 /// Writes down what a command did that needs no gateway, before or after it does it.
 pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
-    let journal = open_journal(config, Writes::Command)?;
+    let journal = open_journal(config, JournalOwner::Command)?;
     journal.write(entry)?;
     Ok(journal.files.close()?)
 }
@@ -51,14 +51,14 @@ pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
 /// for nobody can vouch for it, and it must not keep a gateway from starting for good.
 fn open_free_journal(
     config: &Config,
-    writes: Writes,
+    journal_owner: JournalOwner,
     options: Options,
 ) -> Result<(Journal, Vec<String>), JournalError> {
     let (mut number, mut unlisted) = (1, Vec::new());
     loop {
         let key = Key::open_or_create(&config.state.join("keys/journal.key"))?;
         let clock: Clock = Arc::new(SystemTime::now);
-        let first = writes.folder();
+        let first = journal_owner.folder();
         let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
         match Journal::open(&config.state.join(name), key, options, clock) {
             Err(JournalError::InUse { .. }) if number < MOST_JOURNALS => {}

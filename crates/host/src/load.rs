@@ -29,11 +29,11 @@ pub struct Loaded {
     /// Those of them that are active and exposed, without policies.
     pub(crate) live: LiveSet,
     /// Errors in documents and policies. With any of these an earlier good set stays in force.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<LoadProblem>,
     /// Those of them that are about whole files and folders: which tools are in there is not known.
-    pub(crate) unread: Vec<Problem>,
+    pub(crate) unread: Vec<LoadProblem>,
     /// Overrides of tools that do not exist, and policies about callers that cannot exist. They look like a guard and are none.
-    pub unheeded: Vec<Problem>,
+    pub unused_settings: Vec<LoadProblem>,
     /// Keys of the configuration that were changed and count only after a restart.
     pub awaits_restart: Vec<String>,
     /// The operator's policies cannot be used, and no tool is served. Set when the load is put in force.
@@ -65,7 +65,7 @@ impl Default for Loaded {
             live: LiveSet::default(),
             problems: Vec::new(),
             unread: Vec::new(),
-            unheeded: Vec::new(),
+            unused_settings: Vec::new(),
             awaits_restart: Vec::new(),
             has_broken_policies: false,
             policies: Ok(None),
@@ -76,9 +76,9 @@ impl Default for Loaded {
 
 /// A tool and how far it has come.
 #[derive(Clone, Debug)]
-pub struct Surveyed {
+pub struct LoadedTool {
     pub name: String,
-    pub origin: Origin,
+    pub origin: ToolOrigin,
     pub candidate: Result<Candidate, String>,
     pub is_exposed: bool,
     /// The document that was judged. `None`: the tool is shipped.
@@ -87,7 +87,7 @@ pub struct Surveyed {
 
 /// Where a tool comes from.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Origin {
+pub enum ToolOrigin {
     Shipped,
     File(PathBuf),
     /// A function of the program that embeds the gateway.
@@ -106,21 +106,21 @@ pub(crate) struct InCode {
 
 /// Which shipped tools are to be tried?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ToTry {
+pub enum TrialSelection {
     /// Those that have not been.
-    Untried,
+    Untested,
     /// Those that have failed, too, and that nobody took back: a host that was down may be up again.
-    AlsoFailed,
+    UntestedOrFailed,
 }
 
 /// Something that keeps a file or a tool from being used.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
+pub struct LoadProblem {
     pub place: String,
     pub what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for LoadProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.place, self.what)
     }
@@ -128,13 +128,13 @@ impl fmt::Display for Problem {
 
 impl Loaded {
     /// Shipped tools that were chosen and are to take a test run under the policy in force.
-    pub fn untried(&self, which: ToTry) -> impl Iterator<Item = &Candidate> {
+    pub fn untested(&self, which: TrialSelection) -> impl Iterator<Item = &Candidate> {
         // They come first.
-        let shipped = self.tools.iter().take_while(|tool| tool.origin == Origin::Shipped);
+        let shipped = self.tools.iter().take_while(|tool| tool.origin == ToolOrigin::Shipped);
         let is_meant = move |candidate: &&Candidate| match (&candidate.pass, which) {
             (None, _) => true,
-            (Some(_), ToTry::Untried) => false,
-            (Some(pass), ToTry::AlsoFailed) => {
+            (Some(_), TrialSelection::Untested) => false,
+            (Some(pass), TrialSelection::UntestedOrFailed) => {
                 !pass.is_withdrawn && matches!(pass.record.outcome, PassOutcome::Failed { .. })
             }
         };
@@ -143,7 +143,7 @@ impl Loaded {
     }
 }
 
-impl Surveyed {
+impl LoadedTool {
     pub(crate) fn usable(&self) -> Option<&Candidate> {
         self.candidate.as_ref().ok()
     }
@@ -157,12 +157,12 @@ impl Surveyed {
 
 /// Tools with names of their own that clients or people could not tell apart, by their name on the wire and their own. A mistake
 /// like any other: who was live before stays so, and the newcomer does not take its place.
-fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<String>)>) -> Vec<Problem> {
+fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<String>)>) -> Vec<LoadProblem> {
     let mut known: HashMap<&str, (&str, &str)> = HashMap::with_capacity(live.size_hint().0);
     let mut problems = Vec::new();
     for (wire, name, looks) in live {
         if let Some((taken_wire, taken_name)) = looks.iter().find_map(|look| known.get(look.as_str())) {
-            problems.push(Problem {
+            problems.push(LoadProblem {
                 place: format!("tools `{taken_name}` and `{name}`"),
                 what: if wire == *taken_wire {
                     format!("both have the name `{wire}` on the wire; rename one")
@@ -178,24 +178,24 @@ fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<Str
     problems
 }
 
-fn policy_problem(error: &CedarError) -> Problem {
+fn policy_problem(error: &CedarError) -> LoadProblem {
     let place = match error.position {
         Some(position) => format!("{}:{}:{}", error.file, position.line, position.column),
         None => error.file.clone(),
     };
     let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
-    Problem { place, what: format!("{}{help}", error.message) }
+    LoadProblem { place, what: format!("{}{help}", error.message) }
 }
 
 fn is_javascript(check: &ToolCheck) -> bool {
     check.spec.as_ref().is_some_and(|spec| matches!(spec.body, Body::JavaScript { .. }))
 }
 
-fn place(check: &ToolCheck, origin: &Origin) -> String {
+fn place(check: &ToolCheck, origin: &ToolOrigin) -> String {
     match origin {
-        Origin::Shipped => format!("shipped tool `{}`", check.name),
-        Origin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
-        Origin::Program => format!("tool `{}` of the program", check.name),
+        ToolOrigin::Shipped => format!("shipped tool `{}`", check.name),
+        ToolOrigin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
+        ToolOrigin::Program => format!("tool `{}` of the program", check.name),
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    fn collide(live: &[(&str, &str)]) -> Vec<Problem> {
+    fn collide(live: &[(&str, &str)]) -> Vec<LoadProblem> {
         let looks: Vec<BTreeSet<String>> = live.iter().map(|(wire, _)| name_looks(wire)).collect();
         collisions(live.iter().zip(&looks).map(|((wire, name), looks)| (*wire, *name, looks)))
     }

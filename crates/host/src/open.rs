@@ -10,8 +10,8 @@ mod trials;
 
 pub use self::{
     parts::{ask_threshold, open_egress, open_state},
-    reload::{Beside, Reloaded, Watched},
-    trials::{NotTested, TestRuns},
+    reload::{ConfigFollower, ReloadReport, WatchStart},
+    trials::{TestRunError, TestRuns},
 };
 
 use std::{
@@ -42,10 +42,10 @@ use crate::{
     detector::open_detector,
     handlers::{CommandsInCode, check_described, check_own, open_handlers},
     journal::FileJournal,
-    journals::{Writes, open_journal},
+    journals::{JournalOwner, open_journal},
     listing::ToolList,
-    load::{InCode, LoadCache, Loaded, Origin, ToTry},
-    restored::Revived,
+    load::{InCode, LoadCache, Loaded, ToolOrigin, TrialSelection},
+    rollback::StateRollback,
     rust_tool::RustTool,
     serve::Proofs,
     telemetry::{Observers, start_telemetry},
@@ -61,7 +61,7 @@ pub struct Toolgate {
     secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
     egress: Egress,
-    writes: Writes,
+    journal_owner: JournalOwner,
     test_runs: TestRuns,
     alerts: Option<Arc<Alerts>>,
     telemetry: Option<Arc<Telemetry>>,
@@ -72,7 +72,7 @@ pub struct Toolgate {
     loaded: Mutex<Arc<Loaded>>,
     cache: Mutex<LoadCache>,
     /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
-    revived: Revived,
+    rollback: StateRollback,
     /// Whoever changes what is in force does it alone, from reading to swapping.
     changing: tokio::sync::Mutex<()>,
 }
@@ -92,7 +92,7 @@ pub struct Extras {
     /// Cedar policies in code, each with the name that messages give it; they count like those of the configuration.
     pub cedar: Vec<(String, String)>,
     /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
-    pub writes: Writes,
+    pub journal_owner: JournalOwner,
     /// The effects that test runs of `publish_all` may have.
     pub test_runs: TestRuns,
 }
@@ -106,7 +106,7 @@ impl Default for Extras {
             parsers: BTreeMap::new(),
             tools: Vec::new(),
             cedar: Vec::new(),
-            writes: Writes::Gateway,
+            journal_owner: JournalOwner::Gateway,
             test_runs: TestRuns::Contained,
         }
     }
@@ -137,14 +137,14 @@ impl Toolgate {
     pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
-        let journal = open_journal(&config, extras.writes)?;
-        let revived = compare_with_journals(&config, &state, &journal)?;
+        let journal = open_journal(&config, extras.journal_owner)?;
+        let rollback = compare_with_journals(&config, &state, &journal)?;
         let egress = open_egress(&config.state)?;
         let detector = open_detector(&config)?;
         let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
-        let telemetry = match extras.writes {
-            Writes::Gateway => start_telemetry(&config)?,
-            Writes::Command => None,
+        let telemetry = match extras.journal_owner {
+            JournalOwner::Gateway => start_telemetry(&config)?,
+            JournalOwner::Command => None,
         };
         let told = Observers::of(extras.observer, telemetry.clone());
         let (alerts, observer) = open_alerts(&config, &egress, &journal, told)?;
@@ -165,7 +165,7 @@ impl Toolgate {
             secrets: detector,
             handlers,
             egress,
-            writes: extras.writes,
+            journal_owner: extras.journal_owner,
             test_runs: extras.test_runs,
             alerts,
             telemetry,
@@ -174,11 +174,11 @@ impl Toolgate {
             _alarm: alarm,
             loaded: Mutex::default(),
             cache: Mutex::default(),
-            revived,
+            rollback,
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
-        if extras.writes == Writes::Gateway {
+        if extras.journal_owner == JournalOwner::Gateway {
             toolgate.note(&json!({
                 "kind": "gateway.started",
                 "version": env!("CARGO_PKG_VERSION"),
@@ -194,7 +194,7 @@ impl Toolgate {
         let config = self.config();
         let mut loaded = self.load(&config, self.workshop(), &FileChanges::Everything);
         // Before anything is served: a client that lists at once sees all tools.
-        if Box::pin(self.try_untried(&loaded, ToTry::Untried)).await {
+        if Box::pin(self.test_untested(&loaded, TrialSelection::Untested)).await {
             loaded = self.load(&config, self.workshop(), &FileChanges::default());
         }
         let cli = &self.handlers.cli;
@@ -235,8 +235,8 @@ impl Toolgate {
     }
 
     /// Tools and tokens that a restored older state brought back. They were unpublished or revoked again when this was opened.
-    pub const fn revived(&self) -> &Revived {
-        &self.revived
+    pub const fn rollback(&self) -> &StateRollback {
+        &self.rollback
     }
 
     /// Calls a tool.
@@ -288,7 +288,7 @@ impl Toolgate {
         if let Some(alerts) = &self.alerts {
             alerts.give_up();
         }
-        if self.writes == Writes::Gateway {
+        if self.journal_owner == JournalOwner::Gateway {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }
         Ok(self.journal.files.close()?)
@@ -297,7 +297,7 @@ impl Toolgate {
 
 /// A program whose own tool cannot be served has a mistake in it, and learns so at once.
 fn check_sound(loaded: &Loaded) -> Result<(), OpenError> {
-    let own = loaded.tools.iter().filter(|tool| tool.origin == Origin::Program);
+    let own = loaded.tools.iter().filter(|tool| tool.origin == ToolOrigin::Program);
     let broken: Vec<String> =
         own.filter_map(|tool| Some(format!("`{}`: {}", tool.name, tool.candidate.as_ref().err()?))).collect();
     if broken.is_empty() { Ok(()) } else { Err(OpenError { part: "tools", problem: broken.join("; ") }) }

@@ -32,19 +32,19 @@ use toolgate_server::{
 
 use self::{
     auth::Callers,
-    freshness::{Followers, keep_fresh, warn_of_anonymous, warn_of_unheeded},
+    freshness::{Followers, keep_fresh, warn_of_anonymous, warn_of_unused_settings},
     input::InputEnd,
     refusals::RefusalRecords,
     settings::{http_settings, mcp_settings},
     stopping::{StopWish, Until, close_fronts, finish_calls, seal},
 };
 pub use self::{
-    auth::Tokenless,
-    freshness::{Watching, clock_is_behind, rounded},
+    auth::TokenlessCaller,
+    freshness::{ConfigWatch, clock_is_behind, rounded},
     log::ServeLog,
     stopping::StopSignals,
 };
-use crate::{HostLayers, Origin, Toolgate};
+use crate::{HostLayers, ToolOrigin, Toolgate};
 
 /// Why a gateway cannot be served.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,7 +66,7 @@ impl std::error::Error for ServeError {}
 
 /// The transport of MCP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Front {
+pub enum ServeTransport {
     /// Standard input and output of this process. The caller is the one of `auth.local`.
     Stdio,
     /// The address of `server.listen`, with the admin API. Callers prove who they are, as `auth` says.
@@ -74,20 +74,21 @@ pub enum Front {
 }
 
 /// Called with the base URL when the gateway listens. The returned value is dropped when the gateway has stopped.
-pub type Greet = Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
+pub type OnListening =
+    Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
 
 /// How a gateway is served.
 pub struct ServeOptions {
     pub log: ServeLog,
     /// Who comes over HTTP without a token.
-    pub tokenless: Tokenless,
+    pub tokenless: TokenlessCaller,
     /// Settings that win over the configuration file, also after it was edited.
     pub overrides: Overrides,
     /// Files that are watched since before they were read. `None`: they are watched from now on.
-    pub watching: Option<Watching>,
+    pub watching: Option<ConfigWatch>,
     /// Does SIGHUP reload?
-    pub hears_hangup: bool,
-    pub greet: Option<Greet>,
+    pub reload_on_hangup: bool,
+    pub on_listening: Option<OnListening>,
 }
 
 impl Default for ServeOptions {
@@ -95,11 +96,11 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             log: ServeLog::silent(),
-            tokenless: Tokenless::AsConfigured,
+            tokenless: TokenlessCaller::AsConfigured,
             overrides: Overrides::default(),
             watching: None,
-            hears_hangup: false,
-            greet: None,
+            reload_on_hangup: false,
+            on_listening: None,
         }
     }
 }
@@ -110,7 +111,7 @@ impl Toolgate {
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(Front::Stdio, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Stdio, ServeOptions::default(), &mut Until::new(stop)).await
     }
 
     /// Serves MCP over HTTP at `server.listen` until `stop` is done. Then running calls get `server.shutdown_grace`, and the
@@ -119,13 +120,13 @@ impl Toolgate {
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(Front::Http, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Http, ServeOptions::default(), &mut Until::new(stop)).await
     }
 
     /// As `serve_stdio` and `serve_http`, with a log and other options.
     pub async fn serve_with(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         options: ServeOptions,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
@@ -135,7 +136,7 @@ impl Toolgate {
     /// As `serve_with`, until one of the process's signals.
     pub async fn serve_until_signal(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         options: ServeOptions,
         signals: &mut StopSignals,
     ) -> Result<(), ServeError> {
@@ -144,13 +145,13 @@ impl Toolgate {
 
     async fn serve(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         mut options: ServeOptions,
         wish: &mut impl StopWish,
     ) -> Result<(), ServeError> {
         let log = options.log.clone();
-        let layers = HostLayers::look();
-        let watching = options.watching.take().unwrap_or_else(|| Watching::start(&self.config(), &log));
+        let layers = HostLayers::probe();
+        let watching = options.watching.take().unwrap_or_else(|| ConfigWatch::start(&self.config(), &log));
         announce(&self, &layers, &log);
         let outcome = open_doors(&self, front, (watching, layers), options, wish).await;
         self.gate().begin_shutdown();
@@ -181,7 +182,7 @@ impl Toolgate {
         {
             return Ok(Arc::clone(authenticator));
         }
-        let mut settings = auth::settings(&config, self, Tokenless::AsConfigured)?;
+        let mut settings = auth::settings(&config, self, TokenlessCaller::AsConfigured)?;
         // A token is always asked for here.
         settings.danger_anonymous = None;
         let made = Arc::new(Authenticator::new(settings).map_err(|error| auth::told(&error))?);
@@ -213,23 +214,25 @@ impl std::error::Error for NotAuthenticated {}
 
 async fn open_doors(
     toolgate: &Arc<Toolgate>,
-    front: Front,
-    (watching, layers): (Watching, HostLayers),
+    front: ServeTransport,
+    (watching, layers): (ConfigWatch, HostLayers),
     options: ServeOptions,
     wish: &mut impl StopWish,
 ) -> Result<(), ServeError> {
-    let ServeOptions { log, tokenless, overrides, hears_hangup, greet, .. } = options;
+    let ServeOptions { log, tokenless, overrides, reload_on_hangup, on_listening, .. } = options;
     let callers = match front {
-        Front::Stdio => None,
-        Front::Http => Some(Callers::new(toolgate, tokenless)?),
+        ServeTransport::Stdio => None,
+        ServeTransport::Http => Some(Callers::new(toolgate, tokenless)?),
     };
     let door = callers.as_ref().map(|callers| Arc::clone(&callers.authenticator));
-    let followers = Followers { watching, callers, hears_hangup, log: log.clone() };
+    let followers = Followers { watching, callers, reload_on_hangup, log: log.clone() };
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
     let outcome = match door {
         None => over_stdio(toolgate, &log, wish, &stop).await,
-        Some(authenticator) => over_http(toolgate, (authenticator, &layers, greet), &log, wish, &stop).await,
+        Some(authenticator) => {
+            over_http(toolgate, (authenticator, &layers, on_listening), &log, wish, &stop).await
+        }
     };
     toolgate.gate().begin_shutdown();
     stop.cancel();
@@ -247,7 +250,7 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
     for problem in &loaded.problems {
         log.error(&problem.to_string());
     }
-    warn_of_unheeded(&loaded, log);
+    warn_of_unused_settings(&loaded, log);
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
     let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));
@@ -255,8 +258,8 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
     log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
     warn_of_anonymous(&config, log);
     let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
-        Origin::File(file) => Writable::check(file),
-        Origin::Shipped | Origin::Program => None,
+        ToolOrigin::File(file) => Writable::check(file),
+        ToolOrigin::Shipped | ToolOrigin::Program => None,
     });
     for open in config.writable_by_others().into_iter().chain(documents) {
         log.warn(&open.to_string());
@@ -304,7 +307,7 @@ async fn over_stdio(
 
 async fn over_http(
     toolgate: &Arc<Toolgate>,
-    (authenticator, layers, greet): (Arc<Authenticator>, &HostLayers, Option<Greet>),
+    (authenticator, layers, on_listening): (Arc<Authenticator>, &HostLayers, Option<OnListening>),
     log: &ServeLog,
     wish: &mut impl StopWish,
     stop: &CancellationToken,
@@ -322,7 +325,7 @@ async fn over_http(
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
     // Announced last: readers rely on it that everything is in place.
     log.info(&format!("serving MCP at {base}/mcp"));
-    let _kept = greet.map(|greet| greet(toolgate, &base)).transpose()?;
+    let _kept = on_listening.map(|on_listening| on_listening(toolgate, &base)).transpose()?;
     let all: AllTools = {
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())

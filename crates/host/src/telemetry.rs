@@ -23,7 +23,7 @@ pub fn start_telemetry(config: &Config) -> Result<Option<Arc<Telemetry>>, OpenEr
         traces: if otlp.traces { Export::On } else { Export::Off },
         metrics: if otlp.metrics { Export::On } else { Export::Off },
         callers: CallerNames::Hashed,
-        isolation: HostLayers::look().gauges(),
+        isolation: HostLayers::probe().gauges(),
     };
     let egress = open_egress(&config.state).map_err(|error| broken(error.to_string()))?;
     let telemetry = Telemetry::start(&settings, &egress).map_err(|error| broken(error.to_string()))?;

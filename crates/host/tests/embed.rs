@@ -215,7 +215,7 @@ fn every_type_of_the_builder_is_exported() {
         toolgate::ToolList,
         toolgate::ProjectError,
         toolgate::Candidate,
-        toolgate::NotTested,
+        toolgate::TestRunError,
     )>();
 }
 

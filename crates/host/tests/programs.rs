@@ -24,8 +24,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate::{
-    Arguments, AskFrom, AuditSync, Builder, Caller, Classification, Config, Extras, Front, JwtIssuer, JwtKey,
-    Otlp, Outcome, RustTool, ServeOptions, TestRuns, ToolError, Toolgate, WireTarget,
+    Arguments, AskFrom, AuditSync, Builder, Caller, Classification, Config, Extras, JwtIssuer, JwtKey, Otlp,
+    Outcome, RustTool, ServeOptions, ServeTransport, TestRuns, ToolError, Toolgate, WireTarget,
 };
 use toolgate_config::Overrides;
 use toolgate_gate::{PassStore as _, StoredPass};
@@ -331,13 +331,13 @@ fn library_serves_http_until_it_is_stopped() {
         toolgate.publish_all().await.unwrap();
         let (base_sender, base) = tokio::sync::oneshot::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let greet = move |_: &Arc<Toolgate>, base: &str| {
+        let on_listening = move |_: &Arc<Toolgate>, base: &str| {
             base_sender.send(base.to_owned()).unwrap();
             Ok(Box::new(()) as Box<dyn Any + Send>)
         };
-        let options = ServeOptions { greet: Some(Box::new(greet)), ..ServeOptions::default() };
+        let options = ServeOptions { on_listening: Some(Box::new(on_listening)), ..ServeOptions::default() };
         let toolgate = Arc::new(toolgate);
-        let serving = tokio::spawn(Arc::clone(&toolgate).serve_with(Front::Http, options, async {
+        let serving = tokio::spawn(Arc::clone(&toolgate).serve_with(ServeTransport::Http, options, async {
             let _ = stopped.await;
         }));
         let base = base.await.unwrap();

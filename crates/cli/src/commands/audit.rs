@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate::{Config, Writes, find_revived, open_state};
+use toolgate::{Config, JournalOwner, find_rollback, open_state};
 use toolgate_audit::{
     ClockBehind, JournalError, Position, PublicKey, Receipt, Record, Report, Span, read, receipt_for, verify,
     verify_list, verify_receipt,
@@ -75,14 +75,14 @@ fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool,
     }
     let failure = |error: String| Failure::at(&file, error);
     let state = open_state(config).map_err(|error| failure(error.to_string()))?;
-    let revived = find_revived(&config.state, &state).map_err(|error| failure(error.to_string()))?;
-    if revived.is_empty() {
+    let rollback = find_rollback(&config.state, &state).map_err(|error| failure(error.to_string()))?;
+    if rollback.is_empty() {
         return Ok(true);
     }
     terminal.flush()?;
     Terminal::note(&format!(
         "state.db is older than the journal, where these are withdrawn: {}; the next start of the gateway withdraws them again",
-        visible(&revived.describe())
+        visible(&rollback.describe())
     ));
     Ok(false)
 }
@@ -91,7 +91,8 @@ fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool,
 fn journals(state: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_journal = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(Writes::Gateway.folder()))
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(JournalOwner::Gateway.folder()))
             && path.is_dir()
     };
     let mut folders: Vec<PathBuf> = below.filter(is_journal).collect();

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
-use toolgate::{Config, Problem, Toolgate};
+use toolgate::{Config, LoadProblem, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Answer, Call, Client, ClientAnswer, Outcome, Pending, Reason, Warning};
 use toolgate_policy::LifecycleState;
@@ -113,7 +113,7 @@ pub async fn make(
 /// Why a tool is not served, for the operator only; callers do not see this.
 fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
     let loaded = toolgate.loaded();
-    let problem = |problem: &Problem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
+    let problem = |problem: &LoadProblem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
     let mut notes: Vec<String> = loaded.problems.iter().map(problem).collect();
     if let Some(tool) = loaded.tools.iter().find(|tool| tool.name == name) {
         let why = match &tool.candidate {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anstyle::Style;
 use serde_json::{Value, json};
-use toolgate::{Problem, layer_state};
+use toolgate::{LoadProblem, layer_state};
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
 
@@ -139,13 +139,13 @@ fn checks(args: &DoctorArgs) -> Vec<GatewayCheck> {
     let mut checks =
         vec![check("configuration", None), check("permissions", (!open.is_empty()).then(|| open.join("; ")))];
     let opened = gateway::wait(async {
-        let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
+        let toolgate = gateway::Opened(gateway::open(config, toolgate::JournalOwner::Command).await?);
         let loaded = toolgate.loaded();
-        let joined = |problems: &[Problem]| {
+        let joined = |problems: &[LoadProblem]| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             (!lines.is_empty()).then(|| lines.join("; "))
         };
-        Ok((joined(&loaded.problems), joined(&loaded.unheeded), gateway::older_state(&toolgate)))
+        Ok((joined(&loaded.problems), joined(&loaded.unused_settings), gateway::older_state(&toolgate)))
     });
     match opened {
         Err(failure) => checks.push(check("gateway", Some(failure.to_string()))),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate::{Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate};
+use toolgate::{Loaded, LoadedTool, TestRunError, TestRuns, ToolOrigin, Toolgate};
 use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{LifecycleState, RiskLevel};
 use toolgate_spec::model::ToolId;
@@ -97,7 +97,7 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
         .collect();
     let found = choose(loaded, &[tool.to_owned()]);
     match found.map(|found| found.into_iter().next()) {
-        Ok(Some(Surveyed { candidate: Ok(candidate), .. })) => {
+        Ok(Some(LoadedTool { candidate: Ok(candidate), .. })) => {
             let live = &candidate.tool;
             records.retain(|record| record.id != live.spec().id.as_str());
             records.push(StoredPublication {
@@ -107,7 +107,7 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
             });
         }
         // There is nothing to unpublish.
-        Ok(Some(Surveyed { candidate: Err(problem), .. })) if records.is_empty() => {
+        Ok(Some(LoadedTool { candidate: Err(problem), .. })) if records.is_empty() => {
             let (name, problem) = (visible(tool), visible(problem));
             return Err(Failure::Findings(format!(
                 "`{name}` has errors, and no test run has this name; use its `toolId`: {problem}"
@@ -121,10 +121,10 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
 
 /// The named tools. Without names, all inactive and broken tools except those that a person unpublished: publishing all
 /// must not undo that decision by accident.
-fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
-    let tools: Vec<&Surveyed> = loaded.tools.iter().map(AsRef::as_ref).collect();
+fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t LoadedTool>, Failure> {
+    let tools: Vec<&LoadedTool> = loaded.tools.iter().map(AsRef::as_ref).collect();
     if names.is_empty() {
-        let is_waiting = |tool: &&Surveyed| match &tool.candidate {
+        let is_waiting = |tool: &&LoadedTool| match &tool.candidate {
             Ok(candidate) => candidate.lifecycle.state != LifecycleState::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
@@ -143,13 +143,13 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
         .collect()
 }
 
-fn is_withdrawn(tool: &Surveyed) -> bool {
+fn is_withdrawn(tool: &LoadedTool) -> bool {
     tool.candidate.as_ref().is_ok_and(|candidate| candidate.is_withdrawn)
 }
 
 async fn publish(
     toolgate: &Toolgate,
-    tool: &Surveyed,
+    tool: &LoadedTool,
     args: &PublishArgs,
     terminal: &mut Terminal,
 ) -> Result<Ending, Failure> {
@@ -175,7 +175,7 @@ async fn publish(
         writeln!(terminal, "not published  {name}: {concerns}; it was not confirmed; nothing was run")?;
         return Ok(Ending::Findings);
     }
-    if let (Origin::Shipped, Some(_), true) =
+    if let (ToolOrigin::Shipped, Some(_), true) =
         (&tool.origin, candidate.holding_pass(), candidate.tool.reaches_out())
     {
         return publish_released(toolgate, candidate, terminal);
@@ -199,7 +199,7 @@ async fn publish(
         return Ok(Ending::Findings);
     }
     let mut passed = trial.publishable(candidate).map_err(failure)?;
-    if let Origin::File(file) = &tool.origin {
+    if let ToolOrigin::File(file) = &tool.origin {
         clear_draft(file, &mut passed, terminal)?;
     }
     let record = || {
@@ -248,21 +248,21 @@ fn publish_released(
 /// Runs the test. Returns `None`, after a message, if the run could have real effects and was not confirmed.
 async fn tested(
     toolgate: &Toolgate,
-    tool: &Surveyed,
+    tool: &LoadedTool,
     candidate: &Candidate,
     args: &PublishArgs,
     terminal: &mut Terminal,
 ) -> Result<Option<Trial>, Failure> {
     let name = visible(&tool.name);
-    let failed = |why: &NotTested| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
+    let failed = |why: &TestRunError| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
     let waiting = Spinner::to(format!("testing {name}"));
     let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
     drop(waiting);
     let why = match tested {
         Ok(trial) => return Ok(Some(trial)),
-        Err(why @ NotTested::Failed(_)) => return Err(failed(&why)),
-        Err(why @ NotTested::NeedsConsent(_)) => why,
+        Err(why @ TestRunError::Failed(_)) => return Err(failed(&why)),
+        Err(why @ TestRunError::NeedsConsent(_)) => why,
     };
     let reason = visible(&why.to_string()).into_owned();
     if !can_ask() {

@@ -49,7 +49,7 @@ fn override_without_a_matching_tool_is_reported() {
     assert!(place.ok(&["list"]).contains(told));
     let listed: Value = serde_json::from_str(&place.ok(&["list", "--format", "json"])).unwrap();
     assert_eq!(listed["problems"], json!([]), "a tool may be gone before its override is");
-    assert!(listed["unheeded"][0]["problem"].as_str().unwrap().contains("`raeds`"), "{listed}");
+    assert!(listed["unusedSettings"][0]["problem"].as_str().unwrap().contains("`raeds`"), "{listed}");
     let doctor = place.toolgate(&["doctor"]);
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("`raeds`"), "{doctor:?}");
     let serving = Serving::start(&place);

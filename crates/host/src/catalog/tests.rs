@@ -21,7 +21,11 @@ fn the_ledger_names_every_tool_as_it_is() {
     if std::env::var_os("TOOLGATE_BLESS").is_some() {
         fs::write(&path, &text).unwrap();
     }
-    assert_eq!(fs::read_to_string(&path).unwrap(), text, "TOOLGATE_BLESS=1 writes it anew, after a review");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        text,
+        "TOOLGATE_BLESS=1 writes it anew, after a review"
+    );
 }
 
 /// Also by rules that are added later.

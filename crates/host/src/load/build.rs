@@ -9,7 +9,7 @@ use toolgate_config::Config;
 use toolgate_gate::{ListPosition, LiveSet, LiveTool};
 
 use super::{
-    FoundTools, LoadWork, Loaded, Problem, Surveyed, collisions, place,
+    FoundTools, LoadProblem, LoadWork, Loaded, LoadedTool, collisions, place,
     rules::Rules,
     source::{Judged, Source, is_exposed, judge},
 };
@@ -28,7 +28,7 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    pub fn insert(&mut self, position: &ListPosition, tool: &Surveyed) {
+    pub fn insert(&mut self, position: &ListPosition, tool: &LoadedTool) {
         self.names.entry(tool.name.clone()).or_insert_with(|| position.clone());
         match &tool.candidate {
             Ok(candidate) => {
@@ -41,7 +41,7 @@ impl ToolIndex {
         }
     }
 
-    pub fn remove(&mut self, position: &ListPosition, tool: &Surveyed) {
+    pub fn remove(&mut self, position: &ListPosition, tool: &LoadedTool) {
         if self.names.get(&tool.name) == Some(position) {
             self.names.remove(&tool.name);
         }
@@ -65,18 +65,18 @@ struct Build<'l> {
 /// `known` returns the tool of the last load if its result still holds.
 pub(super) fn build<'l>(
     sources: &[Source<'l>],
-    known: impl Fn(&Source<'l>) -> Option<Arc<Surveyed>>,
+    known: impl Fn(&Source<'l>) -> Option<Arc<LoadedTool>>,
     config: &'l Config,
     rules: &Rules,
 ) -> (Loaded, ToolIndex) {
-    let known: Vec<Option<Arc<Surveyed>>> = sources.iter().map(known).collect();
+    let known: Vec<Option<Arc<LoadedTool>>> = sources.iter().map(known).collect();
     let fresh: Vec<&Source<'l>> =
         sources.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(source, _)| source).collect();
     let work = LoadWork { parsed: 0, visited: sources.len(), judged: fresh.len() };
     let mut judged = judge(&fresh, rules).into_iter();
     let mut build =
         Build { loaded: Loaded { work, ..Loaded::default() }, index: ToolIndex::default(), config };
-    build.loaded.problems.extend(catalog::altered().into_iter().map(|name| Problem {
+    build.loaded.problems.extend(catalog::altered().into_iter().map(|name| LoadProblem {
         place: format!("shipped tool `{name}`"),
         what: "it is not as it was reviewed; this program was built from altered files".to_owned(),
     }));
@@ -94,7 +94,7 @@ pub(super) fn build<'l>(
 }
 
 impl<'l> Build<'l> {
-    fn take_known(&mut self, source: &Source<'l>, known: Arc<Surveyed>) {
+    fn take_known(&mut self, source: &Source<'l>, known: Arc<LoadedTool>) {
         if !source.is_shipped && self.collides(source) {
             return;
         }
@@ -102,7 +102,7 @@ impl<'l> Build<'l> {
         let tool = if known.is_exposed == is_exposed {
             known
         } else {
-            Arc::new(Surveyed { is_exposed, ..known.as_ref().clone() })
+            Arc::new(LoadedTool { is_exposed, ..known.as_ref().clone() })
         };
         self.push(source, tool);
     }
@@ -124,11 +124,11 @@ impl<'l> Build<'l> {
             let (what, is_problem) = source.explain(unfit);
             if is_problem {
                 let place = place(source.check, &source.origin());
-                self.loaded.problems.push(Problem { place, what: what.clone() });
+                self.loaded.problems.push(LoadProblem { place, what: what.clone() });
             }
             what
         });
-        self.push(source, Arc::new(source.surveyed(candidate, self.config)));
+        self.push(source, Arc::new(source.loaded_tool(candidate, self.config)));
     }
 
     /// Does another tool have its id or name? Then it is refused.
@@ -154,15 +154,15 @@ impl<'l> Build<'l> {
         is_taken
     }
 
-    fn push(&mut self, source: &Source<'l>, tool: Arc<Surveyed>) {
+    fn push(&mut self, source: &Source<'l>, tool: Arc<LoadedTool>) {
         self.index.insert(&source.position, &tool);
         self.loaded.tools.insert(source.position.clone(), tool);
     }
 
     fn refuse(&mut self, source: &Source<'l>, what: String) {
         let place = place(source.check, &source.origin());
-        self.loaded.problems.push(Problem { place, what: what.clone() });
-        self.push(source, Arc::new(source.surveyed(Err(what), self.config)));
+        self.loaded.problems.push(LoadProblem { place, what: what.clone() });
+        self.push(source, Arc::new(source.loaded_tool(Err(what), self.config)));
     }
 
     fn finish(self) -> (Loaded, ToolIndex) {

@@ -13,7 +13,7 @@ use toolgate_spec::model::ToolId;
 use toolgate_store::{FileChanges, PassChanges};
 
 use super::{
-    FoundTools, InCode, Loaded, Problem, Surveyed, Unusable,
+    FoundTools, InCode, LoadProblem, Loaded, LoadedTool, Unusable,
     build::{ToolIndex, build},
     patch::SoundLoad,
     policy_problem,
@@ -86,7 +86,7 @@ impl LoadCache {
         };
         let (mut loaded, sound) = match patched {
             Some((mut loaded, sound)) => {
-                loaded.unheeded = unheeded(&sound.index, rules, config);
+                loaded.unused_settings = unused_settings(&sound.index, rules, config);
                 (loaded, Some(sound))
             }
             None => self.build(config, rules, in_code, passes),
@@ -118,10 +118,13 @@ impl LoadCache {
         let (mut loaded, index) = build(&sources, known, config, rules);
         let unread = self.documents.unread();
         loaded.unread = unread
-            .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem.clone() })
+            .map(|unread| LoadProblem {
+                place: unread.file.display().to_string(),
+                what: unread.problem.clone(),
+            })
             .collect();
         loaded.problems.extend_from_slice(&loaded.unread);
-        loaded.unheeded = unheeded(&index, rules, config);
+        loaded.unused_settings = unused_settings(&index, rules, config);
         let sound = SoundLoad::of(&loaded, index, rules, config);
         (loaded, sound)
     }
@@ -141,7 +144,7 @@ impl LoadCache {
             let shown = file.display().to_string();
             match policies::text(file) {
                 Ok(text) => sources.push((shown, text)),
-                Err(error) => loaded.problems.push(Problem { place: shown, what: error.problem }),
+                Err(error) => loaded.problems.push(LoadProblem { place: shown, what: error.problem }),
             }
         }
         if sources.len() < files.len() {
@@ -161,7 +164,7 @@ impl LoadCache {
                 }
             }
         };
-        loaded.unheeded.extend(policies.warnings().iter().map(policy_problem));
+        loaded.unused_settings.extend(policies.warnings().iter().map(policy_problem));
         let tools = loaded.tools.clone();
         self.policies = Some(KnownPolicies { sources, tools, policies: Arc::clone(&policies) });
         Ok(Some(policies))
@@ -171,9 +174,9 @@ impl LoadCache {
 impl KnownPolicies {
     /// Would the same policies be loaded for these tools?
     fn hold_for(&self, sources: &[(String, String)], tools: &FoundTools) -> bool {
-        let is_same = |(old, new): (Option<&Surveyed>, Option<&Surveyed>)| match (
-            old.and_then(Surveyed::usable),
-            new.and_then(Surveyed::usable),
+        let is_same = |(old, new): (Option<&LoadedTool>, Option<&LoadedTool>)| match (
+            old.and_then(LoadedTool::usable),
+            new.and_then(LoadedTool::usable),
         ) {
             (Some(old), Some(new)) => old.tool.for_policies().is_same_as(&new.tool.for_policies()),
             (old, new) => old.is_none() && new.is_none(),
@@ -197,7 +200,7 @@ impl<'p> ChangedPasses<'p> {
     }
 
     /// Does the result of a usable tool still hold?
-    fn leave(&self, tool: &Surveyed) -> bool {
+    fn leave(&self, tool: &LoadedTool) -> bool {
         tool.usable().map(|candidate| candidate.tool.spec()).is_some_and(|spec| {
             !self.ids.contains(spec.id.as_str()) && !self.names.contains(spec.name.as_str())
         })
@@ -205,7 +208,7 @@ impl<'p> ChangedPasses<'p> {
 }
 
 /// Overrides of tools that do not exist. No error: a tool may be removed before its override, and the rest must go on.
-fn unheeded(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<Problem> {
+fn unused_settings(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<LoadProblem> {
     let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
     let place = place.unwrap_or_default();
     let is_shipped = |name: &str| catalog::shipped_tools().iter().any(|tool| tool.name == name);
@@ -222,5 +225,5 @@ fn unheeded(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<Problem> {
             "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"
         )
     };
-    unknown.map(|name| Problem { place: place.clone(), what: what(name) }).collect()
+    unknown.map(|name| LoadProblem { place: place.clone(), what: what(name) }).collect()
 }

@@ -138,7 +138,7 @@ impl SoundLoad {
                 Err(what)
             }
         };
-        let tool = Arc::new(source.surveyed(candidate, config));
+        let tool = Arc::new(source.loaded_tool(candidate, config));
         self.index.insert(&source.position, &tool);
         come.extend(tool.live().map(|live| (source.position.clone(), Arc::clone(live))));
         self.tools.insert(source.position.clone(), tool);

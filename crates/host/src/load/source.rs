@@ -10,7 +10,7 @@ use toolgate_gate::{Candidate, ListPosition, Unfit};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_spec::{ToolCheck, is_deceptive};
 
-use super::{InCode, Origin, Surveyed, is_javascript, rules::Rules};
+use super::{InCode, LoadedTool, ToolOrigin, is_javascript, rules::Rules};
 use crate::{
     catalog,
     documents::{Document, Documents, TouchedFile},
@@ -82,22 +82,22 @@ impl<'d> Source<'d> {
     }
 
     /// The tool that was found at a position before.
-    pub fn again(position: &ListPosition, tool: &'d Surveyed, in_code: &'d InCode) -> Option<Self> {
+    pub fn again(position: &ListPosition, tool: &'d LoadedTool, in_code: &'d InCode) -> Option<Self> {
         let (check, document) = match (&tool.origin, &tool.document) {
-            (Origin::File(_), Some(document)) => (&document.check, Some(document)),
-            (Origin::File(_), None) => return None,
-            (Origin::Shipped, _) => {
+            (ToolOrigin::File(_), Some(document)) => (&document.check, Some(document)),
+            (ToolOrigin::File(_), None) => return None,
+            (ToolOrigin::Shipped, _) => {
                 let shipped = catalog::shipped_tools().iter().find(|shipped| shipped.name == tool.name)?;
                 (&shipped.check, None)
             }
-            (Origin::Program, _) => (in_code.checks.get(position.index)?, None),
+            (ToolOrigin::Program, _) => (in_code.checks.get(position.index)?, None),
         };
-        let is_shipped = tool.origin == Origin::Shipped;
+        let is_shipped = tool.origin == ToolOrigin::Shipped;
         Some(Self { position: position.clone(), check, document, is_shipped })
     }
 
     /// Is this the very document that `known` was judged from?
-    pub fn is_same_as(&self, known: &Surveyed) -> bool {
+    pub fn is_same_as(&self, known: &LoadedTool) -> bool {
         match (&known.document, self.document) {
             (Some(known), Some(document)) => Arc::ptr_eq(known, document),
             // Documents in code never change, and neither do names.
@@ -107,17 +107,17 @@ impl<'d> Source<'d> {
         }
     }
 
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> ToolOrigin {
         match self.document {
-            Some(document) => Origin::File(document.file.to_path_buf()),
-            None if self.is_shipped => Origin::Shipped,
-            None => Origin::Program,
+            Some(document) => ToolOrigin::File(document.file.to_path_buf()),
+            None if self.is_shipped => ToolOrigin::Shipped,
+            None => ToolOrigin::Program,
         }
     }
 
     /// The tool with this result.
-    pub fn surveyed(&self, candidate: Result<Candidate, String>, config: &Config) -> Surveyed {
-        Surveyed {
+    pub fn loaded_tool(&self, candidate: Result<Candidate, String>, config: &Config) -> LoadedTool {
+        LoadedTool {
             name: self.check.name.clone(),
             origin: self.origin(),
             is_exposed: is_exposed(config, &candidate),

@@ -12,7 +12,7 @@ use super::{
     parts::{approval_settings, argument_limits},
 };
 use crate::{
-    journals::Writes,
+    journals::JournalOwner,
     load::{LoadCache, Loaded, Rules},
 };
 
@@ -63,9 +63,9 @@ impl Toolgate {
     }
 
     pub(super) fn note_loaded(&self, record: &Value) -> Result<(), OpenError> {
-        match self.writes {
-            Writes::Gateway => self.note(record),
-            Writes::Command => Ok(()),
+        match self.journal_owner {
+            JournalOwner::Gateway => self.note(record),
+            JournalOwner::Command => Ok(()),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     decisions::recorded_queue,
     journal::FileJournal,
     policies::{overrides_from, policies_from},
-    restored::{Revived, remember_compared, withdraw_revived},
+    rollback::{StateRollback, remember_compared, undo_rollback},
 };
 
 /// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
@@ -30,15 +30,15 @@ pub(super) fn compare_with_journals(
     config: &Config,
     state: &StateDb,
     journal: &FileJournal,
-) -> Result<Revived, OpenError> {
+) -> Result<StateRollback, OpenError> {
     let now = SystemTime::now();
     let broken = |error: toolgate_store::StateError| OpenError { part: "state", problem: error.to_string() };
-    let revived = withdraw_revived(&config.state, state, now).map_err(broken)?;
-    if !revived.is_empty() {
-        journal.write(&revived.record())?;
+    let rollback = undo_rollback(&config.state, state, now).map_err(broken)?;
+    if !rollback.is_empty() {
+        journal.write(&rollback.record())?;
     }
     remember_compared(state, now).map_err(broken)?;
-    Ok(revived)
+    Ok(rollback)
 }
 
 /// The database alone, for what needs neither tools nor sandbox.

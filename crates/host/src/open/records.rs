@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{Candidate, LiveTool};
 
 use super::{OpenError, Toolgate};
-use crate::restored::remember_compared;
+use crate::rollback::remember_compared;
 
 impl Toolgate {
     /// Writes an event that is not a call.

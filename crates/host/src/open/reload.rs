@@ -19,25 +19,25 @@ use super::{
 use crate::{
     exposure::is_exposed,
     handlers::own_variables,
-    load::{Loaded, Problem},
+    load::{LoadProblem, Loaded},
 };
 
 /// Was all that a configuration names watched before it was read?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Watched {
+pub enum WatchStart {
     Already,
     /// From now on: what was read before may be another thing by now.
     FromNow,
 }
 
 /// What stands beside a gateway and follows its configuration.
-pub trait Beside {
+pub trait ConfigFollower {
     /// Told of the configuration as it was read, be it found wanting or not, before anything is read that it names: whoever
     /// mends that is heard.
-    fn watch(&mut self, read: &Config) -> Watched;
+    fn watch(&mut self, read: &Config) -> WatchStart;
 
     /// Makes ready what this configuration asks for. A mistake in it leaves everything as it was.
-    fn prepare(&mut self, config: &Config) -> Result<(), Problem>;
+    fn prepare(&mut self, config: &Config) -> Result<(), LoadProblem>;
 
     /// Puts in force what was made ready last.
     fn put_in_force(&mut self);
@@ -45,7 +45,7 @@ pub trait Beside {
 
 /// What is in force since a reload.
 #[derive(Debug)]
-pub struct Reloaded {
+pub struct ReloadReport {
     pub loaded: Arc<Loaded>,
     /// Why the journal does not say so. It is in force all the same: what is tighter waits for no record.
     pub unrecorded: Option<OpenError>,
@@ -61,20 +61,20 @@ impl Toolgate {
     pub async fn reload_with(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
-    ) -> Result<Reloaded, Vec<Problem>> {
-        self.reload_changed(overrides, beside, FileChanges::Everything).await
+        follower: &mut impl ConfigFollower,
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
+        self.reload_changed(overrides, follower, FileChanges::Everything).await
     }
 
     /// As `reload_with`, if it is known which files changed since the last reload. Other documents are not read.
     pub async fn reload_changed(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
+        follower: &mut impl ConfigFollower,
         changes: FileChanges,
-    ) -> Result<Reloaded, Vec<Problem>> {
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
         let _alone = self.changing.lock().await;
-        self.take_over(overrides, beside, changes).map_err(|problems| self.note_rejection(problems))
+        self.take_over(overrides, follower, changes).map_err(|problems| self.note_rejection(problems))
     }
 
     /// Makes the next reload judge every tool again, also those whose documents did not change.
@@ -94,15 +94,15 @@ impl Toolgate {
     fn take_over(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
+        follower: &mut impl ConfigFollower,
         mut changes: FileChanges,
-    ) -> Result<Reloaded, Vec<Problem>> {
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
         let (config, awaits_restart) = loop {
             let read = self.read_config(overrides).inspect_err(|_| {
                 self.drop_changed(&self.config(), &changes);
             })?;
             // The file itself may have been edited while the watch began. One that stands still names the same again.
-            if beside.watch(&read.0) == Watched::Already {
+            if follower.watch(&read.0) == WatchStart::Already {
                 break read;
             }
             // The new watch knows nothing of changes before it.
@@ -118,7 +118,7 @@ impl Toolgate {
         let rules = self.rules(Arc::new(workshop), &config);
         let workshop = Arc::clone(&rules.workshop);
         let mut loaded = Loaded { awaits_restart, ..self.load_by(&config, &rules, &changes) };
-        let about_callers = beside.prepare(&config).err();
+        let about_callers = follower.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
             let staying = self.staying(&loaded, &config, &workshop);
@@ -126,20 +126,20 @@ impl Toolgate {
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
-            return Err(self.take_over_narrowed(loaded, config, workshop, beside));
+            return Err(self.take_over_narrowed(loaded, config, workshop, follower));
         }
         // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
         self.workshop.store(workshop);
-        beside.put_in_force();
-        Ok(Reloaded { loaded, unrecorded: self.note_loaded(&record).err() })
+        follower.put_in_force();
+        Ok(ReloadReport { loaded, unrecorded: self.note_loaded(&record).err() })
     }
 
     /// Whatever was wrong, the journal says that something was asked for and is not in force.
-    fn note_rejection(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
+    fn note_rejection(&self, mut problems: Vec<LoadProblem>) -> Vec<LoadProblem> {
         // What is wrong is quoted, and may be a secret that somebody wrote into the wrong place.
-        let tell = |one: &Problem| text_for_journal(&self.secrets, one.to_string());
+        let tell = |one: &LoadProblem| text_for_journal(&self.secrets, one.to_string());
         let told: Vec<String> = problems.iter().map(tell).collect();
         if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
             problems.extend(broken(error));
@@ -154,11 +154,11 @@ impl Toolgate {
         mut loaded: Loaded,
         config: Config,
         workshop: Arc<Workshop>,
-        beside: &mut impl Beside,
-    ) -> Vec<Problem> {
+        follower: &mut impl ConfigFollower,
+    ) -> Vec<LoadProblem> {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
-        let are_callers_ready = beside.prepare(&config).is_ok();
+        let are_callers_ready = follower.prepare(&config).is_ok();
         let staying = self.staying(&loaded, &config, &workshop);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
         // INVARIANT: as without mistakes, tools and policies before callers.
@@ -166,7 +166,7 @@ impl Toolgate {
         self.config.store(Arc::new(config));
         self.workshop.store(workshop);
         if are_callers_ready {
-            beside.put_in_force();
+            follower.put_in_force();
         }
         loaded.problems
     }
@@ -181,7 +181,7 @@ impl Toolgate {
     }
 
     /// Stops serving tools that were unpublished or are not exposed any more, without a reload.
-    pub fn drop_taken_back(&self) {
+    pub fn drop_unpublished(&self) {
         let config = self.config();
         let published = self.state.published_digests().unwrap_or_default();
         let stays =
@@ -192,11 +192,11 @@ impl Toolgate {
     }
 
     /// The file as it is now, with what was fixed at the start: what is in force from now on, and the keys that await a restart.
-    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<Problem>> {
+    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<LoadProblem>> {
         let current = self.config();
         let Some(file) = &current.file else { return Ok((current.as_ref().clone(), Vec::new())) };
         let read = Config::load(file, &|name| std::env::var(name).ok(), overrides).map_err(|errors| {
-            let problem = |error: &toolgate_config::ConfigError| Problem {
+            let problem = |error: &toolgate_config::ConfigError| LoadProblem {
                 place: file.display().to_string(),
                 what: error.to_string(),
             };
@@ -220,8 +220,8 @@ impl Toolgate {
     }
 }
 
-fn broken(error: OpenError) -> Vec<Problem> {
-    vec![Problem { place: error.part.to_owned(), what: error.problem }]
+fn broken(error: OpenError) -> Vec<LoadProblem> {
+    vec![LoadProblem { place: error.part.to_owned(), what: error.problem }]
 }
 
 /// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.

@@ -11,13 +11,13 @@ use toolgate_gate::{LiveTool, Workshop};
 use super::Toolgate;
 use crate::{
     exposure::is_exposed,
-    load::{FoundTools, Loaded, Origin, Surveyed},
+    load::{FoundTools, Loaded, LoadedTool, ToolOrigin},
 };
 
 /// The live tools that may stay. Each lookup takes constant time, because every live tool is asked about.
 pub(super) struct Staying<'l> {
     published: HashMap<String, String>,
-    found: HashMap<&'l str, &'l Surveyed>,
+    found: HashMap<&'l str, &'l LoadedTool>,
     mistakes: HashSet<&'l str>,
     /// The files of the last load that is in force, by the names of their tools. Only needed if a file cannot be read.
     files_before: HashMap<String, PathBuf>,
@@ -75,7 +75,7 @@ impl Staying<'_> {
 fn files(tools: &FoundTools) -> HashMap<String, PathBuf> {
     let mut files = HashMap::with_capacity(tools.len());
     for tool in tools {
-        if let Origin::File(file) = &tool.origin {
+        if let ToolOrigin::File(file) = &tool.origin {
             files.entry(tool.name.clone()).or_insert_with(|| file.clone());
         }
     }

@@ -16,7 +16,7 @@ use toolgate_store::FileChanges;
 use super::{OpenError, Toolgate};
 use crate::{
     catalog,
-    load::{Loaded, Origin, ToTry},
+    load::{Loaded, ToolOrigin, TrialSelection},
 };
 
 /// The effects that test runs may have.
@@ -32,13 +32,13 @@ pub enum TestRuns {
 
 /// Why a tool was not tested.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum NotTested {
+pub enum TestRunError {
     /// Its run could change something for real, and was not confirmed.
     NeedsConsent(String),
     Failed(String),
 }
 
-impl fmt::Display for NotTested {
+impl fmt::Display for TestRunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NeedsConsent(why) => {
@@ -55,28 +55,28 @@ impl Toolgate {
     pub async fn local_pass(
         &self,
         candidate: &Candidate,
-        origin: &Origin,
+        origin: &ToolOrigin,
         runs: TestRuns,
-    ) -> Result<Trial, NotTested> {
+    ) -> Result<Trial, TestRunError> {
         let effects = TestEffects::of(&candidate.tool);
         if let (TestEffects::Beyond(why), TestRuns::Contained) = (&effects, runs) {
-            return Err(NotTested::NeedsConsent(why.clone()));
+            return Err(TestRunError::NeedsConsent(why.clone()));
         }
         // A new one for each run: no tool sees the changes of another.
         let bench = match (origin, effects, runs) {
-            (Origin::Shipped, ..) => Some(self.bench_with_fixtures().map_err(NotTested::Failed)?),
-            (Origin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
+            (ToolOrigin::Shipped, ..) => Some(self.bench_with_fixtures().map_err(TestRunError::Failed)?),
+            (ToolOrigin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
                 Some(self.bench_with_copy(candidate).await?)
             }
-            (Origin::File(_) | Origin::Program, ..) => None,
+            (ToolOrigin::File(_) | ToolOrigin::Program, ..) => None,
         };
         let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
-        let moved = moved.transpose().map_err(NotTested::Failed)?;
+        let moved = moved.transpose().map_err(TestRunError::Failed)?;
         let candidate = moved.as_ref().unwrap_or(candidate);
         let workshop = self.workshop();
         // On the heap: the future of a whole call would be a part of every caller's.
         let passed = Box::pin(workshop.local_pass(&self.gate, candidate, SystemTime::now())).await;
-        passed.map_err(NotTested::Failed)
+        passed.map_err(TestRunError::Failed)
     }
 
     /// Publishes every tool that passes, for programs whose tools are their own: calling this is the program's yes, at whatever
@@ -107,7 +107,7 @@ impl Toolgate {
                 self.publish_passed(&workshop, candidate).map_err(told)?;
                 continue;
             }
-            if tool.origin == Origin::Shipped && candidate.tool.reaches_out() {
+            if tool.origin == ToolOrigin::Shipped && candidate.tool.reaches_out() {
                 self.accept_release_pass(&workshop, candidate, "library").map_err(told)?;
                 continue;
             }
@@ -154,32 +154,32 @@ impl Toolgate {
     /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, and are published by passing:
     /// they are live after the next load. Those that reach other hosts are not run; the pass of their release counts. Dropped, it
     /// leaves the rest untried.
-    pub async fn try_shipped(&self, which: ToTry) {
-        Box::pin(self.try_untried(&self.loaded(), which)).await;
+    pub async fn test_shipped(&self, which: TrialSelection) {
+        Box::pin(self.test_untested(&self.loaded(), which)).await;
     }
 
     /// The ids of the shipped tools that `try_shipped` would try.
-    pub fn untried(&self, which: ToTry) -> BTreeSet<String> {
+    pub fn untested(&self, which: TrialSelection) -> BTreeSet<String> {
         let loaded = self.loaded();
-        loaded.untried(which).map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
+        loaded.untested(which).map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
     }
 
     /// Was there anything to try?
-    pub(super) async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
+    pub(super) async fn test_untested(&self, loaded: &Loaded, which: TrialSelection) -> bool {
         let workshop = self.workshop();
-        let (released, untried): (Vec<&Candidate>, Vec<&Candidate>) =
-            loaded.untried(which).partition(|candidate| candidate.tool.reaches_out());
+        let (released, untested): (Vec<&Candidate>, Vec<&Candidate>) =
+            loaded.untested(which).partition(|candidate| candidate.tool.reaches_out());
         // No request is sent without an operator's or caller's wish. Without its record a tool is not live; the next start tries again.
         let recorded = released
             .into_iter()
             .filter(|candidate| self.accept_release_pass(&workshop, candidate, "catalog").is_ok())
             .count();
-        if untried.is_empty() {
+        if untested.is_empty() {
             return recorded > 0;
         }
         // Without room for a scratch folder the tools stay untested, and are not live.
         let Ok(bench) = self.bench_with_fixtures() else { return recorded > 0 };
-        for candidate in untried {
+        for candidate in untested {
             let Ok(candidate) = candidate.run_by(&bench.handlers) else { continue };
             let note = || {
                 let noted = self.note_published(&candidate, "catalog");
@@ -219,7 +219,7 @@ impl Toolgate {
         Ok(self.bench(files, places))
     }
 
-    async fn bench_with_copy(&self, candidate: &Candidate) -> Result<Bench, NotTested> {
+    async fn bench_with_copy(&self, candidate: &Candidate) -> Result<Bench, TestRunError> {
         let (tool, places) = (Arc::clone(&candidate.tool), self.handlers.js.places.clone());
         let copied = tokio::task::spawn_blocking(move || {
             let (files, workspace) = scratch().map_err(|error| error.to_string())?;
@@ -228,7 +228,7 @@ impl Toolgate {
         });
         let copied = copied.await.unwrap_or_else(|error| Err(error.to_string()));
         let (files, places) = copied.map_err(|why| {
-            NotTested::NeedsConsent(format!(
+            TestRunError::NeedsConsent(format!(
                 "it writes files, and the workspace cannot be copied for it: {why}"
             ))
         })?;

@@ -15,14 +15,14 @@ use crate::{Config, Toolgate};
 
 /// Who is it that comes without a token?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Tokenless {
+pub enum TokenlessCaller {
     /// Nobody, or whom `auth.anonymous` takes them for.
     AsConfigured,
     /// With `--autonomous`: the caller of `auth.local`, as on stdio.
     Local,
 }
 
-impl Tokenless {
+impl TokenlessCaller {
     /// Refused is what would let in whoever is not on this machine.
     pub fn check(self, config: &Config) -> Result<(), ServeError> {
         let who = match (self, &config.auth.anonymous) {
@@ -50,12 +50,12 @@ impl Tokenless {
 #[derive(Debug)]
 pub struct Callers {
     pub authenticator: Arc<Authenticator>,
-    pub tokenless: Tokenless,
+    pub tokenless: TokenlessCaller,
     prepared: Option<PreparedAuth>,
 }
 
 impl Callers {
-    pub fn new(toolgate: &Toolgate, tokenless: Tokenless) -> Result<Self, ServeError> {
+    pub fn new(toolgate: &Toolgate, tokenless: TokenlessCaller) -> Result<Self, ServeError> {
         let settings = settings(&toolgate.config(), toolgate, tokenless)?;
         let authenticator = Authenticator::new(settings).map_err(|error| told(&error))?;
         Ok(Self { authenticator: Arc::new(authenticator), tokenless, prepared: None })
@@ -84,7 +84,7 @@ pub fn told(error: &AuthSettingsError) -> ServeError {
 pub fn settings(
     config: &Config,
     toolgate: &Toolgate,
-    tokenless: Tokenless,
+    tokenless: TokenlessCaller,
 ) -> Result<AuthSettings, ServeError> {
     tokenless.check(config)?;
     let tokens = config
@@ -96,7 +96,7 @@ pub fn settings(
         name: "anybody".to_owned(),
         permissions: anonymous.permissions.iter().cloned().collect(),
     });
-    let danger_local = (tokenless == Tokenless::Local).then(|| Local {
+    let danger_local = (tokenless == TokenlessCaller::Local).then(|| Local {
         name: config.auth.local.subject.clone(),
         permissions: config.auth.local.permissions.iter().cloned().collect(),
     });

@@ -18,16 +18,19 @@ use super::{
     log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
-use crate::{Beside, Config, FileChanges, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
+use crate::{
+    Config, ConfigFollower, FileChanges, LoadProblem, Loaded, ReloadReport, Toolgate, TrialSelection,
+    WatchStart,
+};
 
 /// The files that are watched, which the configuration itself can change.
-pub struct Watching {
+pub struct ConfigWatch {
     paths: Vec<PathBuf>,
     changed: watch::Receiver<u64>,
     watch: Option<FileWatch>,
 }
 
-impl Watching {
+impl ConfigWatch {
     /// To be started before anything is read, so that no edit falls between reading and watching.
     pub fn start(config: &Config, log: &ServeLog) -> Self {
         Self::of(named_by(config), log)
@@ -47,16 +50,16 @@ impl Watching {
     }
 
     /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
-    fn follow(&mut self, in_force: &Config, read: &Config, log: &ServeLog) -> Watched {
+    fn follow(&mut self, in_force: &Config, read: &Config, log: &ServeLog) -> WatchStart {
         let mut paths = named_by(in_force);
         paths.extend(named_by(read));
         paths.sort_unstable();
         paths.dedup();
         if paths == self.paths {
-            return Watched::Already;
+            return WatchStart::Already;
         }
         *self = Self::of(paths, log);
-        Watched::FromNow
+        WatchStart::FromNow
     }
 }
 
@@ -78,11 +81,11 @@ fn named_by(config: &Config) -> Vec<PathBuf> {
 
 /// Who has to know of another configuration, beside the gateway.
 pub struct Followers {
-    pub watching: Watching,
+    pub watching: ConfigWatch,
     /// Of the HTTP front; over stdio there are none.
     pub callers: Option<Callers>,
     /// Does SIGHUP reload?
-    pub hears_hangup: bool,
+    pub reload_on_hangup: bool,
     pub log: ServeLog,
 }
 
@@ -94,13 +97,13 @@ struct Trials {
 }
 
 impl Trials {
-    fn begin(toolgate: &Arc<Toolgate>, which: ToTry) -> Option<Self> {
-        let of = toolgate.untried(which);
+    fn begin(toolgate: &Arc<Toolgate>, which: TrialSelection) -> Option<Self> {
+        let of = toolgate.untested(which);
         if of.is_empty() {
             return None;
         }
         let toolgate = Arc::clone(toolgate);
-        Some(Self { running: Box::pin(async move { toolgate.try_shipped(which).await }), of })
+        Some(Self { running: Box::pin(async move { toolgate.test_shipped(which).await }), of })
     }
 }
 
@@ -111,11 +114,12 @@ pub async fn keep_fresh(
     overrides: Overrides,
     stop: CancellationToken,
 ) {
-    let Followers { mut watching, mut callers, hears_hangup, log } = followers;
-    let mut hangups = (hears_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
+    let Followers { mut watching, mut callers, reload_on_hangup, log } = followers;
+    let mut hangups =
+        (reload_on_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
-    let mut to_try = ToTry::AlsoFailed;
+    let mut to_try = TrialSelection::UntestedOrFailed;
     let mut trials = Trials::begin(&toolgate, to_try);
     let mut upkeep = Upkeep::new(&toolgate);
     loop {
@@ -134,7 +138,7 @@ pub async fn keep_fresh(
                 if toolgate.changed_passes().is_ok_and(|changed| changed.iter().all(is_tried)) {
                     // What somebody took back while it is tried goes before the end of the trials.
                     if trials.is_some() {
-                        toolgate.drop_taken_back();
+                        toolgate.drop_unpublished();
                     }
                     continue;
                 }
@@ -147,7 +151,7 @@ pub async fn keep_fresh(
             }
             // What could not be tried now is not tried again before something changes.
             () = ended(&mut trials) => {
-                to_try = ToTry::Untried;
+                to_try = TrialSelection::Untested;
                 false
             }
             () = upkeep.due(&toolgate, &log) => continue,
@@ -166,9 +170,9 @@ pub async fn keep_fresh(
     }
 }
 
-impl fmt::Debug for Watching {
+impl fmt::Debug for ConfigWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watching").field("paths", &self.paths).finish_non_exhaustive()
+        f.debug_struct("ConfigWatch").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
@@ -263,21 +267,21 @@ impl Upkeep {
 /// What follows the configuration.
 struct Doors<'g> {
     toolgate: &'g Toolgate,
-    watching: &'g mut Watching,
+    watching: &'g mut ConfigWatch,
     callers: Option<&'g mut Callers>,
     log: &'g ServeLog,
 }
 
-impl Beside for Doors<'_> {
-    fn watch(&mut self, read: &Config) -> Watched {
+impl ConfigFollower for Doors<'_> {
+    fn watch(&mut self, read: &Config) -> WatchStart {
         self.watching.follow(&self.toolgate.config(), read, self.log)
     }
 
-    fn prepare(&mut self, config: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, config: &Config) -> Result<(), LoadProblem> {
         let Some(callers) = &mut self.callers else { return Ok(()) };
         callers
             .prepare(config, self.toolgate)
-            .map_err(|failure| Problem { place: "auth".to_owned(), what: failure.to_string() })
+            .map_err(|failure| LoadProblem { place: "auth".to_owned(), what: failure.to_string() })
     }
 
     fn put_in_force(&mut self) {
@@ -295,8 +299,8 @@ pub fn warn_of_anonymous(config: &Config, log: &ServeLog) {
 }
 
 /// An override that nobody heeds looks like a guard and is none.
-pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
-    for problem in &loaded.unheeded {
+pub fn warn_of_unused_settings(loaded: &Loaded, log: &ServeLog) {
+    for problem in &loaded.unused_settings {
         log.warn(&problem.to_string());
     }
 }
@@ -340,14 +344,14 @@ async fn reload(
     let was_open = toolgate.config().auth.anonymous.is_some();
     let before = toolgate.gate().live();
     match toolgate.reload_changed(overrides, doors, changes).await {
-        Ok(Reloaded { loaded, unrecorded }) => {
+        Ok(ReloadReport { loaded, unrecorded }) => {
             if !was_open {
                 warn_of_anonymous(&toolgate.config(), log);
             }
             let count = toolgate.gate().live_count();
             log.info(&format!("reloaded: {count} {} live", if count == 1 { "tool is" } else { "tools are" }));
             report_gone(&before, toolgate, &loaded, log);
-            warn_of_unheeded(&loaded, log);
+            warn_of_unused_settings(&loaded, log);
             if let Some(problem) = unrecorded {
                 log.error(&format!("the change is in force, and the journal has no record of it: {problem}"));
             }

@@ -65,7 +65,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    pub fn hear() -> io::Result<Self> {
+    pub fn install() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,

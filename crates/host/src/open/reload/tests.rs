@@ -3,7 +3,7 @@ use std::{fs, path::Path};
 use super::*;
 use crate::{
     Extras,
-    load::{LoadCache, Surveyed},
+    load::{LoadCache, LoadedTool},
 };
 
 /// Looks at what is in force when callers are swapped.
@@ -12,12 +12,12 @@ struct Looking<'t> {
     found: Option<usize>,
 }
 
-impl Beside for Looking<'_> {
-    fn watch(&mut self, _: &Config) -> Watched {
-        Watched::Already
+impl ConfigFollower for Looking<'_> {
+    fn watch(&mut self, _: &Config) -> WatchStart {
+        WatchStart::Already
     }
 
-    fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, _: &Config) -> Result<(), LoadProblem> {
         assert_eq!(self.toolgate.loaded().tools.len(), 0, "nothing has changed yet");
         Ok(())
     }
@@ -125,18 +125,18 @@ fn path_of(folder: &Path, number: usize) -> std::path::PathBuf {
     fs::canonicalize(folder).unwrap().join(format!("tools/{number:04}.json"))
 }
 
-fn tool_at(toolgate: &Toolgate, number: usize) -> Arc<Surveyed> {
+fn tool_at(toolgate: &Toolgate, number: usize) -> Arc<LoadedTool> {
     Arc::clone(toolgate.loaded().tools.iter().nth(number).unwrap())
 }
 
-struct NothingBeside;
+struct NoFollower;
 
-impl Beside for NothingBeside {
-    fn watch(&mut self, _: &Config) -> Watched {
-        Watched::Already
+impl ConfigFollower for NoFollower {
+    fn watch(&mut self, _: &Config) -> WatchStart {
+        WatchStart::Already
     }
 
-    fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, _: &Config) -> Result<(), LoadProblem> {
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Beside for NothingBeside {
 
 /// Parsed documents and judged tools of a reload after these changes.
 async fn work(toolgate: &Toolgate, changes: FileChanges) -> (usize, usize) {
-    let reloaded = toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await.unwrap();
+    let reloaded = toolgate.reload_changed(&Overrides::default(), &mut NoFollower, changes).await.unwrap();
     (reloaded.loaded.work.parsed, reloaded.loaded.work.judged)
 }
 
@@ -244,7 +244,7 @@ async fn duplicates_are_found_without_judging_the_others() {
     fs::write(path_of(folder.path(), 99), &twin).unwrap();
     let reload = async |numbers: &[usize]| {
         let changes = files(folder.path(), numbers.iter().copied());
-        toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await
+        toolgate.reload_changed(&Overrides::default(), &mut NoFollower, changes).await
     };
     let problems = reload(&[99]).await.unwrap_err();
     assert_eq!(problems.len(), 1, "{problems:?}");
@@ -261,8 +261,8 @@ async fn duplicates_are_found_without_judging_the_others() {
 }
 
 /// Everything that a load decides.
-fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<Problem>) {
-    let describe = |tool: &Arc<Surveyed>| {
+fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<LoadProblem>) {
+    let describe = |tool: &Arc<LoadedTool>| {
         let state = tool.candidate.as_ref().map(|candidate| {
             (candidate.lifecycle.state, candidate.is_withdrawn, candidate.tool.digest().to_owned())
         });

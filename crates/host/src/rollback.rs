@@ -16,18 +16,18 @@ use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::project::{WireTarget, wire_name};
 use toolgate_store::{StateDb, StateError, StoredToken};
 
-use crate::journals::Writes;
+use crate::journals::JournalOwner;
 
 /// Tools and tokens that count in the state and were withdrawn by the journal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Revived {
+pub struct StateRollback {
     /// Published tools, by name.
     pub tools: Vec<String>,
     /// Tokens, by name.
     pub tokens: Vec<String>,
 }
 
-impl Revived {
+impl StateRollback {
     pub const fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.tokens.is_empty()
     }
@@ -47,12 +47,12 @@ impl Revived {
 }
 
 /// Finds what is revived and changes nothing.
-pub fn find_revived(folder: &Path, state: &StateDb) -> Result<Revived, StateError> {
+pub fn find_rollback(folder: &Path, state: &StateDb) -> Result<StateRollback, StateError> {
     Ok(compare(folder, state)?.told())
 }
 
 /// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
-pub fn withdraw_revived(folder: &Path, state: &StateDb, now: SystemTime) -> Result<Revived, StateError> {
+pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<StateRollback, StateError> {
     let found = compare(folder, state)?;
     for (id, _) in &found.tools {
         let withdrawn = state.revise(id, &|latest| {
@@ -86,8 +86,8 @@ struct Found {
 }
 
 impl Found {
-    fn told(&self) -> Revived {
-        Revived {
+    fn told(&self) -> StateRollback {
+        StateRollback {
             tools: self.tools.iter().map(|(_, name)| name.clone()).collect(),
             tokens: self.tokens.iter().map(|token| token.name.clone()).collect(),
         }
@@ -175,7 +175,7 @@ fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
 
 fn journals(folder: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_journal = |name: &str| name.starts_with(Writes::Gateway.folder());
+    let is_journal = |name: &str| name.starts_with(JournalOwner::Gateway.folder());
     below.filter(|entry| is_journal(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
 }
 
