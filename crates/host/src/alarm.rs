@@ -9,15 +9,15 @@ use toolgate_sandbox::{Death, WorkerEnd};
 use crate::{alerts::Alerts, journal::FileJournal};
 
 /// Lives as long as the gateway. The workers' side holds it weakly, so that it keeps no journal open.
-pub struct Alarm {
+pub struct EscapeAlarm {
     pub journal: FileJournal,
     pub metrics: Arc<Metrics>,
     pub alerts: Option<Arc<Alerts>>,
 }
 
-impl Alarm {
+impl EscapeAlarm {
     /// Rings for a forbidden system call and for nothing else: every other end is a bug, a limit or our own doing.
-    pub fn hear(&self, end: &WorkerEnd) {
+    pub fn worker_ended(&self, end: &WorkerEnd) {
         if end.death != Death::SeccompViolation {
             return;
         }
@@ -67,12 +67,12 @@ mod tests {
     #[test]
     fn a_forbidden_system_call_rings_and_no_other_end_does() {
         let state = tempfile::tempdir().unwrap();
-        let alarm = Alarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
+        let alarm = EscapeAlarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
         for death in [Death::Exited(0), Death::Killed, Death::CpuLimit, Death::Crashed(11)] {
-            alarm.hear(&WorkerEnd { worker: 6, calls: 1, death });
+            alarm.worker_ended(&WorkerEnd { worker: 6, calls: 1, death });
         }
         assert_eq!((alarm.metrics.escape_attempts(), written(state.path())), (0, vec![]));
-        alarm.hear(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
+        alarm.worker_ended(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
         let entry = json!({
             "kind": "worker.escape_attempt", "worker": 7, "calls": 3,
             "message": "it made a system call that its seccomp profile forbids",

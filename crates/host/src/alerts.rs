@@ -20,21 +20,21 @@ use crate::{OpenError, journal::FileJournal};
 
 /// Posts what calls and workers alert to, and passes every call on to the next observer.
 pub struct Alerts {
-    open: Arc<Open>,
+    queue: Arc<AlertQueue>,
     task: JoinHandle<()>,
     next: Option<Arc<dyn Observer>>,
 }
 
 /// Alerts of which it is not known yet what becomes of them, in the order in which they came.
-struct Open {
-    waiting: Mutex<Waiting>,
+struct AlertQueue {
+    waiting: Mutex<PendingAlerts>,
     came: Notify,
     journal: FileJournal,
 }
 
 /// Each with a number of its own: while one is being posted, the gateway may give up and settle it and those behind it.
 #[derive(Default)]
-struct Waiting {
+struct PendingAlerts {
     alerts: VecDeque<(u64, Value)>,
     next: u64,
 }
@@ -47,10 +47,10 @@ impl Alerts {
         journal: FileJournal,
         next: Option<Arc<dyn Observer>>,
     ) -> Result<Self, OpenError> {
-        let target = Target::of(webhook)?;
-        let open = Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal });
-        let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&open)));
-        Ok(Self { open, task, next })
+        let target = WebhookTarget::of(webhook)?;
+        let queue = Arc::new(AlertQueue { waiting: Mutex::default(), came: Notify::new(), journal });
+        let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&queue)));
+        Ok(Self { queue, task, next })
     }
 
     /// For an alert that belongs to no call; `entry` is what the journal has of it.
@@ -59,13 +59,13 @@ impl Alerts {
         if let Some(fields) = alert.as_object_mut() {
             fields.insert("timestampMs".to_owned(), milliseconds(SystemTime::now()).into());
         }
-        self.open.add(alert);
+        self.queue.add(alert);
     }
 
     /// Waits for the webhook to take what there is, but not for long.
     pub async fn deliver(&self) {
         let delivered = async {
-            while self.open.first().is_some() {
+            while self.queue.first().is_some() {
                 sleep(A_MOMENT).await;
             }
         };
@@ -77,8 +77,8 @@ impl Alerts {
     pub fn give_up(&self) {
         // Does not stop what the task is just doing; it goes on to its next wait.
         self.task.abort();
-        while let Some(alert) = self.open.take() {
-            not_delivered(&self.open.journal, &alert, "the gateway stopped before the webhook had it");
+        while let Some(alert) = self.queue.take() {
+            not_delivered(&self.queue.journal, &alert, "the gateway stopped before the webhook had it");
         }
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Alerts {
     }
 }
 
-impl Open {
+impl AlertQueue {
     fn add(&self, alert: Value) {
         let mut waiting = self.waiting();
         if waiting.alerts.len() < MOST_WAITING {
@@ -123,7 +123,7 @@ impl Open {
         is_there
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingAlerts> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -131,7 +131,7 @@ impl Open {
 impl Observer for Alerts {
     fn finished(&self, call: &Finished<'_>) {
         if !call.record.alerts.is_empty() {
-            self.open.add(message(call));
+            self.queue.add(message(call));
         }
         if let Some(next) = &self.next {
             next.finished(call);
@@ -155,13 +155,13 @@ fn message(call: &Finished<'_>) -> Value {
 }
 
 /// The one address that alerts go to.
-struct Target {
+struct WebhookTarget {
     url: String,
     rules: EgressRules,
     token: Option<String>,
 }
 
-impl Target {
+impl WebhookTarget {
     fn of(webhook: &Webhook) -> Result<Self, OpenError> {
         let told = |problem: String| OpenError { part: "audit.webhook", problem };
         let url = parse_url(&webhook.url).map_err(|error| told(error.to_string()))?;
@@ -190,21 +190,21 @@ impl Target {
 }
 
 /// One after another. An alert stays with the others until it is settled, so that none is lost when the gateway stops.
-async fn post_all(target: Target, egress: Egress, open: Arc<Open>) {
+async fn post_all(target: WebhookTarget, egress: Egress, queue: Arc<AlertQueue>) {
     loop {
-        let Some((number, alert)) = open.first() else {
-            open.came.notified().await;
+        let Some((number, alert)) = queue.first() else {
+            queue.came.notified().await;
             continue;
         };
         let posted = post(&target, &egress, &alert).await;
         // It is not there any more if the gateway gave up meanwhile, which has written it down.
-        if let (true, Err(why)) = (open.settle(number), posted) {
-            not_delivered(&open.journal, &alert, &why);
+        if let (true, Err(why)) = (queue.settle(number), posted) {
+            not_delivered(&queue.journal, &alert, &why);
         }
     }
 }
 
-async fn post(target: &Target, egress: &Egress, alert: &Value) -> Result<(), String> {
+async fn post(target: &WebhookTarget, egress: &Egress, alert: &Value) -> Result<(), String> {
     let mut why = String::new();
     for pause in PAUSES {
         sleep(pause).await;

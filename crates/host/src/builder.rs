@@ -26,18 +26,18 @@ use crate::{
 #[derive(Default)]
 pub struct Builder {
     folder: PathBuf,
-    base: Base,
-    changes: Vec<Change>,
+    base: ConfigBase,
+    changes: Vec<ConfigChange>,
     tools: Vec<PathBuf>,
     cedar: Vec<PathBuf>,
     agents: Option<PerCaller>,
     extras: Extras,
 }
 
-type Change = Box<dyn FnOnce(&mut Config) + Send>;
+type ConfigChange = Box<dyn FnOnce(&mut Config) + Send>;
 
 #[derive(Default)]
-enum Base {
+enum ConfigBase {
     #[default]
     Defaults,
     Text(String),
@@ -82,7 +82,7 @@ impl Builder {
     /// Begins with a configuration that was read from a file or a text.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
-        self.base = Base::Config(Box::new(config));
+        self.base = ConfigBase::Config(Box::new(config));
         self
     }
 
@@ -90,7 +90,7 @@ impl Builder {
     /// unknown keys and values out of bounds.
     #[must_use]
     pub fn settings(mut self, yaml: impl Into<String>) -> Self {
-        self.base = Base::Text(yaml.into());
+        self.base = ConfigBase::Text(yaml.into());
         self
     }
 
@@ -265,7 +265,7 @@ impl Builder {
     }
 }
 
-impl Base {
+impl ConfigBase {
     fn read(self, folder: &Path) -> Result<Config, OpenError> {
         let text = match self {
             Self::Config(config) => return Ok(*config),

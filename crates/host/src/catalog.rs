@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use toolgate_spec::{Code, Digest, Finding, Format, Pointer, ToolCheck, check_text, digest, name_looks};
+use toolgate_spec::{Code, ToolDigest, Finding, Format, Pointer, ToolCheck, check_text, digest, name_looks};
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
@@ -17,7 +17,7 @@ include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 pub struct ShippedTool {
     pub name: &'static str,
     pub check: ToolCheck,
-    pub digest: Digest,
+    pub digest: ToolDigest,
 }
 
 /// All of them, in the order of their files.
@@ -51,7 +51,7 @@ pub fn reserved_by(name: &str) -> Option<&'static str> {
 
 /// The digest that a tool of this name must have. `None` for a name that is not reserved, and for a shipped tool that is not in
 /// order itself: then no document may have its name.
-pub fn digest_of(name: &str) -> Option<Digest> {
+pub fn digest_of(name: &str) -> Option<ToolDigest> {
     shipped_tools().iter().find(|tool| tool.name == name).map(|tool| tool.digest)
 }
 

@@ -19,9 +19,9 @@ use toolgate_spec::model::SandboxKind;
 
 /// Carries orders out in the kind of sandbox that each asks for.
 #[derive(Clone)]
-pub struct Commands(Arc<Inner>);
+pub struct Commands(Arc<CommandsInner>);
 
-struct Inner {
+struct CommandsInner {
     /// This very program, which is the jailer too under another name.
     program: PathBuf,
     egress: Egress,
@@ -63,12 +63,13 @@ impl Commands {
         container: Option<ContainerSettings>,
     ) -> Self {
         let (jailed, in_containers) = (OnceCell::new(), OnceCell::new());
-        let inner = Inner { program, egress, required, prepared_jails, container, jailed, in_containers };
+        let inner =
+            CommandsInner { program, egress, required, prepared_jails, container, jailed, in_containers };
         Self(Arc::new(inner))
     }
 }
 
-impl Inner {
+impl CommandsInner {
     async fn jailed(&self) -> Result<&JailedLauncher, String> {
         let start = || async {
             let jailer = Jailer::start_with(&self.program, self.prepared_jails)

@@ -31,10 +31,10 @@ pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
     let state = open_state(config)?;
     let (config, rules) = (config.clone(), config.clone());
     // The rules are read for an answer with a note alone: looking at the queue needs none.
-    let blot = move |text: &str| -> Result<String, OpenError> {
+    let redact = move |text: &str| -> Result<String, OpenError> {
         Ok(text_for_journal(&*open_detector(&rules)?, text.to_owned()))
     };
-    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), blot))
+    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), redact))
 }
 
 /// The queue of a gateway, which writes into the gateway's journal.
@@ -45,30 +45,30 @@ pub fn recorded_queue(
 ) -> Arc<dyn ApprovalQueue> {
     let (journal, secrets) = (journal.clone(), Arc::clone(secrets));
     let note = move |entry: &Value| -> Result<(), OpenError> { Ok(journal.write(entry)?) };
-    let blot = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
-    Arc::new(RecordedQueue::new(Arc::clone(state), note, blot))
+    let redact = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
+    Arc::new(RecordedQueue::new(Arc::clone(state), note, redact))
 }
 
 /// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.
 pub struct RecordedQueue {
     queue: Arc<StateDb>,
-    note: Box<Note>,
-    blot: Box<Blot>,
+    note: Box<WriteRecord>,
+    redact: Box<RedactText>,
     /// Held from the look at the question to its end, so that of two answers only the one that counts is written.
     deciding: Mutex<()>,
 }
 
-type Note = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
+type WriteRecord = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
 /// Takes what may be a secret out of what people write.
-type Blot = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
+type RedactText = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
 
 impl RecordedQueue {
     pub(crate) fn new(
         queue: Arc<StateDb>,
         note: impl Fn(&Value) -> Result<(), OpenError> + Send + Sync + 'static,
-        blot: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
+        redact: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
     ) -> Self {
-        Self { queue, note: Box::new(note), blot: Box::new(blot), deciding: Mutex::new(()) }
+        Self { queue, note: Box::new(note), redact: Box::new(redact), deciding: Mutex::new(()) }
     }
 }
 
@@ -147,7 +147,7 @@ impl ApprovalQueue for RecordedQueue {
         let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.queue.get(id, now)?;
         let note = match note {
-            Some(text) => Some((self.blot)(text).map_err(unavailable)?),
+            Some(text) => Some((self.redact)(text).map_err(unavailable)?),
             None => None,
         };
         match asked.check_decision(verdict, by, now) {

@@ -53,7 +53,7 @@ struct ToolRoot {
 
 /// The files whose tools an update may have changed.
 #[derive(Debug)]
-pub enum Touched {
+pub enum DocumentChanges {
     Everything,
     Files(Vec<TouchedFile>),
 }
@@ -80,17 +80,17 @@ struct DocumentFile {
 
 impl Documents {
     /// Brings this up to date. Reads everything if the paths are other ones, or if `changes` does not name all changes.
-    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) -> Touched {
+    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) -> DocumentChanges {
         let is_same = self.roots.iter().map(|root| &root.path).eq(paths);
         let files = match changes {
             FileChanges::Paths(named) if is_same => self.files_of(named),
             _ => None,
         };
         if let Some(files) = files {
-            Touched::Files(self.read_again(files))
+            DocumentChanges::Files(self.read_again(files))
         } else {
             self.read_all(paths);
-            Touched::Everything
+            DocumentChanges::Everything
         }
     }
 

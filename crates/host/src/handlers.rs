@@ -19,7 +19,7 @@ use toolgate_secrets::Detector;
 
 use crate::{
     OpenError,
-    alarm::Alarm,
+    alarm::EscapeAlarm,
     catalog,
     commands::{Commands, ContainerSettings},
     load::{InCode, Loaded},
@@ -37,7 +37,7 @@ pub fn open_handlers(
     detector: &Arc<Detector>,
     made_in_code: CommandsInCode,
     in_code: &InCode,
-    alarm: &Arc<Alarm>,
+    alarm: &Arc<EscapeAlarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
@@ -105,7 +105,7 @@ fn walls_of_containers(config: &Config) -> &'static [ContainerWall] {
     }
 }
 
-fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Pool, OpenError> {
+fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<EscapeAlarm>) -> Result<Pool, OpenError> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = PoolConfig {
         program,
@@ -130,7 +130,7 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Po
     let alarm = Arc::downgrade(alarm);
     let on_end = move |end: &WorkerEnd| {
         if let Some(alarm) = alarm.upgrade() {
-            alarm.hear(end);
+            alarm.worker_ended(end);
         }
     };
     Pool::watched(pool, Arc::new(on_end))

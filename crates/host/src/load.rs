@@ -39,7 +39,7 @@ pub struct Loaded {
     /// The operator's policies cannot be used, and no tool is served. Set when the load is put in force.
     pub has_broken_policies: bool,
     /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
-    pub(crate) policies: Result<Option<Arc<CedarPolicies>>, Unusable>,
+    pub(crate) policies: Result<Option<Arc<CedarPolicies>>, PolicyLoadFailure>,
     pub work: LoadWork,
 }
 
@@ -56,7 +56,7 @@ pub struct LoadWork {
 
 /// There are policies, and they cannot be used; `problems` says why.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Unusable;
+pub(crate) struct PolicyLoadFailure;
 
 impl Default for Loaded {
     fn default() -> Self {

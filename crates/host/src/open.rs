@@ -1,11 +1,11 @@
 //! Puts a gateway together from one configuration. Opening fails at the first part that cannot be used.
 
+mod kept_tools;
 mod loading;
-mod narrowed;
+mod narrowing;
 mod parts;
 mod records;
 mod reload;
-mod staying;
 mod trials;
 
 pub use self::{
@@ -36,7 +36,7 @@ use toolgate_telemetry::Telemetry;
 
 use self::parts::{compare_with_journals, gate_parts, open_alerts, workshop};
 use crate::{
-    alarm::Alarm,
+    alarm::EscapeAlarm,
     alerts::Alerts,
     builder::Builder,
     detector::open_detector,
@@ -47,7 +47,7 @@ use crate::{
     load::{InCode, LoadCache, Loaded, ToolOrigin, TrialSelection},
     rollback::StateRollback,
     rust_tool::RustTool,
-    serve::Proofs,
+    serve::CachedAuthenticator,
     telemetry::{Observers, start_telemetry},
 };
 
@@ -65,10 +65,10 @@ pub struct Toolgate {
     test_runs: TestRuns,
     alerts: Option<Arc<Alerts>>,
     telemetry: Option<Arc<Telemetry>>,
-    pub(crate) proofs: Proofs,
+    pub(crate) proofs: CachedAuthenticator,
     in_code: InCode,
     /// Kept for those who look after the workers, who hold it weakly.
-    _alarm: Arc<Alarm>,
+    _alarm: Arc<EscapeAlarm>,
     loaded: Mutex<Arc<Loaded>>,
     cache: Mutex<LoadCache>,
     /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
@@ -150,7 +150,7 @@ impl Toolgate {
         let (alerts, observer) = open_alerts(&config, &egress, &journal, told)?;
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let metrics = Arc::clone(gate.metrics());
-        let alarm = Arc::new(Alarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
+        let alarm = Arc::new(EscapeAlarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
         let checks = extras.tools.iter().map(RustTool::check).collect();
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
@@ -169,7 +169,7 @@ impl Toolgate {
             test_runs: extras.test_runs,
             alerts,
             telemetry,
-            proofs: Proofs::default(),
+            proofs: CachedAuthenticator::default(),
             in_code,
             _alarm: alarm,
             loaded: Mutex::default(),

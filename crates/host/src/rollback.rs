@@ -48,7 +48,7 @@ impl StateRollback {
 
 /// Finds what is revived and changes nothing.
 pub fn find_rollback(folder: &Path, state: &StateDb) -> Result<StateRollback, StateError> {
-    Ok(compare(folder, state)?.told())
+    Ok(compare(folder, state)?.to_rollback())
 }
 
 /// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
@@ -64,11 +64,11 @@ pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<
     for token in &found.tokens {
         state.revoke_token(&token.id, now)?;
     }
-    let told = found.told();
-    if !told.is_empty() {
+    let rollback = found.to_rollback();
+    if !rollback.is_empty() {
         state.drop_approvals()?;
     }
-    Ok(told)
+    Ok(rollback)
 }
 
 /// Remembers that everything up to now was compared. Called by a running gateway too, so the next start reads little.
@@ -79,14 +79,14 @@ pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateEr
     if is_recent { Ok(()) } else { state.set_compared_until(now) }
 }
 
-struct Found {
+struct RevivedRows {
     /// Ids and names.
     tools: Vec<(String, String)>,
     tokens: Vec<StoredToken>,
 }
 
-impl Found {
-    fn told(&self) -> StateRollback {
+impl RevivedRows {
+    fn to_rollback(&self) -> StateRollback {
         StateRollback {
             tools: self.tools.iter().map(|(_, name)| name.clone()).collect(),
             tokens: self.tokens.iter().map(|token| token.name.clone()).collect(),
@@ -94,48 +94,48 @@ impl Found {
     }
 }
 
-fn compare(folder: &Path, state: &StateDb) -> Result<Found, StateError> {
+fn compare(folder: &Path, state: &StateDb) -> Result<RevivedRows, StateError> {
     // The clock of a record and the one of a commit are read one after the other.
     let since = state.compared_until()?.and_then(|at| at.checked_sub(OVERLAP));
-    let said = said_by_journals(folder, since);
+    let view = read_journals(folder, since);
     let mut tools = Vec::new();
     for (id, pass) in state.all_passes()? {
         let Some(name) = pass.name.as_ref().filter(|_| pass.is_published) else { continue };
         let wire = wire_name(name, WireTarget::Mcp);
-        let last = said.tools.get(name.as_str()).or_else(|| said.tools.get(wire.as_ref()));
+        let last = view.tools.get(name.as_str()).or_else(|| view.tools.get(wire.as_ref()));
         let is_revived = match last {
             None => false,
-            Some(Publication::Unpublished) => true,
-            Some(Publication::Published(digest)) => *digest != pass.record.document_digest,
+            Some(LastPublication::Unpublished) => true,
+            Some(LastPublication::Published(digest)) => *digest != pass.record.document_digest,
         };
         if is_revived {
             tools.push((id, name.clone()));
         }
     }
     let is_revived = |token: &StoredToken| {
-        let revoked = said.revoked.get(&token.name);
+        let revoked = view.revoked.get(&token.name);
         token.revoked.is_none() && revoked.is_some_and(|at| token.created < *at)
     };
     let tokens = state.list_tokens()?.into_iter().filter(is_revived).collect();
-    Ok(Found { tools, tokens })
+    Ok(RevivedRows { tools, tokens })
 }
 
-enum Publication {
+enum LastPublication {
     Published(String),
     Unpublished,
 }
 
 /// The latest that all journals together say.
 #[derive(Default)]
-struct Said {
+struct JournalView {
     /// By the names in the records.
-    tools: BTreeMap<String, Publication>,
+    tools: BTreeMap<String, LastPublication>,
     /// By name, when the last token of it was revoked.
     revoked: BTreeMap<String, SystemTime>,
 }
 
 /// Unreadable records are passed over; `toolgate audit verify` reports it.
-fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
+fn read_journals(folder: &Path, since: Option<SystemTime>) -> JournalView {
     let mut records = Vec::new();
     for journal in journals(folder) {
         let Ok(entries) = read(&journal, Span { since, until: None }) else { continue };
@@ -148,29 +148,29 @@ fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
         records.extend(entries.flatten().filter(|record| concerns(&record.entry)));
     }
     records.sort_by(|one, other| one.time.cmp(&other.time));
-    let mut said = Said::default();
+    let mut view = JournalView::default();
     for record in records {
         let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         match text("/kind").as_deref() {
             Some("tool.published") => {
                 if let (Some(name), Some(digest)) = (text("/tool/name"), text("/tool/digest")) {
-                    said.tools.insert(name, Publication::Published(digest));
+                    view.tools.insert(name, LastPublication::Published(digest));
                 }
             }
             Some("tool.unpublished") => {
                 if let Some(name) = text("/tool/name") {
-                    said.tools.insert(name, Publication::Unpublished);
+                    view.tools.insert(name, LastPublication::Unpublished);
                 }
             }
             Some("token.revoked") => {
                 if let (Some(name), Some(at)) = (text("/token"), record.at()) {
-                    said.revoked.insert(name, at);
+                    view.revoked.insert(name, at);
                 }
             }
             _ => {}
         }
     }
-    said
+    view
 }
 
 fn journals(folder: &Path) -> Vec<PathBuf> {

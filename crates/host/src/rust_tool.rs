@@ -126,21 +126,21 @@ impl RustTool {
 
 /// How a result is returned.
 #[derive(Clone, Copy)]
-enum Shape {
+enum ResultShape {
     AsIs,
     /// In the member `result`, as for commands: MCP knows objects only.
     Wrapped,
 }
 
-fn result_schema(schema: Value) -> (Value, Shape) {
+fn result_schema(schema: Value) -> (Value, ResultShape) {
     if schema.get("type").and_then(Value::as_str) == Some("object") {
-        return (schema, Shape::AsIs);
+        return (schema, ResultShape::AsIs);
     }
     let wrapped = json!({ "type": "object", "required": ["result"], "properties": { "result": schema } });
-    (wrapped, Shape::Wrapped)
+    (wrapped, ResultShape::Wrapped)
 }
 
-fn called_with_json<I, O, F, R>(function: F, shape: Shape) -> RustFunction
+fn called_with_json<I, O, F, R>(function: F, shape: ResultShape) -> RustFunction
 where
     I: DeserializeOwned,
     O: Serialize,
@@ -163,8 +163,8 @@ where
                 )
             })?;
             Ok(match shape {
-                Shape::AsIs => value,
-                Shape::Wrapped => json!({ "result": value }),
+                ResultShape::AsIs => value,
+                ResultShape::Wrapped => json!({ "result": value }),
             })
         }
     })
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize, JsonSchema)]
-    struct Input {
+    struct CountInput {
         /// The text.
         text: String,
         #[serde(default)]
@@ -205,14 +205,14 @@ mod tests {
     }
 
     #[derive(Serialize, JsonSchema)]
-    struct Output {
+    struct CountOutput {
         words: usize,
     }
 
     fn tool() -> RustTool {
-        RustTool::new("word_count", |input: Input| async move {
+        RustTool::new("word_count", |input: CountInput| async move {
             let most = usize::try_from(input.most.unwrap_or(u32::MAX))?;
-            Ok(Output { words: input.text.split_whitespace().take(most).count() })
+            Ok(CountOutput { words: input.text.split_whitespace().take(most).count() })
         })
         .description("Counts the words of a text. Returns their number.")
         .classification(Classification::Read)
@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn rules_for_documents_hold() {
-        let unclassified = RustTool::new("x", |_: Input| async move { Ok(1) }).description("Returns one.");
+        let unclassified =
+            RustTool::new("x", |_: CountInput| async move { Ok(1) }).description("Returns one.");
         assert!(unclassified.check().spec.is_none());
     }
 }

@@ -31,12 +31,12 @@ use toolgate_server::{
 };
 
 use self::{
-    auth::Callers,
-    freshness::{Followers, keep_fresh, warn_of_anonymous, warn_of_unused_settings},
+    auth::HttpAuthentication,
+    freshness::{FreshnessParts, keep_fresh, warn_of_anonymous, warn_of_unused_settings},
     input::InputEnd,
     refusals::RefusalRecords,
     settings::{http_settings, mcp_settings},
-    stopping::{StopWish, Until, close_fronts, finish_calls, seal},
+    stopping::{StopFuture, StopSource, close_fronts, finish_calls, seal},
 };
 pub use self::{
     auth::TokenlessCaller,
@@ -111,7 +111,7 @@ impl Toolgate {
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(ServeTransport::Stdio, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Stdio, ServeOptions::default(), &mut StopFuture::new(stop)).await
     }
 
     /// Serves MCP over HTTP at `server.listen` until `stop` is done. Then running calls get `server.shutdown_grace`, and the
@@ -120,7 +120,7 @@ impl Toolgate {
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(ServeTransport::Http, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Http, ServeOptions::default(), &mut StopFuture::new(stop)).await
     }
 
     /// As `serve_stdio` and `serve_http`, with a log and other options.
@@ -130,7 +130,7 @@ impl Toolgate {
         options: ServeOptions,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(front, options, &mut Until::new(stop)).await
+        self.serve(front, options, &mut StopFuture::new(stop)).await
     }
 
     /// As `serve_with`, until one of the process's signals.
@@ -147,13 +147,13 @@ impl Toolgate {
         self: Arc<Self>,
         front: ServeTransport,
         mut options: ServeOptions,
-        wish: &mut impl StopWish,
+        stop_source: &mut impl StopSource,
     ) -> Result<(), ServeError> {
         let log = options.log.clone();
         let layers = HostLayers::probe();
         let watching = options.watching.take().unwrap_or_else(|| ConfigWatch::start(&self.config(), &log));
         announce(&self, &layers, &log);
-        let outcome = open_doors(&self, front, (watching, layers), options, wish).await;
+        let outcome = open_doors(&self, front, (watching, layers), options, stop_source).await;
         self.gate().begin_shutdown();
         seal(self.gate(), &log).await;
         self.deliver_alerts().await;
@@ -193,7 +193,7 @@ impl Toolgate {
 
 /// The authenticator of `Toolgate::authenticate`, and the settings it was made from.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs(Mutex<Option<(Auth, Arc<Authenticator>)>>);
+pub(crate) struct CachedAuthenticator(Mutex<Option<(Auth, Arc<Authenticator>)>>);
 
 /// A token that was not accepted.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -217,21 +217,21 @@ async fn open_doors(
     front: ServeTransport,
     (watching, layers): (ConfigWatch, HostLayers),
     options: ServeOptions,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
 ) -> Result<(), ServeError> {
     let ServeOptions { log, tokenless, overrides, reload_on_hangup, on_listening, .. } = options;
     let callers = match front {
         ServeTransport::Stdio => None,
-        ServeTransport::Http => Some(Callers::new(toolgate, tokenless)?),
+        ServeTransport::Http => Some(HttpAuthentication::new(toolgate, tokenless)?),
     };
     let door = callers.as_ref().map(|callers| Arc::clone(&callers.authenticator));
-    let followers = Followers { watching, callers, reload_on_hangup, log: log.clone() };
+    let followers = FreshnessParts { watching, callers, reload_on_hangup, log: log.clone() };
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
     let outcome = match door {
-        None => over_stdio(toolgate, &log, wish, &stop).await,
+        None => over_stdio(toolgate, &log, stop_source, &stop).await,
         Some(authenticator) => {
-            over_http(toolgate, (authenticator, &layers, on_listening), &log, wish, &stop).await
+            over_http(toolgate, (authenticator, &layers, on_listening), &log, stop_source, &stop).await
         }
     };
     toolgate.gate().begin_shutdown();
@@ -269,7 +269,7 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
 async fn over_stdio(
     toolgate: &Arc<Toolgate>,
     log: &ServeLog,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
     stop: &CancellationToken,
 ) -> Result<(), ServeError> {
     let config = toolgate.config();
@@ -293,11 +293,11 @@ async fn over_stdio(
             records.finish().await;
             return ended.map_err(told);
         }
-        () = wish.asked() => gate.begin_shutdown(),
+        () = stop_source.asked() => gate.begin_shutdown(),
         // Messages from before the end are still served; the last may be on its way to the gate.
         () = input.seen() => sleep(ON_ITS_WAY).await,
     }
-    finish_calls(gate, config.server.shutdown_grace, wish, log).await;
+    finish_calls(gate, config.server.shutdown_grace, stop_source, log).await;
     input.release();
     // A client that reads no more does not keep us.
     let ended = timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(()));
@@ -309,7 +309,7 @@ async fn over_http(
     toolgate: &Arc<Toolgate>,
     (authenticator, layers, on_listening): (Arc<Authenticator>, &HostLayers, Option<OnListening>),
     log: &ServeLog,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
     stop: &CancellationToken,
 ) -> Result<(), ServeError> {
     let config = toolgate.config();
@@ -352,11 +352,11 @@ async fn over_http(
     } else {
         serving.spawn(front.serve(doors(mcp.merge(admin)), accepting.clone()));
     }
-    wish.asked().await;
+    stop_source.asked().await;
     log.info("stopping: running calls may finish");
     toolgate.gate().begin_shutdown();
     accepting.cancel();
-    finish_calls(toolgate.gate(), config.server.shutdown_grace, wish, log).await;
+    finish_calls(toolgate.gate(), config.server.shutdown_grace, stop_source, log).await;
     close_fronts(serving, &closing, log).await;
     records.finish().await;
     Ok(())

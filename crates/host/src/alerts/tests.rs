@@ -12,8 +12,8 @@ fn journal(state: &Path) -> FileJournal {
     FileJournal::new(files, toolgate_audit::Sync::Write)
 }
 
-fn open(state: &Path) -> Arc<Open> {
-    Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal: journal(state) })
+fn queue(state: &Path) -> Arc<AlertQueue> {
+    Arc::new(AlertQueue { waiting: Mutex::default(), came: Notify::new(), journal: journal(state) })
 }
 
 fn alert(call: &str) -> Value {
@@ -46,52 +46,52 @@ fn lost(state: &Path) -> Vec<Value> {
 #[test]
 fn an_alert_that_is_settled_already_takes_no_other_along() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
-    let (posted, _) = open.first().unwrap();
-    assert_eq!(open.take(), Some(alert("a")));
-    assert!(!open.settle(posted));
-    assert_eq!(open.take(), Some(alert("b")), "nobody has sent it, so somebody has to write it down");
+    let (posted, _) = queue.first().unwrap();
+    assert_eq!(queue.take(), Some(alert("a")));
+    assert!(!queue.settle(posted));
+    assert_eq!(queue.take(), Some(alert("b")), "nobody has sent it, so somebody has to write it down");
 }
 
 #[test]
 fn an_alert_that_was_posted_is_settled_once() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
-    let (posted, _) = open.first().unwrap();
-    assert!(open.settle(posted) && !open.settle(posted));
-    assert_eq!(open.first().unwrap().1, alert("b"));
+    let (posted, _) = queue.first().unwrap();
+    assert!(queue.settle(posted) && !queue.settle(posted));
+    assert_eq!(queue.first().unwrap().1, alert("b"));
 }
 
 /// A program that drops its gateway without closing it.
 #[tokio::test]
 async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     let task = tokio::spawn(std::future::pending());
-    let alerts = Alerts { open: Arc::clone(&open), task, next: None };
+    let alerts = Alerts { queue: Arc::clone(&queue), task, next: None };
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
     assert!(written_down(state.path()).is_empty());
     drop(alerts);
     assert_eq!(written_down(state.path()), ["a", "b"]);
-    assert!(open.first().is_none());
+    assert!(queue.first().is_none());
 }
 
 #[tokio::test]
 async fn an_alert_of_no_call_is_posted_or_written_down_like_the_others() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
-    let alerts = Alerts { open: Arc::clone(&open), task: tokio::spawn(std::future::pending()), next: None };
+    let queue = queue(state.path());
+    let alerts = Alerts { queue: Arc::clone(&queue), task: tokio::spawn(std::future::pending()), next: None };
     let entry = json!({ "kind": "worker.escape_attempt", "worker": 7, "calls": 3 });
     alerts.raise(&entry);
-    let (_, posted) = open.first().unwrap();
+    let (_, posted) = queue.first().unwrap();
     for key in ["kind", "worker", "calls"] {
         assert_eq!(posted[key], entry[key], "{posted}");
     }

@@ -27,8 +27,8 @@ fn world(journal_works: bool) -> World {
         heard.lock().unwrap().push(entry.clone());
         Ok(())
     };
-    let blot = |text: &str| Ok(text_for_journal(&Detector::shipped().unwrap(), text.to_owned()));
-    let queue = RecordedQueue::new(state, note, blot);
+    let redact = |text: &str| Ok(text_for_journal(&Detector::shipped().unwrap(), text.to_owned()));
+    let queue = RecordedQueue::new(state, note, redact);
     let text = |text: &str| text.to_owned();
     let question = NewApproval {
         quota: "ann".to_owned(),

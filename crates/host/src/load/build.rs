@@ -11,7 +11,7 @@ use toolgate_gate::{ListPosition, LiveSet, LiveTool};
 use super::{
     FoundTools, LoadProblem, LoadWork, Loaded, LoadedTool, collisions, place,
     rules::Rules,
-    source::{Judged, Source, is_exposed, judge},
+    source::{ToolAssessment, ToolSource, is_exposed, judge},
 };
 use crate::catalog;
 
@@ -64,13 +64,13 @@ struct Build<'l> {
 
 /// `known` returns the tool of the last load if its result still holds.
 pub(super) fn build<'l>(
-    sources: &[Source<'l>],
-    known: impl Fn(&Source<'l>) -> Option<Arc<LoadedTool>>,
+    sources: &[ToolSource<'l>],
+    known: impl Fn(&ToolSource<'l>) -> Option<Arc<LoadedTool>>,
     config: &'l Config,
     rules: &Rules,
 ) -> (Loaded, ToolIndex) {
     let known: Vec<Option<Arc<LoadedTool>>> = sources.iter().map(known).collect();
-    let fresh: Vec<&Source<'l>> =
+    let fresh: Vec<&ToolSource<'l>> =
         sources.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(source, _)| source).collect();
     let work = LoadWork { parsed: 0, visited: sources.len(), judged: fresh.len() };
     let mut judged = judge(&fresh, rules).into_iter();
@@ -94,7 +94,7 @@ pub(super) fn build<'l>(
 }
 
 impl<'l> Build<'l> {
-    fn take_known(&mut self, source: &Source<'l>, known: Arc<LoadedTool>) {
+    fn take_known(&mut self, source: &ToolSource<'l>, known: Arc<LoadedTool>) {
         if !source.is_shipped && self.collides(source) {
             return;
         }
@@ -107,7 +107,7 @@ impl<'l> Build<'l> {
         self.push(source, tool);
     }
 
-    fn take(&mut self, source: &Source<'l>, judged: Judged) {
+    fn take(&mut self, source: &ToolSource<'l>, judged: ToolAssessment) {
         if let Some(refusal) = judged.refusal {
             return self.refuse(source, refusal);
         }
@@ -132,7 +132,7 @@ impl<'l> Build<'l> {
     }
 
     /// Does another tool have its id or name? Then it is refused.
-    fn collides(&mut self, source: &Source<'l>) -> bool {
+    fn collides(&mut self, source: &ToolSource<'l>) -> bool {
         let check = source.check;
         // Passes are kept by id: two tools with one id would take each other's.
         let holder = check.spec.as_ref().and_then(|spec| self.index.ids.get(spec.id.as_str()));
@@ -154,12 +154,12 @@ impl<'l> Build<'l> {
         is_taken
     }
 
-    fn push(&mut self, source: &Source<'l>, tool: Arc<LoadedTool>) {
+    fn push(&mut self, source: &ToolSource<'l>, tool: Arc<LoadedTool>) {
         self.index.insert(&source.position, &tool);
         self.loaded.tools.insert(source.position.clone(), tool);
     }
 
-    fn refuse(&mut self, source: &Source<'l>, what: String) {
+    fn refuse(&mut self, source: &ToolSource<'l>, what: String) {
         let place = place(source.check, &source.origin());
         self.loaded.problems.push(LoadProblem { place, what: what.clone() });
         self.push(source, Arc::new(source.loaded_tool(Err(what), self.config)));

@@ -13,16 +13,16 @@ use toolgate_spec::model::ToolId;
 use toolgate_store::{FileChanges, PassChanges};
 
 use super::{
-    FoundTools, InCode, LoadProblem, Loaded, LoadedTool, Unusable,
+    FoundTools, InCode, LoadProblem, Loaded, LoadedTool, PolicyLoadFailure,
     build::{ToolIndex, build},
     patch::SoundLoad,
     policy_problem,
     rules::Rules,
-    source::{self, Source},
+    source::{self, ToolSource},
 };
 use crate::{
     catalog,
-    documents::{Documents, Touched},
+    documents::{DocumentChanges, Documents},
     policies,
 };
 
@@ -79,7 +79,7 @@ impl LoadCache {
         self.passes_seen = passes.map_or(0, |passes| passes.last);
         let last = self.sound.take();
         let patched = match (last, &touched, passes) {
-            (Some(last), Touched::Files(files), Some(passes)) => {
+            (Some(last), DocumentChanges::Files(files), Some(passes)) => {
                 last.patched(files, passes, (config, in_code, rules))
             }
             _ => None,
@@ -109,12 +109,12 @@ impl LoadCache {
     ) -> (Loaded, Option<SoundLoad>) {
         let are_same = self.rules.as_ref().is_some_and(|known| Arc::ptr_eq(known, rules));
         let changed = passes.filter(|_| are_same).map(ChangedPasses::of);
-        let known = |source: &Source<'_>| {
+        let known = |source: &ToolSource<'_>| {
             let changed = changed.as_ref()?;
             let known = self.tools.at(&source.position)?;
             (source.is_same_as(known) && changed.leave(known)).then(|| Arc::clone(known))
         };
-        let sources: Vec<Source<'_>> = source::all(config, &self.documents, in_code).collect();
+        let sources: Vec<ToolSource<'_>> = source::all(config, &self.documents, in_code).collect();
         let (mut loaded, index) = build(&sources, known, config, rules);
         let unread = self.documents.unread();
         loaded.unread = unread
@@ -134,7 +134,7 @@ impl LoadCache {
         loaded: &mut Loaded,
         files: &[PathBuf],
         in_code: &[(String, String)],
-    ) -> Result<Option<Arc<CedarPolicies>>, Unusable> {
+    ) -> Result<Option<Arc<CedarPolicies>>, PolicyLoadFailure> {
         if files.is_empty() && in_code.is_empty() {
             self.policies = None;
             return Ok(None);
@@ -148,7 +148,7 @@ impl LoadCache {
             }
         }
         if sources.len() < files.len() {
-            return Err(Unusable);
+            return Err(PolicyLoadFailure);
         }
         sources.extend_from_slice(in_code);
         let known = self.policies.take().filter(|known| known.hold_for(&sources, &loaded.tools));
@@ -160,7 +160,7 @@ impl LoadCache {
                 Ok(policies) => Arc::new(policies),
                 Err(errors) => {
                     loaded.problems.extend(errors.iter().map(policy_problem));
-                    return Err(Unusable);
+                    return Err(PolicyLoadFailure);
                 }
             }
         };

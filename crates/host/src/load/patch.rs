@@ -16,7 +16,7 @@ use super::{
     FoundTools, InCode, LoadWork, Loaded,
     build::ToolIndex,
     rules::Rules,
-    source::{Judged, Source, judge},
+    source::{ToolAssessment, ToolSource, judge},
 };
 use crate::documents::TouchedFile;
 
@@ -60,21 +60,21 @@ impl SoundLoad {
         }
         let before = self.tools.clone();
         let mut outdated = self.outdated(passes);
-        let mut sources: BTreeMap<ListPosition, Source<'_>> = BTreeMap::new();
+        let mut sources: BTreeMap<ListPosition, ToolSource<'_>> = BTreeMap::new();
         for position in &outdated {
-            let source = Source::again(position, before.at(position)?, in_code)?;
+            let source = ToolSource::again(position, before.at(position)?, in_code)?;
             sources.insert(position.clone(), source);
         }
         for file in files {
-            for source in Source::of_touched(file, &file.before) {
+            for source in ToolSource::of_touched(file, &file.before) {
                 sources.remove(&source.position);
                 outdated.insert(source.position);
             }
             sources.extend(
-                Source::of_touched(file, &file.after).map(|source| (source.position.clone(), source)),
+                ToolSource::of_touched(file, &file.after).map(|source| (source.position.clone(), source)),
             );
         }
-        let sources: Vec<&Source<'_>> = sources.values().collect();
+        let sources: Vec<&ToolSource<'_>> = sources.values().collect();
         let judged = judge(&sources, rules);
         let gone = self.remove(&outdated);
         let mut come = Vec::new();
@@ -116,8 +116,8 @@ impl SoundLoad {
     /// Adds a tool, also to `come` if it is live. `None`: it has a mistake, or its name or id is taken.
     fn add(
         &mut self,
-        source: &Source<'_>,
-        judged: Judged,
+        source: &ToolSource<'_>,
+        judged: ToolAssessment,
         config: &Config,
         come: &mut Vec<(ListPosition, Arc<LiveTool>)>,
     ) -> Option<()> {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A tool that was found.
-pub(super) struct Source<'d> {
+pub(super) struct ToolSource<'d> {
     pub position: ListPosition,
     pub check: &'d ToolCheck,
     /// Only of a tool from a file.
@@ -29,7 +29,7 @@ pub(super) struct Source<'d> {
 }
 
 /// The result for one tool.
-pub(super) struct Judged {
+pub(super) struct ToolAssessment {
     /// Its name cannot be used.
     pub refusal: Option<String>,
     /// It asks for a variable of the gateway.
@@ -42,20 +42,21 @@ pub(super) fn all<'d>(
     config: &Config,
     documents: &'d Documents,
     in_code: &'d InCode,
-) -> impl Iterator<Item = Source<'d>> {
-    let shipped = chosen_shipped(config).enumerate().map(|(index, check)| Source::shipped(index, check));
-    let found = documents.tools().map(|(root, index, document)| Source::of_file(root, index, document));
-    let of_program = in_code.checks.iter().enumerate().map(|(index, check)| Source::of_program(index, check));
+) -> impl Iterator<Item = ToolSource<'d>> {
+    let shipped = chosen_shipped(config).enumerate().map(|(index, check)| ToolSource::shipped(index, check));
+    let found = documents.tools().map(|(root, index, document)| ToolSource::of_file(root, index, document));
+    let of_program =
+        in_code.checks.iter().enumerate().map(|(index, check)| ToolSource::of_program(index, check));
     shipped.chain(found).chain(of_program)
 }
 
 /// Judges tools, on several threads if there are many.
-pub(super) fn judge(sources: &[&Source<'_>], rules: &Rules) -> Vec<Judged> {
+pub(super) fn judge(sources: &[&ToolSource<'_>], rules: &Rules) -> Vec<ToolAssessment> {
     let secrets = EnvironmentSecrets(own_variables(rules.own.clone()));
     in_parallel(sources, |source| source.judged(rules, &secrets))
 }
 
-impl<'d> Source<'d> {
+impl<'d> ToolSource<'d> {
     fn shipped(index: usize, check: &'d ToolCheck) -> Self {
         let position = ListPosition { section: SHIPPED, file: Arc::clone(&NO_FILE), index };
         Self { position, check, document: None, is_shipped: true }
@@ -76,7 +77,7 @@ impl<'d> Source<'d> {
     pub fn of_touched(
         file: &TouchedFile,
         documents: &'d [Arc<Document>],
-    ) -> impl Iterator<Item = Source<'d>> {
+    ) -> impl Iterator<Item = ToolSource<'d>> {
         let root = file.root;
         documents.iter().enumerate().map(move |(index, document)| Self::of_file(root, index, document))
     }
@@ -139,9 +140,9 @@ impl<'d> Source<'d> {
         }
     }
 
-    fn judged(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> Judged {
+    fn judged(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> ToolAssessment {
         let spec = self.check.spec.as_ref().filter(|_| !self.is_shipped);
-        Judged {
+        ToolAssessment {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
             asks_for_own: spec.and_then(|spec| check_variables(spec, secrets).err()),
             candidate: rules.workshop.assess(self.check),

@@ -146,7 +146,7 @@ pub(super) fn argument_limits(config: &Config) -> ArgumentLimits {
 }
 
 /// The delivery of alerts, and the observer of calls.
-pub(super) type Told = (Option<Arc<Alerts>>, Option<Arc<dyn Observer>>);
+pub(super) type AlertWiring = (Option<Arc<Alerts>>, Option<Arc<dyn Observer>>);
 
 /// The observer of calls. With a webhook, alerts are sent first.
 pub(super) fn open_alerts(
@@ -154,7 +154,7 @@ pub(super) fn open_alerts(
     egress: &Egress,
     journal: &FileJournal,
     next: Option<Arc<dyn Observer>>,
-) -> Result<Told, OpenError> {
+) -> Result<AlertWiring, OpenError> {
     let Some(webhook) = &config.audit.webhook else { return Ok((None, next)) };
     let alerts = Arc::new(Alerts::start(webhook, egress, journal.clone(), next)?);
     let observer: Arc<dyn Observer> = Arc::<Alerts>::clone(&alerts);

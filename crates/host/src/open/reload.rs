@@ -12,9 +12,9 @@ use toolgate_store::FileChanges;
 
 use super::{
     OpenError, Toolgate,
-    narrowed::narrowed,
+    kept_tools::is_published,
+    narrowing::narrowed,
     parts::{approval_settings, argument_limits, workshop},
-    staying::is_published,
 };
 use crate::{
     exposure::is_exposed,
@@ -121,8 +121,8 @@ impl Toolgate {
         let about_callers = follower.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
-            let staying = self.staying(&loaded, &config, &workshop);
-            self.gate.retain(|tool| staying.includes(tool));
+            let kept = self.kept_tools(&loaded, &config, &workshop);
+            self.gate.retain(|tool| kept.includes(tool));
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
@@ -159,10 +159,10 @@ impl Toolgate {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
         let are_callers_ready = follower.prepare(&config).is_ok();
-        let staying = self.staying(&loaded, &config, &workshop);
+        let kept = self.kept_tools(&loaded, &config, &workshop);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
         // INVARIANT: as without mistakes, tools and policies before callers.
-        self.gate.narrow(|tool| staying.includes(tool), policies, approvals, arguments);
+        self.gate.narrow(|tool| kept.includes(tool), policies, approvals, arguments);
         self.config.store(Arc::new(config));
         self.workshop.store(workshop);
         if are_callers_ready {
@@ -176,8 +176,8 @@ impl Toolgate {
     fn drop_changed(&self, config: &Config, changes: &FileChanges) {
         let workshop = self.workshop();
         let loaded = self.load(config, Arc::clone(&workshop), changes);
-        let staying = self.staying(&loaded, config, &workshop);
-        self.gate.retain(|tool| staying.includes(tool));
+        let kept = self.kept_tools(&loaded, config, &workshop);
+        self.gate.retain(|tool| kept.includes(tool));
     }
 
     /// Stops serving tools that were unpublished or are not exposed any more, without a reload.

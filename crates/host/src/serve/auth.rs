@@ -48,13 +48,13 @@ impl TokenlessCaller {
 
 /// The door's authentication, which follows the configuration.
 #[derive(Debug)]
-pub struct Callers {
+pub struct HttpAuthentication {
     pub authenticator: Arc<Authenticator>,
     pub tokenless: TokenlessCaller,
     prepared: Option<PreparedAuth>,
 }
 
-impl Callers {
+impl HttpAuthentication {
     pub fn new(toolgate: &Toolgate, tokenless: TokenlessCaller) -> Result<Self, ServeError> {
         let settings = settings(&toolgate.config(), toolgate, tokenless)?;
         let authenticator = Authenticator::new(settings).map_err(|error| told(&error))?;

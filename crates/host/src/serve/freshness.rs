@@ -14,7 +14,7 @@ use toolgate_gate::LiveSet;
 use toolgate_store::FileWatch;
 
 use super::{
-    auth::Callers,
+    auth::HttpAuthentication,
     log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
@@ -80,23 +80,23 @@ fn named_by(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Who has to know of another configuration, beside the gateway.
-pub struct Followers {
+pub struct FreshnessParts {
     pub watching: ConfigWatch,
     /// Of the HTTP front; over stdio there are none.
-    pub callers: Option<Callers>,
+    pub callers: Option<HttpAuthentication>,
     /// Does SIGHUP reload?
     pub reload_on_hangup: bool,
     pub log: ServeLog,
 }
 
 /// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
-struct Trials {
+struct ShippedToolTests {
     running: Pin<Box<dyn Future<Output = ()> + Send>>,
     /// The tools that are tried, by id.
     of: BTreeSet<String>,
 }
 
-impl Trials {
+impl ShippedToolTests {
     fn begin(toolgate: &Arc<Toolgate>, which: TrialSelection) -> Option<Self> {
         let of = toolgate.untested(which);
         if of.is_empty() {
@@ -110,18 +110,18 @@ impl Trials {
 /// Until `stop`.
 pub async fn keep_fresh(
     toolgate: Arc<Toolgate>,
-    followers: Followers,
+    followers: FreshnessParts,
     overrides: Overrides,
     stop: CancellationToken,
 ) {
-    let Followers { mut watching, mut callers, reload_on_hangup, log } = followers;
+    let FreshnessParts { mut watching, mut callers, reload_on_hangup, log } = followers;
     let mut hangups =
         (reload_on_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
     // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
     let mut to_try = TrialSelection::UntestedOrFailed;
-    let mut trials = Trials::begin(&toolgate, to_try);
-    let mut upkeep = Upkeep::new(&toolgate);
+    let mut trials = ShippedToolTests::begin(&toolgate, to_try);
+    let mut upkeep = PeriodicChecks::new(&toolgate);
     loop {
         let mut is_everything = false;
         let may_try = tokio::select! {
@@ -161,11 +161,15 @@ pub async fn keep_fresh(
         // Before anything is read: a change in the meantime is in the next batch.
         let changes = watching.take_changes();
         let changes = if is_everything { FileChanges::Everything } else { changes };
-        let mut doors =
-            Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log: &log };
+        let mut doors = FrontFollower {
+            toolgate: &toolgate,
+            watching: &mut watching,
+            callers: callers.as_mut(),
+            log: &log,
+        };
         reload(&toolgate, &mut doors, (&overrides, changes), &log).await;
         if may_try {
-            trials = Trials::begin(&toolgate, to_try);
+            trials = ShippedToolTests::begin(&toolgate, to_try);
         }
     }
 }
@@ -177,7 +181,7 @@ impl fmt::Debug for ConfigWatch {
 }
 
 /// What is done by the clock.
-struct Upkeep {
+struct PeriodicChecks {
     minute: Interval,
     second: Interval,
     /// What was last said of the journal.
@@ -190,7 +194,7 @@ struct Upkeep {
     is_clock_behind: bool,
 }
 
-impl Upkeep {
+impl PeriodicChecks {
     /// A clock that is behind at the start was reported when the gateway was opened.
     fn new(toolgate: &Toolgate) -> Self {
         Self {
@@ -265,14 +269,14 @@ impl Upkeep {
 }
 
 /// What follows the configuration.
-struct Doors<'g> {
+struct FrontFollower<'g> {
     toolgate: &'g Toolgate,
     watching: &'g mut ConfigWatch,
-    callers: Option<&'g mut Callers>,
+    callers: Option<&'g mut HttpAuthentication>,
     log: &'g ServeLog,
 }
 
-impl ConfigFollower for Doors<'_> {
+impl ConfigFollower for FrontFollower<'_> {
     fn watch(&mut self, read: &Config) -> WatchStart {
         self.watching.follow(&self.toolgate.config(), read, self.log)
     }
@@ -337,7 +341,7 @@ const MOST_GONE: usize = 20;
 
 async fn reload(
     toolgate: &Toolgate,
-    doors: &mut Doors<'_>,
+    doors: &mut FrontFollower<'_>,
     (overrides, changes): (&Overrides, FileChanges),
     log: &ServeLog,
 ) {
@@ -369,7 +373,7 @@ async fn reload(
     }
 }
 
-async fn ended(trials: &mut Option<Trials>) {
+async fn ended(trials: &mut Option<ShippedToolTests>) {
     match trials {
         Some(trials) => trials.running.as_mut().await,
         None => std::future::pending().await,

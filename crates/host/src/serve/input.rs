@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 #[derive(Debug)]
-pub struct Input<R> {
+pub struct HeldInput<R> {
     inner: R,
     has_ended: bool,
     seen: CancellationToken,
@@ -26,9 +26,9 @@ pub struct InputEnd {
 }
 
 impl InputEnd {
-    pub fn hold<R>(&self, inner: R) -> Input<R> {
+    pub fn hold<R>(&self, inner: R) -> HeldInput<R> {
         let released = Box::pin(self.released.clone().cancelled_owned());
-        Input { inner, has_ended: false, seen: self.seen.clone(), released }
+        HeldInput { inner, has_ended: false, seen: self.seen.clone(), released }
     }
 
     /// Until the client has closed its end.
@@ -42,7 +42,7 @@ impl InputEnd {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for HeldInput<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -20,7 +20,7 @@ use toolgate_server::Drained;
 use super::log::ServeLog;
 
 /// A source of requests to stop: the process's signals, or a future of the program.
-pub trait StopWish: Send {
+pub trait StopSource: Send {
     /// Waits until the gateway is to stop. Called again, until it is to stop at once.
     fn asked(&mut self) -> impl Future<Output = ()> + Send;
 
@@ -28,18 +28,18 @@ pub trait StopWish: Send {
 }
 
 /// Stops when a future of the program is done.
-pub struct Until {
+pub struct StopFuture {
     done: Pin<Box<dyn Future<Output = ()> + Send>>,
     was_asked: bool,
 }
 
-impl Until {
+impl StopFuture {
     pub fn new(done: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { done: Box::pin(done), was_asked: false }
     }
 }
 
-impl StopWish for Until {
+impl StopSource for StopFuture {
     async fn asked(&mut self) {
         if self.was_asked {
             // The program asks once; running calls keep their grace.
@@ -86,7 +86,7 @@ impl StopSignals {
     }
 }
 
-impl StopWish for StopSignals {
+impl StopSource for StopSignals {
     async fn asked(&mut self) {
         Self::asked(self).await;
     }
@@ -111,7 +111,7 @@ pub async fn hung_up(signals: &mut Option<Signal>) {
 
 /// Waits for a second request to stop. After a client closed its end there may have been no first one: that one lets no new
 /// call in and leaves the running ones their grace.
-async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
+async fn asked_again(stop: &mut impl StopSource, gate: &Gate) {
     if !stop.was_asked() {
         stop.asked().await;
         gate.begin_shutdown();
@@ -120,7 +120,7 @@ async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
 }
 
 /// Waits for the calls that run. When the grace is over, or on a second signal, the rest is ended.
-pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopWish, log: &ServeLog) {
+pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopSource, log: &ServeLog) {
     tokio::select! {
         () = gate.idle() => return,
         () = sleep(grace) => {}

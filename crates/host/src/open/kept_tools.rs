@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The live tools that may stay. Each lookup takes constant time, because every live tool is asked about.
-pub(super) struct Staying<'l> {
+pub(super) struct KeptTools<'l> {
     published: HashMap<String, String>,
     found: HashMap<&'l str, &'l LoadedTool>,
     mistakes: HashSet<&'l str>,
@@ -27,15 +27,15 @@ pub(super) struct Staying<'l> {
 }
 
 impl Toolgate {
-    pub(super) fn staying<'l>(
+    pub(super) fn kept_tools<'l>(
         &self,
         loaded: &'l Loaded,
         config: &'l Config,
         workshop: &'l Workshop,
-    ) -> Staying<'l> {
+    ) -> KeptTools<'l> {
         let files_before =
             if loaded.unread.is_empty() { HashMap::new() } else { files(&self.loaded().tools) };
-        Staying {
+        KeptTools {
             published: self.state.published_digests().unwrap_or_default(),
             found: loaded.tools.iter().map(|tool| (tool.name.as_str(), tool.as_ref())).collect(),
             mistakes: loaded.problems.iter().map(|problem| problem.what.as_str()).collect(),
@@ -47,7 +47,7 @@ impl Toolgate {
     }
 }
 
-impl Staying<'_> {
+impl KeptTools<'_> {
     pub fn includes(&self, tool: &LiveTool) -> bool {
         if !is_published(&self.published, tool) || !is_exposed(&self.config.exposure, tool.spec()) {
             return false;
