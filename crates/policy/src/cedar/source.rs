@@ -1,7 +1,7 @@
 //! Parses a file of policies.
 
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, pst};
-use toolgate_spec::{LineIndex, Position};
+use toolgate_spec::{LineIndex, SourcePosition};
 
 use super::error::CedarError;
 
@@ -94,7 +94,7 @@ impl File<'_> {
             }
             Some(id) => id.trim().to_owned(),
             None => {
-                let Position { line, column } = self.lines.position(start);
+                let SourcePosition { line, column } = self.lines.position(start);
                 format!("{}:{line}:{column}", self.name)
             }
         };
