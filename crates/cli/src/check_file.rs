@@ -3,7 +3,8 @@
 use serde_json::Value;
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{
-    Code, FileCheck, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, SourceSpan, ToolCheck, model::ToolSpec,
+    Code, FileCheck, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, SourceSpan, ToolCheck,
+    model::ToolSpec,
 };
 
 use crate::{

@@ -9,7 +9,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use toolgate_spec::{Code, Finding, SourcePosition, Severity};
+use toolgate_spec::{Code, Finding, Severity, SourcePosition};
 
 pub use excerpt::Excerpt;
 pub use github::GithubReport;

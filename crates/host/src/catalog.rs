@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Deserialize;
-use toolgate_spec::{Code, ToolDigest, Finding, Format, Pointer, ToolCheck, check_text, digest, name_looks};
+use toolgate_spec::{Code, Finding, Format, Pointer, ToolCheck, ToolDigest, check_text, digest, name_looks};
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 

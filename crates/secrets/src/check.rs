@@ -10,7 +10,7 @@ use base64::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{marker::Marks, rule::End};
+use crate::{marker::MarkerSpans, rule::MatchEnd};
 
 mod assigned;
 mod base58;
@@ -31,7 +31,7 @@ pub(crate) use placeholder::is_sample;
 /// What a rule may ask for by name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Check {
+pub(crate) enum RuleCheck {
     /// Not a stretch of a binary file in base64.
     Apart,
     /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
@@ -93,17 +93,17 @@ pub(crate) enum Check {
     Written,
 }
 
-pub(crate) enum Judged {
+pub(crate) enum CheckResult {
     Sound,
     /// The form without the structure.
     Unsound,
     /// No secret at all.
     Refuted,
     /// Sound, and elsewhere than the pattern says.
-    Extends(Range<usize>, End),
+    Extends(Range<usize>, MatchEnd),
 }
 
-impl Check {
+impl RuleCheck {
     /// Whether the matched text alone can show that it is a sample from documentation. The excluded checks match only the
     /// beginning of a secret or a block, or judge the text more closely.
     pub(crate) fn has_samples(self) -> bool {
@@ -119,25 +119,30 @@ impl Check {
         )
     }
 
-    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &Marks) -> Judged {
+    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &MarkerSpans) -> CheckResult {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
                 let literal = assigned::literal(hay, span, marks);
-                return literal.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
+                return literal
+                    .map_or(CheckResult::Refuted, |span| CheckResult::Extends(span, MatchEnd::Closed));
             }
             Self::AssignedKey => {
                 let key = assigned::key(hay, span, marks);
-                return key.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
+                return key.map_or(CheckResult::Refuted, |span| CheckResult::Extends(span, MatchEnd::Closed));
             }
             Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),
             Self::Pem => return pem::judge(hay, span),
             Self::Written => {
-                return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
+                return if assigned::is_written(secret) { CheckResult::Sound } else { CheckResult::Refuted };
             }
             Self::Entered => {
-                return if placeholder::is_template(secret) { Judged::Refuted } else { Judged::Sound };
+                return if placeholder::is_template(secret) {
+                    CheckResult::Refuted
+                } else {
+                    CheckResult::Sound
+                };
             }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),
@@ -165,9 +170,9 @@ impl Check {
             Self::Varied => is_varied(hay, span),
         };
         match is_sound {
-            true => Judged::Sound,
-            false if shape::is_filler(secret) => Judged::Refuted,
-            false => Judged::Unsound,
+            true => CheckResult::Sound,
+            false if shape::is_filler(secret) => CheckResult::Refuted,
+            false => CheckResult::Unsound,
         }
     }
 }
@@ -240,18 +245,18 @@ fn is_jwt(token: &[u8]) -> bool {
 }
 
 /// Without a digit it may be a word: `ASIAPACIFICNORTHEAST` names no account, and what goes on is a longer one.
-fn judge_aws_key_id(hay: &[u8], span: &Range<usize>) -> Judged {
+fn judge_aws_key_id(hay: &[u8], span: &Range<usize>) -> CheckResult {
     let body = hay.get(span.start + 4..span.end).unwrap_or_default();
     let has_digit = body.iter().any(u8::is_ascii_digit);
     let before = span.start.checked_sub(1).and_then(|at| hay.get(at));
     let is_longer = [before, hay.get(span.end)].into_iter().flatten().any(u8::is_ascii_uppercase);
     if entropy(body) < 2.0 || !has_digit && is_longer {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     match (names_an_account(body), has_digit) {
-        (true, _) => Judged::Sound,
-        (false, true) => Judged::Unsound,
-        (false, false) => Judged::Refuted,
+        (true, _) => CheckResult::Sound,
+        (false, true) => CheckResult::Unsound,
+        (false, false) => CheckResult::Refuted,
     }
 }
 
@@ -317,15 +322,18 @@ fn without_first_words(text: &[u8]) -> &[u8] {
     rest
 }
 
-fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {
+fn judge_loose(hay: &[u8], span: &Range<usize>) -> CheckResult {
     let secret = hay.get(span.clone()).unwrap_or_default();
     if !is_mixed(secret) || digest_or_image::begins_at(hay, span.start) || is_alphabet(secret) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let rest = hay.get(span.end..).unwrap_or_default();
     let belongs =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    Judged::Extends(span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(), End::Closed)
+    CheckResult::Extends(
+        span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(),
+        MatchEnd::Closed,
+    )
 }
 
 fn is_alphabet(text: &[u8]) -> bool {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_spec::{ToolDigest, Format, check_text, digest, reviewed_form};
+use toolgate_spec::{Format, ToolDigest, check_text, digest, reviewed_form};
 
 /// The digest of a document's text; the document must be valid.
 #[track_caller]

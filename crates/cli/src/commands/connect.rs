@@ -30,7 +30,7 @@ use crate::{
 
 pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = ClientEntry::new(&config, args.client, args.scope)?;
+    let link = ClientLink::new(&config, args.client, args.scope)?;
     let attendance = Attendance::of(args, terminal)?;
     if args.print {
         let entry = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
@@ -64,7 +64,7 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
 /// Removes our entry from the client's file, and revokes its token. Everything else in the file stays.
 pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = ClientEntry::new(&config, args.client, args.scope)?;
+    let link = ClientLink::new(&config, args.client, args.scope)?;
     link.check_links()?;
     let path = visible(&link.file.path.to_string_lossy()).into_owned();
     let before = read(&link.file.path)?.unwrap_or_default();
@@ -86,14 +86,14 @@ pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Endi
 }
 
 /// The entry for this gateway in one client's file.
-struct ClientEntry<'a> {
+struct ClientLink<'a> {
     config: &'a Config,
     client: ClientKind,
     scope: ScopeKind,
     file: ClientFile,
 }
 
-impl<'a> ClientEntry<'a> {
+impl<'a> ClientLink<'a> {
     fn new(config: &'a Config, client: ClientKind, scope: Option<ScopeKind>) -> Result<Self, Failure> {
         let scope = scope.unwrap_or_else(|| client.usual_scope());
         Ok(Self { config, client, scope, file: ClientFile::of(client, scope)? })

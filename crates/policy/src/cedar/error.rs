@@ -51,7 +51,9 @@ impl CedarError {
 impl fmt::Display for CedarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
-            Some(SourcePosition { line, column }) => write!(f, "{}:{line}:{column}: {}", self.file, self.message)?,
+            Some(SourcePosition { line, column }) => {
+                write!(f, "{}:{line}:{column}: {}", self.file, self.message)?
+            }
             None => write!(f, "{}: {}", self.file, self.message)?,
         }
         match &self.help {

@@ -13,14 +13,14 @@ use super::{
     keylike::{MIN_KEY, MIN_LETTERS, has_stray, has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
-use crate::marker::Marks;
+use crate::marker::MarkerSpans;
 
 mod apart;
 mod names;
 
 /// The value, if it is a literal that somebody could log in with. `pattern` begins with the word that tells it, and ends with
 /// the first character of the value.
-pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &MarkerSpans) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
     let name = hay.get(name_around(hay, pattern.start))?;
     if is_part_of_word(hay, pattern.start, name) {
@@ -38,7 +38,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 }
 
 /// The value, if it looks generated and the name is that of a key or a token.
-pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &MarkerSpans) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
     if !may_be_key(hay, value) {
         return None;
@@ -92,7 +92,11 @@ fn may_be_key(hay: &[u8], start: usize) -> bool {
 }
 
 /// The spans at `start` that look generated, the longest first.
-fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator<Item = Range<usize>> + 't {
+fn generated<'t>(
+    hay: &'t [u8],
+    start: usize,
+    marks: &'t MarkerSpans,
+) -> impl Iterator<Item = Range<usize>> + 't {
     lengths(hay, start).filter_map(move |length| {
         let is_quoted = is_quoted(hay, start);
         let rest = hay.get(start..)?;
@@ -158,7 +162,7 @@ fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
 }
 
 /// `length` is one of `lengths`.
-fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option<usize> {
+fn literal_end(hay: &[u8], start: usize, length: usize, marks: &MarkerSpans) -> Option<usize> {
     let is_quoted = is_quoted(hay, start);
     let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
     let rest = hay.get(start..hay.len().min(start + most))?;

@@ -22,12 +22,12 @@ fn is_commit(before: &[u8], value: &[u8]) -> bool {
     is_named && hex == 40 && !goes_on
 }
 
-struct Digest {
+struct NamedDigest {
     name: &'static [u8],
     bytes: usize,
 }
 
-impl Digest {
+impl NamedDigest {
     /// `sha256:…`, or `sha512-…`, whose name consists of letters of base64 and may be a part of the value.
     fn is_named(&self, before: &[u8], value: &[u8]) -> bool {
         let is_before = before.strip_suffix(b":").or_else(|| before.strip_suffix(b"-"));
@@ -62,11 +62,11 @@ fn is_image(value: &[u8]) -> bool {
     IMAGES.iter().any(|(at, magic)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic)))
 }
 
-const DIGESTS: [Digest; 4] = [
-    Digest { name: b"sha1", bytes: 20 },
-    Digest { name: b"sha256", bytes: 32 },
-    Digest { name: b"sha384", bytes: 48 },
-    Digest { name: b"sha512", bytes: 64 },
+const DIGESTS: [NamedDigest; 4] = [
+    NamedDigest { name: b"sha1", bytes: 20 },
+    NamedDigest { name: b"sha256", bytes: 32 },
+    NamedDigest { name: b"sha384", bytes: 48 },
+    NamedDigest { name: b"sha512", bytes: 64 },
 ];
 /// `sha512:` and `base64,` alike.
 const LONGEST_NAME: usize = 7;

@@ -3,10 +3,10 @@
 //! A provider's name near forty hex digits tells little: `uses: acme/action@…` and `Bump acme-agent` have both. A key stands
 //! where keys are written: behind an assignment, as an argument in quotes, or behind a word that says that it is one.
 
-use crate::marker::Marks;
+use crate::marker::MarkerSpans;
 
 /// Whether the value at `start` stands where a key would. Marks between say nothing: somebody else may have put them there.
-pub(super) fn is_given(hay: &[u8], start: usize, marks: &Marks) -> bool {
+pub(super) fn is_given(hay: &[u8], start: usize, marks: &MarkerSpans) -> bool {
     let from = start.saturating_sub(marks.reach_before(start, REACH));
     let before = marks.without(hay, &(from..start));
     let before = before.as_ref();
@@ -102,12 +102,12 @@ const KEYS: &[&[u8]] =
 
 #[cfg(test)]
 mod tests {
-    use super::{Marks, is_given};
+    use super::{MarkerSpans, is_given};
 
     #[track_caller]
     fn check(before: &[&str], expect: bool) {
         for text in before {
-            assert_eq!(is_given(text.as_bytes(), text.len(), &Marks::default()), expect, "{text:?}");
+            assert_eq!(is_given(text.as_bytes(), text.len(), &MarkerSpans::default()), expect, "{text:?}");
         }
     }
 

@@ -10,13 +10,13 @@ use std::ops::Range;
 use memchr::memmem;
 
 use self::prefix::{before_line, prefix_length, prefix_of_lines, resumed};
-use super::Judged;
-use crate::rule::End;
+use super::CheckResult;
+use crate::rule::MatchEnd;
 
 mod prefix;
 
 /// `header` is the `-----BEGIN …-----` line.
-pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
+pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> CheckResult {
     let rest = hay.get(header.end..).unwrap_or_default();
     let prefix = prefix_of_lines(hay, header.start, rest);
     let dashes = memmem::find(rest, DASHES).unwrap_or(rest.len());
@@ -24,18 +24,18 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let closes = is_closing(rest.get(dashes..).unwrap_or_default());
     if closes && key_characters(body, prefix) >= MIN_BODY {
         let (length, end) = closed(rest, dashes, prefix);
-        return Judged::Extends(header.start..header.end + length, end);
+        return CheckResult::Extends(header.start..header.end + length, end);
     }
     let first = body.get(..body_run(body, prefix)).unwrap_or_default();
     let begins_here = key_characters(first, prefix) >= MIN_BODY;
     if !begins_here && !is_behind_something(rest) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let (length, end) = block(rest, prefix);
     if !begins_here && next_line(rest.get(..length).unwrap_or_default()).is_none() {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
-    Judged::Extends(header.start..header.end + length, end)
+    CheckResult::Extends(header.start..header.end + length, end)
 }
 
 /// Whether a body begins a little behind its header, behind a tag, a comment or an end that is none. One line may be a digest;
@@ -49,18 +49,18 @@ fn is_behind_something(rest: &[u8]) -> bool {
 }
 
 /// `beginning` is how the format of a key begins; its header is not there, or was not chosen.
-pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
+pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> CheckResult {
     if !may_begin_behind(hay.get(..beginning.start).unwrap_or_default()) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let rest = hay.get(beginning.start..).unwrap_or_default();
     // Little was read to find out that it is none: there may be one at every turn.
     let first = line_length(rest);
     if first < MIN_BODY {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let prefix = prefix_of_lines(hay, beginning.start, rest.get(first..).unwrap_or_default());
-    Judged::Extends(beginning.start..beginning.start + lines_run(rest, prefix), End::Closed)
+    CheckResult::Extends(beginning.start..beginning.start + lines_run(rest, prefix), MatchEnd::Closed)
 }
 
 /// Until where another beginning has nothing to add to a body that was found without its header.
@@ -84,12 +84,12 @@ fn may_begin_behind(before: &[u8]) -> bool {
 }
 
 /// Where a block that began before this text ends in it.
-pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
+pub(crate) fn body_end(hay: &[u8]) -> (usize, MatchEnd) {
     block(hay, b"")
 }
 
 /// Where the block ends whose body begins here, and whether more of it may follow this text.
-fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
+fn block(text: &[u8], prefix: &[u8]) -> (usize, MatchEnd) {
     let (mut at, mut dashes) = (0, 0);
     loop {
         if dashes <= at {
@@ -102,23 +102,27 @@ fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
             let closing = closing_end(text, end);
             match goes_on_behind_end(text.get(closing..).unwrap_or_default(), prefix) {
                 Some(more) => at = closing + more,
-                None => return (closing, End::Closed),
+                None => return (closing, MatchEnd::Closed),
             }
             continue;
         }
         match goes_on(rest) {
-            Next::At(more) => at = end + more,
-            Next::Nowhere => return (trimmed(text.get(..end).unwrap_or_default()), End::Closed),
-            Next::Unknown => return (trimmed(text.get(..end).unwrap_or_default()), End::Open),
+            BodyContinuation::At(more) => at = end + more,
+            BodyContinuation::Nowhere => {
+                return (trimmed(text.get(..end).unwrap_or_default()), MatchEnd::Closed);
+            }
+            BodyContinuation::Unknown => {
+                return (trimmed(text.get(..end).unwrap_or_default()), MatchEnd::Open);
+            }
         }
     }
 }
 
 /// The same for a block with an end at `from`.
-fn closed(text: &[u8], from: usize, prefix: &[u8]) -> (usize, End) {
+fn closed(text: &[u8], from: usize, prefix: &[u8]) -> (usize, MatchEnd) {
     let closing = closing_end(text, from);
     let rest = text.get(closing..).unwrap_or_default();
-    let Some(more) = goes_on_behind_end(rest, prefix) else { return (closing, End::Closed) };
+    let Some(more) = goes_on_behind_end(rest, prefix) else { return (closing, MatchEnd::Closed) };
     let (length, end) = block(rest.get(more..).unwrap_or_default(), prefix);
     (closing + more + length, end)
 }
@@ -154,7 +158,7 @@ fn bare_line(line: &[u8], prefix: &[u8]) -> Option<usize> {
     (is_full_line(body) && line.get(start + length).is_none_or(is_end)).then_some(start)
 }
 
-enum Next {
+enum BodyContinuation {
     At(usize),
     Nowhere,
     /// The text ends before that can be told.
@@ -162,27 +166,27 @@ enum Next {
 }
 
 /// Where a body goes on behind a few lines of something else. A whole block in between, such as a certificate, is one of them.
-fn goes_on(text: &[u8]) -> Next {
+fn goes_on(text: &[u8]) -> BodyContinuation {
     let mut at = 0;
     for _ in 0..=MAX_BETWEEN {
         let rest = text.get(at..text.len().min(MAX_OTHERS)).unwrap_or_default();
         let line = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
         if [CLOSING, CLOSING_SSH2].iter().any(|closing| memmem::find(line, closing).is_some()) {
-            return Next::Nowhere;
+            return BodyContinuation::Nowhere;
         }
         if let Some(length) = block_of_others(text.get(at..).unwrap_or_default(), line) {
             at += length;
             continue;
         }
         if let Some(next) = next_line(line) {
-            return Next::At(at + next.start);
+            return BodyContinuation::At(at + next.start);
         }
         at += line.len() + 1;
         if at > text.len() {
-            return Next::Unknown;
+            return BodyContinuation::Unknown;
         }
     }
-    Next::Nowhere
+    BodyContinuation::Nowhere
 }
 
 /// How long a block is that begins on this line and has an end of its own, with that line.

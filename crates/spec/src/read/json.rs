@@ -47,8 +47,11 @@ fn explain(text: &str, error: &serde_json::Error) -> Finding {
         ),
         _ => (lower(said), hint(text, offset)),
     };
-    let span =
-        if said.starts_with(DUPLICATE_KEY) { key_before(text, offset) } else { SourceSpan::new(offset, offset) };
+    let span = if said.starts_with(DUPLICATE_KEY) {
+        key_before(text, offset)
+    } else {
+        SourceSpan::new(offset, offset)
+    };
     Finding::new(Code::SpecParse, json_locate::pointer_at(text, offset), message, remedy).at_span(span)
 }
 

@@ -142,7 +142,10 @@ impl Scanner<'_> {
         Some(())
     }
 
-    fn each_member(&mut self, mut visit: impl FnMut(&mut Self, String, SourceSpan) -> Option<()>) -> Option<()> {
+    fn each_member(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, String, SourceSpan) -> Option<()>,
+    ) -> Option<()> {
         self.expect(b'{')?;
         self.skip_space();
         if self.accept(b'}') {
