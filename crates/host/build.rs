@@ -1,4 +1,4 @@
-//! Puts the shipped tools into the program, so that nobody can change them behind its back.
+//! Embeds the shipped tools in the program. Files on the disk cannot change them later.
 
 use std::{
     env, fs,
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The whole path, as `include_str!` wants it.
+/// The absolute path, which `include_str!` needs.
 fn literal(path: &Path) -> io::Result<String> {
     Ok(path.canonicalize()?.to_string_lossy().into_owned())
 }

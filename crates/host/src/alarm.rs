@@ -1,4 +1,4 @@
-//! Who hears of a worker that tried to break out? Journal, metrics and webhook, whether a call had it or not.
+//! Reports escape attempts of workers to the journal, the metrics and the webhook, also while no call runs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use toolgate_sandbox::{Death, WorkerEnd};
 
 use crate::{alerts::Alerts, journal::FileJournal};
 
-/// Lives as long as the gateway. The workers' side holds it weakly, so that it keeps no journal open.
+/// Lives as long as the gateway. The worker pool holds a weak reference, otherwise it would keep the journal open.
 pub struct EscapeAlarm {
     pub journal: FileJournal,
     pub metrics: Arc<Metrics>,
@@ -16,7 +16,7 @@ pub struct EscapeAlarm {
 }
 
 impl EscapeAlarm {
-    /// Rings for a forbidden system call and for nothing else: every other end is a bug, a limit or our own doing.
+    /// Reports a worker that made a forbidden system call. Any other end is a bug, a limit, or the gateway's own decision.
     pub fn worker_ended(&self, end: &WorkerEnd) {
         if end.death != Death::SeccompViolation {
             return;
@@ -28,7 +28,7 @@ impl EscapeAlarm {
             "calls": end.calls,
             "message": end.death.to_string(),
         });
-        // Where it cannot be written, calls cannot either, which makes the gateway unready; the others are still told.
+        // If the journal cannot be written, the gateway is not ready anyway. The webhook still gets the alert.
         let _ = self.journal.write(&entry);
         if let Some(alerts) = &self.alerts {
             alerts.raise(&entry);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forbidden_system_call_rings_and_no_other_end_does() {
+    fn only_a_forbidden_system_call_is_reported() {
         let state = tempfile::tempdir().unwrap();
         let alarm = EscapeAlarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
         for death in [Death::Exited(0), Death::Killed, Death::CpuLimit, Death::Crashed(11)] {

@@ -1,4 +1,4 @@
-//! Which journal does a process write to, beside others that write at the same time?
+//! Chooses the journal directory of a process. Several processes can write at the same time, each to another journal.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -8,17 +8,16 @@ use toolgate_config::{Config, model::AuditSync};
 
 use crate::{journal::FileJournal, open::OpenError};
 
-/// Which journal is written to.
+/// The kind of process that writes a journal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum JournalOwner {
-    /// The gateway's.
     Gateway,
-    /// That of commands.
+    /// A CLI command, which may run while a gateway runs.
     Command,
 }
 
 impl JournalOwner {
-    /// The folder below the state.
+    /// The directory in the state directory.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Gateway => "journal",
@@ -39,16 +38,16 @@ pub fn open_journal(config: &Config, journal_owner: JournalOwner) -> Result<File
     Ok(journal)
 }
 
-/// Writes down what a command did that needs no gateway, before or after it does it.
+/// Records an action of a command that opens no gateway.
 pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
     let journal = open_journal(config, JournalOwner::Command)?;
     journal.write(entry)?;
     Ok(journal.files.close()?)
 }
 
-/// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder
-/// that nobody else writes to. One that an older version began is not in the list of journals: it is passed over and named,
-/// for nobody can vouch for it, and it must not keep a gateway from starting for good.
+/// Opens the first journal that no other process writes to: clients may each start a gateway on the same state. Skips a journal
+/// of an older version that is not in the list of journals, and returns its name. It cannot be verified, and must not prevent
+/// the gateway from starting.
 fn open_free_journal(
     config: &Config,
     journal_owner: JournalOwner,
@@ -75,5 +74,5 @@ impl From<JournalError> for OpenError {
     }
 }
 
-/// More gateways than anybody runs on one state at once.
+/// A bound for the search. More gateways on one state are not expected.
 const MOST_JOURNALS: u32 = 64;

@@ -1,7 +1,7 @@
-//! A gateway in one value: everything assembled from one configuration, for the binary and for programs that embed it.
+//! The library behind the binary, and for programs that embed a gateway. [`Toolgate`] is a gateway built from one configuration.
 //!
-//! A program that embeds it begins with [`block_on`], or calls [`run_if_worker`] first in its `main`: tools run in processes that
-//! are this same program under another name. `docs/embedding.md` is the guide.
+//! An embedding program starts with [`block_on`], or calls [`run_if_worker`] first in `main`. Tools run in processes that execute
+//! the same program file under another name. `docs/embedding.md` is the guide.
 #![forbid(unsafe_code)]
 
 mod alarm;
@@ -51,7 +51,7 @@ pub use serve::{
 };
 pub use startup::{block_on, run_if_worker};
 
-// Every type that a method of `Builder` or `Toolgate` takes or returns: one dependency and one `use` suffice.
+// Every type that a method of `Builder` or `Toolgate` takes or returns, so programs need no other crate of ours.
 pub use schemars;
 pub use serde;
 pub use serde_json::{self, Map, Value, json};

@@ -1,7 +1,7 @@
-//! Compares the state with the journals, and withdraws tools and tokens that a restored older `state.db` revived.
+//! Detects that an older `state.db` was restored, and withdraws the tools and tokens that it brought back.
 //!
-//! The journal says which tools were unpublished and which tokens were revoked. A state that says otherwise is older. The
-//! comparison begins where the last one ended, which the state itself remembers, so an ordinary start reads little.
+//! The journals record which tools were unpublished and which tokens were revoked. A state that contradicts them is older. The
+//! state stores how far it was compared, so a usual start reads few records.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use toolgate_store::{StateDb, StateError, StoredToken};
 
 use crate::journals::JournalOwner;
 
-/// Tools and tokens that count in the state and were withdrawn by the journal.
+/// Tools and tokens that are valid in the state although the journals record their withdrawal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StateRollback {
     /// Published tools, by name.
@@ -32,7 +32,7 @@ impl StateRollback {
         self.tools.is_empty() && self.tokens.is_empty()
     }
 
-    /// For a person.
+    /// A description for messages.
     pub fn describe(&self) -> String {
         let list = |what: &str, names: &[String]| {
             (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
@@ -46,17 +46,17 @@ impl StateRollback {
     }
 }
 
-/// Finds what is revived and changes nothing.
+/// Finds such tools and tokens without changing the state.
 pub fn find_rollback(folder: &Path, state: &StateDb) -> Result<StateRollback, StateError> {
     Ok(compare(folder, state)?.to_rollback())
 }
 
-/// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
+/// Unpublishes and revokes them again. Then also drops all approvals, because a consumed one may be open again.
 pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<StateRollback, StateError> {
     let found = compare(folder, state)?;
     for (id, _) in &found.tools {
         let withdrawn = state.revise(id, &|latest| {
-            let latest = latest.ok_or_else(|| "the tool is not known any more".to_owned())?;
+            let latest = latest.ok_or_else(|| "the tool is no longer in the state".to_owned())?;
             Ok(StoredPass { is_published: false, is_withdrawn: true, ..latest })
         });
         withdrawn.map_err(StateError::Invalid)?;
@@ -71,7 +71,7 @@ pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<
     Ok(rollback)
 }
 
-/// Remembers that everything up to now was compared. Called by a running gateway too, so the next start reads little.
+/// Stores that everything up to now was compared. A running gateway calls it too, so the next start reads few records.
 pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateError> {
     let is_recent = state
         .compared_until()?
@@ -80,7 +80,7 @@ pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateEr
 }
 
 struct RevivedRows {
-    /// Ids and names.
+    /// Id and name of each tool.
     tools: Vec<(String, String)>,
     tokens: Vec<StoredToken>,
 }
@@ -95,7 +95,7 @@ impl RevivedRows {
 }
 
 fn compare(folder: &Path, state: &StateDb) -> Result<RevivedRows, StateError> {
-    // The clock of a record and the one of a commit are read one after the other.
+    // Overlap, because a record and its commit read the clock at different times.
     let since = state.compared_until()?.and_then(|at| at.checked_sub(OVERLAP));
     let view = read_journals(folder, since);
     let mut tools = Vec::new();
@@ -125,16 +125,16 @@ enum LastPublication {
     Unpublished,
 }
 
-/// The latest that all journals together say.
+/// The latest publications and revocations of all journals.
 #[derive(Default)]
 struct JournalView {
-    /// By the names in the records.
+    /// By tool name.
     tools: BTreeMap<String, LastPublication>,
-    /// By name, when the last token of it was revoked.
+    /// By token name: when the last token with this name was revoked.
     revoked: BTreeMap<String, SystemTime>,
 }
 
-/// Unreadable records are passed over; `toolgate audit verify` reports it.
+/// Skips unreadable records. `toolgate audit verify` reports them.
 fn read_journals(folder: &Path, since: Option<SystemTime>) -> JournalView {
     let mut records = Vec::new();
     for journal in journals(folder) {

@@ -1,4 +1,4 @@
-//! Every alert is either with the webhook or written down, whenever the gateway stops.
+//! Every alert is either delivered or recorded, whenever the gateway stops.
 
 use std::{fs, path::Path};
 
@@ -20,12 +20,12 @@ fn alert(call: &str) -> Value {
     json!({ "kind": "alert", "callId": call })
 }
 
-/// The calls whose alerts the journal has as not delivered.
-fn written_down(state: &Path) -> Vec<String> {
+/// The calls whose alerts are recorded as not delivered.
+fn undelivered_calls(state: &Path) -> Vec<String> {
     lost(state).iter().map(|entry| entry["callId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the journal has as not delivered.
+/// The records of alerts that were not delivered.
 fn lost(state: &Path) -> Vec<Value> {
     let mut entries = Vec::new();
     for file in fs::read_dir(state.join("journal")).unwrap() {
@@ -42,9 +42,9 @@ fn lost(state: &Path) -> Vec<Value> {
     entries
 }
 
-/// The webhook has taken the first while the gateway gives up, which settles the first before the task does.
+/// The webhook accepts the first alert while the gateway stops and settles it too.
 #[test]
-fn an_alert_that_is_settled_already_takes_no_other_along() {
+fn settling_an_alert_twice_keeps_the_next_one() {
     let state = tempfile::tempdir().unwrap();
     let queue = queue(state.path());
     for call in ["a", "b"] {
@@ -53,11 +53,11 @@ fn an_alert_that_is_settled_already_takes_no_other_along() {
     let (posted, _) = queue.first().unwrap();
     assert_eq!(queue.take(), Some(alert("a")));
     assert!(!queue.settle(posted));
-    assert_eq!(queue.take(), Some(alert("b")), "nobody has sent it, so somebody has to write it down");
+    assert_eq!(queue.take(), Some(alert("b")), "it was not posted, so it must be recorded");
 }
 
 #[test]
-fn an_alert_that_was_posted_is_settled_once() {
+fn posted_alert_is_settled_once() {
     let state = tempfile::tempdir().unwrap();
     let queue = queue(state.path());
     for call in ["a", "b"] {
@@ -70,7 +70,7 @@ fn an_alert_that_was_posted_is_settled_once() {
 
 /// A program that drops its gateway without closing it.
 #[tokio::test]
-async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
+async fn dropped_gateway_records_pending_alerts() {
     let state = tempfile::tempdir().unwrap();
     let queue = queue(state.path());
     let task = tokio::spawn(std::future::pending());
@@ -78,14 +78,14 @@ async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
     for call in ["a", "b"] {
         queue.add(alert(call));
     }
-    assert!(written_down(state.path()).is_empty());
+    assert!(undelivered_calls(state.path()).is_empty());
     drop(alerts);
-    assert_eq!(written_down(state.path()), ["a", "b"]);
+    assert_eq!(undelivered_calls(state.path()), ["a", "b"]);
     assert!(queue.first().is_none());
 }
 
 #[tokio::test]
-async fn an_alert_of_no_call_is_posted_or_written_down_like_the_others() {
+async fn alert_without_a_call_is_posted_or_recorded() {
     let state = tempfile::tempdir().unwrap();
     let queue = queue(state.path());
     let alerts = Alerts { queue: Arc::clone(&queue), task: tokio::spawn(std::future::pending()), next: None };

@@ -1,8 +1,8 @@
-//! Loads the workspace, and keeps what a reload can use again.
+//! Loads the workspace, and caches results for the next reload.
 //!
-//! A tool is judged again if its document, its Local Pass, the policies or the gateway's own files and variables changed.
-//! Everything else is shared with the last load. A tool that cannot be used is judged again in every load, because the
-//! reason may lie outside of the workspace, such as a program that was missing.
+//! A tool is assessed again if its document, its Local Pass, the policies, or the gateway's own files and variables changed.
+//! Everything else is shared with the last load. A tool that cannot be used is assessed in every load, because the reason may
+//! lie outside the workspace, such as a missing program.
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
@@ -31,16 +31,16 @@ use crate::{
 pub(crate) struct LoadCache {
     documents: Documents,
     tools: FoundTools,
-    /// The rules that `tools` were judged by. `None`: the next load judges all of them again.
+    /// The rules for which `tools` were assessed. `None`: the next load assesses all tools.
     rules: Option<Arc<Rules>>,
-    /// `None`: the next load goes through all tools.
+    /// `None`: the next load visits all tools.
     sound: Option<SoundLoad>,
-    /// The number of the last change of a pass that was seen.
+    /// The sequence number of the last pass change that was read.
     passes_seen: i64,
     policies: Option<KnownPolicies>,
 }
 
-/// The operator's policies, with the files and the tools that they were loaded for.
+/// The operator's policies, with the sources and tools for which they were loaded.
 struct KnownPolicies {
     sources: Vec<(String, String)>,
     tools: FoundTools,
@@ -48,7 +48,7 @@ struct KnownPolicies {
 }
 
 impl LoadCache {
-    /// Forgets everything that was judged: the next load judges all tools again.
+    /// Makes the next load assess all tools.
     pub fn forget(&mut self) {
         self.rules = None;
         self.sound = None;
@@ -58,15 +58,15 @@ impl LoadCache {
         self.passes_seen
     }
 
-    /// The rules of the last load if they are the same. This is the only place where rules are compared.
+    /// Returns the rules of the last load if they are equal. Other code compares pointers only.
     pub fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
         let now = Rules::now(workshop, config);
         let known = self.rules.as_ref().filter(|known| known.are_same_as(&now));
         known.map_or_else(|| Arc::new(now), Arc::clone)
     }
 
-    /// `changes` names what changed on the disk since the last load, and `passes` the passes that changed since then.
-    /// `None`: they cannot be read, and nothing that was judged is used again.
+    /// Loads after these changes on the disk and of passes since the last load. `passes` is `None` if they cannot be read;
+    /// then no result is reused.
     pub fn load(
         &mut self,
         config: &Config,
@@ -99,7 +99,7 @@ impl LoadCache {
         loaded
     }
 
-    /// Goes through all tools, and judges those of which nothing is known.
+    /// Visits all tools, and assesses those without a cached result.
     fn build(
         &self,
         config: &Config,
@@ -172,7 +172,7 @@ impl LoadCache {
 }
 
 impl KnownPolicies {
-    /// Would the same policies be loaded for these tools?
+    /// Whether loading for these sources and tools would give the same policies.
     fn hold_for(&self, sources: &[(String, String)], tools: &FoundTools) -> bool {
         let is_same = |(old, new): (Option<&LoadedTool>, Option<&LoadedTool>)| match (
             old.and_then(LoadedTool::usable),
@@ -199,7 +199,7 @@ impl<'p> ChangedPasses<'p> {
         }
     }
 
-    /// Does the result of a usable tool still hold?
+    /// Whether the pass of this usable tool is unchanged.
     fn leave(&self, tool: &LoadedTool) -> bool {
         tool.usable().map(|candidate| candidate.tool.spec()).is_some_and(|spec| {
             !self.ids.contains(spec.id.as_str()) && !self.names.contains(spec.name.as_str())
@@ -207,22 +207,22 @@ impl<'p> ChangedPasses<'p> {
     }
 }
 
-/// Overrides of tools that do not exist. No error: a tool may be removed before its override, and the rest must go on.
+/// Overrides of tools that do not exist. This is only a warning, because a tool may be removed before its override.
 fn unused_settings(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<LoadProblem> {
     let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
     let place = place.unwrap_or_default();
     let is_shipped = |name: &str| catalog::shipped_tools().iter().any(|tool| tool.name == name);
     let has_id = |entry: &str| {
-        // Most ids are in lower case.
+        // Try the fast lookup first: most ids are in lower case.
         index.ids.contains_key(&entry.to_ascii_lowercase())
             || index.ids.keys().any(|id| id.eq_ignore_ascii_case(entry))
     };
-    let is_meant = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
+    let is_known = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
     let names = rules.workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
-    let unknown = names.filter(|name| !is_meant(name) && !is_shipped(name));
+    let unknown = names.filter(|name| !is_known(name) && !is_shipped(name));
     let what = |name: &str| {
         format!(
-            "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"
+            "no tool is called `{name}`, so its override has no effect; correct the name or remove the override"
         )
     };
     unknown.map(|name| LoadProblem { place: place.clone(), what: what(name) }).collect()

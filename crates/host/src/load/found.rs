@@ -1,4 +1,4 @@
-//! The tools of a workspace in the order of lists. A copy shares everything, so a reload costs as much as it changes.
+//! The tools of a workspace in listing order. Copies share their data, so a reload costs as much as it changes.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use toolgate_gate::ListPosition;
 
 use super::LoadedTool;
 
-/// The tools that were found, in order: shipped ones first, as the preset has them, then those of the files.
+/// The tools that were found, in order: shipped tools in preset order, then tools of files, then tools of the program.
 #[derive(Clone, Debug, Default)]
 pub struct FoundTools(OrdMap<ListPosition, SharedTool>);
 
-/// Two are equal if they are the very same.
+/// Equality compares pointers.
 #[derive(Clone, Debug)]
 struct SharedTool(Arc<LoadedTool>);
 
@@ -30,7 +30,7 @@ impl FoundTools {
         self.0.is_empty()
     }
 
-    /// In order.
+    /// Iterates in listing order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<LoadedTool>> {
         self.0.values().map(|tool| &tool.0)
     }

@@ -1,20 +1,20 @@
-//! The rules that tools are judged by. Results hold as long as the rules are equal.
+//! The inputs of an assessment besides the document. A result is valid as long as they are equal.
 
 use std::{path::PathBuf, sync::Arc};
 
 use toolgate_config::{Config, OwnNames};
 use toolgate_gate::Workshop;
 
-/// Policies, overrides, and the gateway's own files and variables, from which tools are kept away.
+/// Policies, overrides, and the gateway's own files and variables, which tools must not access.
 pub(crate) struct Rules {
     pub workshop: Arc<Workshop>,
     pub own: OwnNames,
-    /// The gateway's own paths, each with its real path. A tool keeps away from the targets it was judged with.
+    /// The gateway's own paths, each with its real path. A tool's blocked paths contain the real paths of its assessment.
     guarded: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Rules {
-    /// Build them before tools are judged: a symlink that is switched meanwhile differs in the next load.
+    /// Call this before tools are assessed. A symlink that changes meanwhile then differs in the next load.
     pub fn now(workshop: Arc<Workshop>, config: &Config) -> Self {
         let with_real = |path: PathBuf| (path.clone(), path.canonicalize().unwrap_or(path));
         Self {
@@ -24,7 +24,7 @@ impl Rules {
         }
     }
 
-    /// Would both judge every tool alike?
+    /// Whether both give the same result for every tool.
     pub fn are_same_as(&self, other: &Self) -> bool {
         self.workshop.policies == other.workshop.policies
             && self.workshop.overrides == other.workshop.overrides

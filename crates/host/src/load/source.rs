@@ -1,4 +1,4 @@
-//! One tool that was found, and its judgement without regard to the other tools.
+//! One tool that was found, and its assessment independent of other tools.
 
 use std::{
     path::Path,
@@ -23,16 +23,16 @@ use crate::{
 pub(super) struct ToolSource<'d> {
     pub position: ListPosition,
     pub check: &'d ToolCheck,
-    /// Only of a tool from a file.
+    /// Set for a tool from a file.
     pub document: Option<&'d Arc<Document>>,
     pub is_shipped: bool,
 }
 
-/// The result for one tool.
+/// The result of assessing one tool.
 pub(super) struct ToolAssessment {
-    /// Its name cannot be used.
+    /// Why its name is refused.
     pub refusal: Option<String>,
-    /// It asks for a variable of the gateway.
+    /// The problem if it uses an environment variable of the gateway.
     pub asks_for_own: Option<String>,
     pub candidate: Result<Candidate, Unfit>,
 }
@@ -50,10 +50,10 @@ pub(super) fn all<'d>(
     shipped.chain(found).chain(of_program)
 }
 
-/// Judges tools, on several threads if there are many.
-pub(super) fn judge(sources: &[&ToolSource<'_>], rules: &Rules) -> Vec<ToolAssessment> {
+/// Assesses tools, on several threads if there are many.
+pub(super) fn assess(sources: &[&ToolSource<'_>], rules: &Rules) -> Vec<ToolAssessment> {
     let secrets = EnvironmentSecrets(own_variables(rules.own.clone()));
-    in_parallel(sources, |source| source.judged(rules, &secrets))
+    in_parallel(sources, |source| source.assess(rules, &secrets))
 }
 
 impl<'d> ToolSource<'d> {
@@ -82,7 +82,7 @@ impl<'d> ToolSource<'d> {
         documents.iter().enumerate().map(move |(index, document)| Self::of_file(root, index, document))
     }
 
-    /// The tool that was found at a position before.
+    /// The tool that the last load found at a position.
     pub fn again(position: &ListPosition, tool: &'d LoadedTool, in_code: &'d InCode) -> Option<Self> {
         let (check, document) = match (&tool.origin, &tool.document) {
             (ToolOrigin::File(_), Some(document)) => (&document.check, Some(document)),
@@ -97,11 +97,11 @@ impl<'d> ToolSource<'d> {
         Some(Self { position: position.clone(), check, document, is_shipped })
     }
 
-    /// Is this the very document that `known` was judged from?
+    /// Whether `known` was assessed from this document.
     pub fn is_same_as(&self, known: &LoadedTool) -> bool {
         match (&known.document, self.document) {
             (Some(known), Some(document)) => Arc::ptr_eq(known, document),
-            // Documents in code never change, and neither do names.
+            // Documents in code never change, so the name identifies them.
             (known_document, document) => {
                 known_document.is_none() && document.is_none() && known.name == self.check.name
             }
@@ -127,20 +127,20 @@ impl<'d> ToolSource<'d> {
         }
     }
 
-    /// Why the tool cannot be used, and whether that is a mistake in its document.
+    /// Why the tool cannot be used, and whether that is an error in its document.
     pub fn explain(&self, unfit: Unfit) -> (String, bool) {
         match unfit {
             Unfit::Findings(findings) => {
                 let first = findings.first();
                 (first.map_or_else(|| "it has errors".to_owned(), |one| one.message.clone()), true)
             }
-            // A command can be missing on this machine only. Features of JavaScript are the same everywhere.
+            // A command may be missing on this host only. JavaScript features are the same everywhere.
             Unfit::NotOffered(what) => (what, is_javascript(self.check)),
             Unfit::Unreadable(what) => (what, true),
         }
     }
 
-    fn judged(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> ToolAssessment {
+    fn assess(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> ToolAssessment {
         let spec = self.check.spec.as_ref().filter(|_| !self.is_shipped);
         ToolAssessment {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
@@ -155,7 +155,7 @@ pub(super) fn is_exposed(config: &Config, candidate: &Result<Candidate, String>)
     candidate.as_ref().is_ok_and(|candidate| exposure::is_exposed(exposure, candidate.tool.spec()))
 }
 
-/// The shipped tools that the configuration chooses, in order.
+/// The shipped tools that the configuration selects, in order.
 fn chosen_shipped(config: &Config) -> impl Iterator<Item = &'static ToolCheck> {
     let shipped = catalog::shipped_tools();
     let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
@@ -167,18 +167,18 @@ fn chosen_shipped(config: &Config) -> impl Iterator<Item = &'static ToolCheck> {
         .map(|tool| &tool.check)
 }
 
-/// Why a tool may not have its name: it deceives the eye, or it belongs to a shipped tool.
+/// Why a name is refused: it has an invisible character, or it belongs to a shipped tool.
 fn refused_name(check: &ToolCheck) -> Option<String> {
-    if let Some(unseen) = check.name.chars().find(|character| is_deceptive(*character)) {
+    if let Some(invisible) = check.name.chars().find(|character| is_deceptive(*character)) {
         return Some(format!(
-            "its name holds a character that nobody sees, U+{:04X}; write the name without it",
-            u32::from(unseen)
+            "its name contains an invisible character, U+{:04X}; remove it",
+            u32::from(invisible)
         ));
     }
     catalog::reserved_name(check).map(|finding| format!("{}; {}", finding.message, finding.remedy))
 }
 
-/// The sections of lists: shipped tools, then one section for each configured path, then tools of the program.
+/// The sections of a listing: shipped tools, then one section per configured path, then tools of the program.
 const SHIPPED: usize = 0;
 const FIRST_ROOT: usize = 1;
 const OF_PROGRAM: usize = usize::MAX;

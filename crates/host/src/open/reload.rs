@@ -1,7 +1,7 @@
-//! Puts edits in force while the gateway runs.
+//! Applies edits of configuration, policies and documents while the gateway runs.
 //!
-//! Without a mistake all of them are swapped in one piece. With a mistake only what narrows is: tools whose documents were removed
-//! or edited, or that were unpublished or excluded, go. A tool whose own document has the mistake stays as it was.
+//! Without errors, all edits apply atomically. With errors, only edits that narrow apply: tools whose documents were removed or
+//! edited, or that were unpublished or excluded, are no longer served. A tool whose own document has the error stays as it was.
 
 use std::sync::Arc;
 
@@ -22,42 +22,42 @@ use crate::{
     load::{LoadProblem, Loaded},
 };
 
-/// Was all that a configuration names watched before it was read?
+/// Whether the files that a configuration names were watched before they were read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WatchStart {
     Already,
-    /// From now on: what was read before may be another thing by now.
+    /// The watch starts now, so files that were read before may have changed since.
     FromNow,
 }
 
-/// What stands beside a gateway and follows its configuration.
+/// A part outside the gateway that follows its configuration, such as the file watch and the HTTP authentication.
 pub trait ConfigFollower {
-    /// Told of the configuration as it was read, be it found wanting or not, before anything is read that it names: whoever
-    /// mends that is heard.
+    /// Watches the files that this configuration names, before they are read. Called also for a configuration with errors, so
+    /// a fix is noticed.
     fn watch(&mut self, read: &Config) -> WatchStart;
 
-    /// Makes ready what this configuration asks for. A mistake in it leaves everything as it was.
+    /// Prepares the settings of this configuration. An error changes nothing.
     fn prepare(&mut self, config: &Config) -> Result<(), LoadProblem>;
 
-    /// Puts in force what was made ready last.
-    fn put_in_force(&mut self);
+    /// Activates the settings that were prepared last.
+    fn activate(&mut self);
 }
 
-/// What is in force since a reload.
+/// The result of a reload without errors.
 #[derive(Debug)]
 pub struct ReloadReport {
     pub loaded: Arc<Loaded>,
-    /// Why the journal does not say so. It is in force all the same: what is tighter waits for no record.
+    /// Why the reload is not recorded. It is active anyway, because stricter settings must not wait for the journal.
     pub unrecorded: Option<OpenError>,
 }
 
 impl Toolgate {
-    /// Reads configuration, policies and documents. With a mistake in any document no tool is added or changed, policies are
-    /// put in force, and callers, approvals and limits as far as they are tighter. A mistake in those leaves them as they were. Of the
-    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
+    /// Reloads configuration, policies and documents. With an error in any document, no tool is added or changed. Policies still
+    /// apply, and so do callers, approvals and limits as far as they are stricter. An error in those leaves them as they were.
+    /// The keys in `APPLIED_AT_ONCE` apply now, all other keys after a restart.
     ///
-    /// Nothing waits for test runs here, so that what is tighter is in force at once; shipped tools that have no pass under
-    /// the new policies are not live until `try_shipped` and the next reload.
+    /// This does not wait for test runs, so stricter settings apply at once. Shipped tools without a pass under the new policies
+    /// are not live until `test_shipped` and the next reload.
     pub async fn reload_with(
         &self,
         overrides: &Overrides,
@@ -66,7 +66,7 @@ impl Toolgate {
         self.reload_changed(overrides, follower, FileChanges::Everything).await
     }
 
-    /// As `reload_with`, if it is known which files changed since the last reload. Other documents are not read.
+    /// Like `reload_with`, but reads only the files that changed since the last reload.
     pub async fn reload_changed(
         &self,
         overrides: &Overrides,
@@ -77,8 +77,8 @@ impl Toolgate {
         self.take_over(overrides, follower, changes).map_err(|problems| self.note_rejection(problems))
     }
 
-    /// Makes the next reload judge every tool again, also those whose documents did not change.
-    pub fn forget_judgements(&self) {
+    /// Makes the next reload assess every tool, also those whose documents did not change.
+    pub fn forget_assessments(&self) {
         self.cache().forget();
     }
 
@@ -101,14 +101,14 @@ impl Toolgate {
             let read = self.read_config(overrides).inspect_err(|_| {
                 self.drop_changed(&self.config(), &changes);
             })?;
-            // The file itself may have been edited while the watch began. One that stands still names the same again.
+            // The file may have been edited while the watch started, so read it again. If it names the same files, this ends.
             if follower.watch(&read.0) == WatchStart::Already {
                 break read;
             }
-            // The new watch knows nothing of changes before it.
+            // The new watch does not know changes before its start.
             changes = FileChanges::Everything;
         };
-        // What the configuration names anew is guarded anew.
+        // Block the files and variables that the new configuration names.
         let own = own_variables(config.own_variables());
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
         let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
@@ -128,27 +128,27 @@ impl Toolgate {
         if !loaded.problems.is_empty() {
             return Err(self.take_over_narrowed(loaded, config, workshop, follower));
         }
-        // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
+        // INVARIANT: swap tools and policies before callers. A newly authenticated caller must never meet the old policies.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
         self.workshop.store(workshop);
-        follower.put_in_force();
+        follower.activate();
         Ok(ReloadReport { loaded, unrecorded: self.note_loaded(&record).err() })
     }
 
-    /// Whatever was wrong, the journal says that something was asked for and is not in force.
+    /// Records that a reload was rejected.
     fn note_rejection(&self, mut problems: Vec<LoadProblem>) -> Vec<LoadProblem> {
-        // What is wrong is quoted, and may be a secret that somebody wrote into the wrong place.
-        let tell = |one: &LoadProblem| text_for_journal(&self.secrets, one.to_string());
-        let told: Vec<String> = problems.iter().map(tell).collect();
-        if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
+        // Messages quote the faulty value, which may be a secret in the wrong place.
+        let redacted: Vec<String> =
+            problems.iter().map(|one| text_for_journal(&self.secrets, one.to_string())).collect();
+        if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": redacted })) {
             problems.extend(broken(error));
         }
         problems
     }
 
-    /// The mistakes are in tool documents alone: policies are put in force, callers, approvals and limits as far as they are
-    /// tighter, and the set of tools only shrinks.
+    /// Applies an edit whose errors are in tool documents only: policies apply, and so do callers, approvals and limits as far
+    /// as they are stricter. The set of tools only shrinks.
     fn take_over_narrowed(
         &self,
         mut loaded: Loaded,
@@ -161,18 +161,18 @@ impl Toolgate {
         let are_callers_ready = follower.prepare(&config).is_ok();
         let kept = self.kept_tools(&loaded, &config, &workshop);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
-        // INVARIANT: as without mistakes, tools and policies before callers.
+        // INVARIANT: as without errors, swap tools and policies before callers.
         self.gate.narrow(|tool| kept.includes(tool), policies, approvals, arguments);
         self.config.store(Arc::new(config));
         self.workshop.store(workshop);
         if are_callers_ready {
-            follower.put_in_force();
+            follower.activate();
         }
         loaded.problems
     }
 
-    /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
-    /// policies.
+    /// Stops serving tools that were removed or edited, if the configuration or policies cannot be used. The previous policies
+    /// stay active.
     fn drop_changed(&self, config: &Config, changes: &FileChanges) {
         let workshop = self.workshop();
         let loaded = self.load(config, Arc::clone(&workshop), changes);
@@ -180,7 +180,7 @@ impl Toolgate {
         self.gate.retain(|tool| kept.includes(tool));
     }
 
-    /// Stops serving tools that were unpublished or are not exposed any more, without a reload.
+    /// Stops serving tools that were unpublished or are no longer exposed, without a reload.
     pub fn drop_unpublished(&self) {
         let config = self.config();
         let published = self.state.published_digests().unwrap_or_default();
@@ -191,7 +191,7 @@ impl Toolgate {
         }
     }
 
-    /// The file as it is now, with what was fixed at the start: what is in force from now on, and the keys that await a restart.
+    /// Reads the file, and keeps the settings that are fixed at startup. Also returns the changed keys that need a restart.
     fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<LoadProblem>> {
         let current = self.config();
         let Some(file) = &current.file else { return Ok((current.as_ref().clone(), Vec::new())) };
@@ -209,7 +209,7 @@ impl Toolgate {
         config.auth = read.auth;
         let kept = &current.approvals;
         config.approvals = Approvals {
-            // The doors were opened with it, and a flag may have closed it.
+            // The fronts were started with it, and a command-line flag may have set it.
             client_may_answer: kept.client_may_answer,
             max_pending: kept.max_pending,
             max_pending_per_caller: kept.max_pending_per_caller,
@@ -224,11 +224,11 @@ fn broken(error: OpenError) -> Vec<LoadProblem> {
     vec![LoadProblem { place: error.part.to_owned(), what: error.problem }]
 }
 
-/// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
+/// Keys that changed since the gateway started and take effect after a restart.
 fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
-    let counts_at_once = |key: &str| {
+    let applies_at_once = |key: &str| {
         let rest_behind = |section: &&'static str| key.strip_prefix(*section);
-        IN_FORCE_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
+        APPLIED_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     let value_in = |config: &Config, key: &str| {
         config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
@@ -236,7 +236,7 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
     let both = read.entries().iter().chain(current.entries());
     let mut keys: Vec<String> = both
         .map(|entry| entry.key.as_str())
-        .filter(|key| !counts_at_once(key) && value_in(read, key) != value_in(current, key))
+        .filter(|key| !applies_at_once(key) && value_in(read, key) != value_in(current, key))
         .map(str::to_owned)
         .collect();
     keys.sort_unstable();
@@ -244,8 +244,8 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
     keys
 }
 
-/// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 12] = [
+/// The sections and keys of the configuration that a reload applies.
+const APPLIED_AT_ONCE: [&str; 12] = [
     "auth",
     "tools",
     "catalog",

@@ -1,4 +1,4 @@
-//! Standard input whose end is held back: the SDK would drop the calls that still run a few seconds after it.
+//! Standard input that delays its end. The SDK drops running calls a few seconds after the end of the input.
 
 use std::{
     future::Future,
@@ -18,7 +18,7 @@ pub struct HeldInput<R> {
     released: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// The other side: is told of the end, and lets it through.
+/// Waits for the end of the input, and later passes it on to the reader.
 #[derive(Clone, Debug, Default)]
 pub struct InputEnd {
     seen: CancellationToken,
@@ -31,12 +31,12 @@ impl InputEnd {
         HeldInput { inner, has_ended: false, seen: self.seen.clone(), released }
     }
 
-    /// Until the client has closed its end.
+    /// Waits until the client closes its end.
     pub async fn seen(&self) {
         self.seen.cancelled().await;
     }
 
-    /// From now on the input is at its end, whatever the client still sends.
+    /// Ends the input for the reader, even if the client still sends.
     pub fn release(&self) {
         self.released.cancel();
     }
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for HeldInput<R> {
         let before = buffer.filled().len();
         match Pin::new(&mut this.inner).poll_read(context, buffer) {
             Poll::Ready(Ok(())) if buffer.filled().len() > before => Poll::Ready(Ok(())),
-            // An input that cannot be read is one that has ended.
+            // A read error counts as the end.
             Poll::Ready(_) => {
                 this.has_ended = true;
                 this.seen.cancel();

@@ -1,4 +1,4 @@
-//! The port for what a serving gateway reports to its operator.
+//! The log of a serving gateway.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use toolgate_config::model::LogLevel;
 
 type LogSink = dyn Fn(LogLevel, &str) + Send + Sync;
 
-/// Receives each line with its level. The lines may quote documents and callers; escape them before you print them.
+/// Receives each line with its level. Lines may quote documents and callers, so escape them before printing.
 #[derive(Clone)]
 pub struct ServeLog(Arc<LogSink>);
 
