@@ -137,7 +137,7 @@ fn offset_of(text: &str, written: &str, after: usize) -> usize {
     rest.find(written).map_or(after.min(text.len()), |at| after + at)
 }
 
-/// Where the annotations end.
+/// The end of the annotations.
 fn body_of(written: &str) -> usize {
     let mut chars = written.char_indices();
     while let Some((at, c)) = chars.next() {

@@ -1,4 +1,4 @@
-//! What each check takes and refuses.
+//! Accepted and rejected texts of each check.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn checksums_in_hex() {
     );
 }
 
-/// Names made of words, digests and fillers are no keys; what was added to a key does not make it one.
+/// Names made of words, digests and fillers are not keys. A key with a filler after it is still a key.
 #[test]
 fn keys_that_have_to_be_random() {
     check(
@@ -81,7 +81,7 @@ fn tokens_with_an_application_in_them() {
     );
 }
 
-/// Binary files in base64 begin like tokens now and then.
+/// Binary files in base64 sometimes begin like tokens.
 #[test]
 fn tokens_that_stand_apart() {
     let token = format!("EAA{}", "CdE6gH9jK2mN5pQ8sT1uV4wX7".repeat(4));
@@ -123,7 +123,7 @@ fn ids_that_name_an_account() {
     );
 }
 
-/// Names made of words and digests behind a word are no keys; the letter of an escape is no word.
+/// Names made of words, and digests after a word, are not keys. The letter of an escape is not a word.
 #[test]
 fn keys_without_a_structure() {
     let (key, small) = ("sk-aB3dE6gH9jK2mN5pQ8", "sk-ab3de6gh9jk2mn5pq8");
@@ -196,7 +196,7 @@ fn values_that_are_no_literals() {
     }
 }
 
-/// From where a key begins to where it ends, or nothing.
+/// The text of the key that is found, or `None`.
 #[track_caller]
 fn check_key(check: RuleCheck, text: &str, expect: Option<&str>) {
     let at = text.find('|').unwrap();
@@ -220,7 +220,7 @@ fn keys_that_a_search_printed() {
         let body = format!("{line}\n{name}:3:{line}\n{name}:4:Ab3==");
         check_key(RuleCheck::KeyBody, &format!("{name}:2:|{body}\nother.rs:1:fn main"), Some(&body));
     }
-    // A time of day is no name.
+    // A time of day is not a name.
     let block = format!("{header}\n{line}\n{line}");
     check_key(RuleCheck::Pem, &format!("on 2026-01-02 at 03:04:|{block}"), Some(&block));
     let long = format!("{}/a.pem", "folder/".repeat(9));
@@ -244,7 +244,7 @@ fn keys_in_logs() {
     }
 }
 
-/// Others write into the same log, and a key that was cut off has no last line to look for.
+/// Other processes write into the same log, and a truncated key has no end line.
 #[test]
 fn keys_in_logs_of_several() {
     let line = "Ab3".repeat(22);
@@ -255,12 +255,12 @@ fn keys_in_logs_of_several() {
         check_key(RuleCheck::Pem, &format!("web: |{block}\ndb: that was it"), Some(&block));
         check_key(RuleCheck::Pem, &format!("web: |{block}\nweb: that was it"), Some(&block));
     }
-    // What stands before the lines changes, or ceases.
+    // The prefix of the lines changes or stops.
     for (second, third) in [("b: ", "b: "), ("b: ", "c.d/e: "), ("", "")] {
         let block = format!("{header}\na: {line}\n{second}{line}\n{third}{line}\n{third}Ab3=");
         check_key(RuleCheck::Pem, &format!("a: |{block}"), Some(&block));
     }
-    // Too far away, a path or a digest: something else.
+    // Too far away, or a path or a digest: not part of the key.
     let block = format!("{header}\nweb: {line}");
     for others in [
         format!("{}web: {line}", "a line of the database!\n".repeat(5)),
@@ -271,7 +271,7 @@ fn keys_in_logs_of_several() {
     }
 }
 
-/// Behind the headers of an encrypted key stands an empty line.
+/// An empty line follows the headers of an encrypted key.
 #[test]
 fn encrypted_keys_in_a_log_that_trims_blanks() {
     let line = "Ab3".repeat(22);
@@ -299,12 +299,12 @@ fn keys_without_their_header() {
     let escaped = body.replace('\n', "\\n");
     check_key(RuleCheck::KeyBody, &format!("key: \"|{escaped}\", next: \"value\""), Some(&escaped));
     check_key(RuleCheck::KeyBody, &format!("a\\n|{escaped}\\n"), Some(&escaped));
-    // In the middle of something, or too short to be one.
+    // In the middle of other base64, or too short for a key.
     check_key(RuleCheck::KeyBody, &format!("Ab3|{body}"), None);
     check_key(RuleCheck::KeyBody, "|Ab3Ab3Ab3... and so on", None);
 }
 
-/// Anybody can write an end. What stands beside a key in a file does not belong to it.
+/// An attacker can insert an end line. Text next to a key in a file does not belong to it.
 #[test]
 fn ends_behind_which_a_key_goes_on() {
     let line = "Ab3".repeat(22);
