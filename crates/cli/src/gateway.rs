@@ -26,7 +26,7 @@ impl ConfigArgs {
         Config::load(&path, &environment, overrides).map_err(|errors| {
             let lines: Vec<String> =
                 errors.iter().map(|error| format!("\n  {}", visible(&error.to_string()))).collect();
-            Failure::Told(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), lines.concat()))
+            Failure::Message(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), lines.concat()))
         })
     }
 

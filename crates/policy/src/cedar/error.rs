@@ -52,7 +52,7 @@ impl fmt::Display for CedarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
             Some(SourcePosition { line, column }) => {
-                write!(f, "{}:{line}:{column}: {}", self.file, self.message)?
+                write!(f, "{}:{line}:{column}: {}", self.file, self.message)?;
             }
             None => write!(f, "{}: {}", self.file, self.message)?,
         }

@@ -41,7 +41,7 @@ fn checksums_in_hex() {
 
 /// Names made of words, digests and fillers are not keys. A key with a filler after it is still a key.
 #[test]
-fn keys_that_have_to_be_random() {
+fn keys_must_be_random() {
     check(
         RuleCheck::Random,
         &["md-gPzsnM30kB7h7cGqA_fkLO", "aB3dE6gH9jK2mN5pQ8"],
@@ -61,7 +61,7 @@ fn keys_that_have_to_be_random() {
 }
 
 #[test]
-fn tokens_with_an_application_in_them() {
+fn tokens_with_an_application_number() {
     let application = format!("{}GIAOQAAAAAA", "A".repeat(21));
     let (digest, rest) =
         ("0RpnBvtA1r1XUmhGkDuxPt5WJDk", "IvGrv5iFlbCBFNOgmBjMtpsiaOclRz3AwzKsbVRJN9wVGFYGW2");
@@ -83,7 +83,7 @@ fn tokens_with_an_application_in_them() {
 
 /// Binary files in base64 sometimes begin like tokens.
 #[test]
-fn tokens_that_stand_apart() {
+fn tokens_inside_longer_base64_are_rejected() {
     let token = format!("EAA{}", "CdE6gH9jK2mN5pQ8sT1uV4wX7".repeat(4));
     for (text, expected) in [
         (format!("token=|{token}"), true),
@@ -158,7 +158,7 @@ fn nested_documents_and_pairs() {
 }
 
 #[test]
-fn values_that_are_no_literals() {
+fn values_that_are_not_literals() {
     let value = |text: &str| text.find('|').map(|at| (text.replace('|', ""), at)).unwrap();
     for (text, expect) in [
         ("password=|hunter22", true),
@@ -246,7 +246,7 @@ fn keys_in_logs() {
 
 /// Other processes write into the same log, and a truncated key has no end line.
 #[test]
-fn keys_in_logs_of_several() {
+fn keys_in_logs_of_several_processes() {
     let line = "Ab3".repeat(22);
     let header = format!("-----BEGIN RSA PRIVATE {}-----", "KEY");
     for others in ["db: ready", "db: it is not ready yet!", "x\ny\nz\n3 requests in 7 ms"] {
@@ -306,7 +306,7 @@ fn keys_without_their_header() {
 
 /// An attacker can insert an end line. Text next to a key in a file does not belong to it.
 #[test]
-fn ends_behind_which_a_key_goes_on() {
+fn keys_that_continue_after_an_end_line() {
     let line = "Ab3".repeat(22);
     let (header, end) =
         (format!("-----BEGIN PRIVATE {}-----", "KEY"), format!("-----END PRIVATE {}-----", "KEY"));

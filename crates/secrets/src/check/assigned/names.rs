@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_its_own_name() {
+    fn value_that_repeats_its_name_is_recognised() {
         check("USE_CREDENTIALS", &["use-credentials", "useCredentials", "USE_CREDENTIALS"], true);
         check("ExporterMasterSecret", &["EXPORTER_SECRET", "exporter.master"], true);
         check(
