@@ -46,12 +46,13 @@ impl StateRollback {
     }
 }
 
-/// Finds such tools and tokens without changing the state.
+/// Finds tools and tokens that a restored state brought back, without changing the state.
 pub fn find_rollback(folder: &Path, state: &StateDb) -> Result<StateRollback, StateError> {
     Ok(compare(folder, state)?.to_rollback())
 }
 
-/// Unpublishes and revokes them again. Then also drops all approvals, because a consumed one may be open again.
+/// Unpublishes and revokes tools and tokens that a restored state brought back. If there are any, also drops all approvals,
+/// because a consumed one may be open again.
 pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<StateRollback, StateError> {
     let found = compare(folder, state)?;
     for (id, _) in &found.tools {
