@@ -1,4 +1,4 @@
-//! The examples of `docs/embedding.md` in one program, which a test runs: `guide FOLDER`, where FOLDER is to keep the state.
+//! The examples of `docs/embedding.md` in one program, which a test runs: `guide DIR`, with the state in DIR.
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::{sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ fn main() -> Result<(), ProgramError> {
 }
 
 async fn guide() -> Result<(), ProgramError> {
-    let state = std::env::args().nth(1).ok_or("say where to keep the state")?;
+    let state = std::env::args().nth(1).ok_or("name the state directory: guide DIR")?;
     let builder =
         Toolgate::builder().folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed")).state(state);
     let toolgate = with_policies(with_code(with_settings(builder))).build().await?;
