@@ -2,7 +2,7 @@
 
 use std::{any::Any, fmt, io, path::Path};
 
-use crate::{Ending, terminal::visible};
+use crate::{CommandExit, terminal::visible};
 
 #[derive(Debug)]
 pub enum Failure {
@@ -30,8 +30,8 @@ impl Failure {
     /// After a signal, 128 plus its number, as shells report it.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Findings(_) => Ending::Findings as u8,
-            Self::Message(_) | Self::Output(_) => Ending::CouldNotRead as u8,
+            Self::Findings(_) => CommandExit::Findings as u8,
+            Self::Message(_) | Self::Output(_) => CommandExit::CouldNotRead as u8,
             Self::Interrupted(signal) => 128 + *signal,
         }
     }

@@ -10,13 +10,13 @@ use toolgate_policy::LifecycleState;
 use toolgate_server::{AuthIdentity, Role};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{CallArgs, OutputFormat},
     gateway, local, runner,
     terminal::{Terminal, json_pretty, visible},
 };
 
-pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let outcome = gateway::wait(async {
         let config = args.config.load(&Overrides::default())?;
         match local::call(&config, &args.tool, &args.arguments, None).await? {
@@ -29,9 +29,9 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         OutputFormat::Text => print(&outcome, terminal)?,
     }
     Ok(match outcome {
-        Outcome::Released(_) => Ending::Clean,
-        Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => Ending::Findings,
-        Outcome::Broken(_) => Ending::CouldNotRead,
+        Outcome::Released(_) => CommandExit::Clean,
+        Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => CommandExit::Findings,
+        Outcome::Broken(_) => CommandExit::CouldNotRead,
     })
 }
 

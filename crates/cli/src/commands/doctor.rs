@@ -9,14 +9,14 @@ use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{DoctorArgs, OutputFormat},
     gateway,
     report::counted,
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let host = probe();
     let gateway = checks(args);
     let verdict = DoctorVerdict::of(&host.rows, &gateway);
@@ -39,7 +39,7 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         }
         OutputFormat::Text => print(&host, &gateway, &verdict, terminal)?,
     }
-    Ok(if verdict.problems == 0 { Ending::Clean } else { Ending::Findings })
+    Ok(if verdict.problems == 0 { CommandExit::Clean } else { CommandExit::Findings })
 }
 
 fn print(

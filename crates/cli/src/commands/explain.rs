@@ -10,13 +10,13 @@ use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ExplainArgs, OutputFormat},
     similar,
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let named = args.code.as_deref().map(known).transpose()?;
     match (args.format, named) {
         (OutputFormat::Json, Some(known)) => terminal.data(known.to_json()),
@@ -28,7 +28,7 @@ pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         (OutputFormat::Text, Some(known)) => return explain(known, terminal),
         (OutputFormat::Text, None) => return list(terminal),
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// A code that users see.
@@ -176,16 +176,16 @@ fn unknown(name: &str, codes: impl Iterator<Item = &'static str>) -> Failure {
     Failure::new(format!("unknown code `{}`; {hint}", visible(name)))
 }
 
-fn explain(known: ExplainedCode, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn explain(known: ExplainedCode, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let (bold, style) = (terminal.palette.bold, known.style(terminal));
     writeln!(terminal, "{style}{}{style:#} {bold}{}{bold:#}: {}", known.kind(), known.name(), known.title())?;
     for paragraph in known.paragraphs() {
         writeln!(terminal, "\n{}", fill(&paragraph, terminal.columns().unwrap_or(LINE).min(LINE)))?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
-fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let widest = ExplainedCode::all().map(|known| known.name().len()).max().unwrap_or_default();
     for known in ExplainedCode::all() {
         let style = known.style(terminal);
@@ -197,7 +197,7 @@ fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
             known.title()
         )?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 pub const fn severity_name(severity: Severity) -> &'static str {

@@ -7,14 +7,14 @@ use toolgate::{HostLayers, LoadProblem, Loaded, LoadedTool, ToolOrigin};
 use toolgate_policy::LifecycleState;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ListArgs, OutputFormat},
     gateway,
     terminal::{Terminal, visible},
     time,
 };
 
-pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let toolgate = gateway::wait(args.config.open())?;
     let loaded = toolgate.loaded();
     let layers = HostLayers::probe();
@@ -37,7 +37,7 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             }
         }
     }
-    Ok(if loaded.problems.is_empty() { Ending::Clean } else { Ending::Findings })
+    Ok(if loaded.problems.is_empty() { CommandExit::Clean } else { CommandExit::Findings })
 }
 
 fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use toolgate_policy::{LifecycleState, RiskLevel};
 use toolgate_spec::model::ToolId;
 
 use crate::{
-    Ending, Failure, announce,
+    CommandExit, Failure, announce,
     args::{OutputFormat, PublishArgs, UnpublishArgs},
     draft::{self, DraftEdit},
     gateway,
@@ -24,13 +24,13 @@ use crate::{
     vetting::{self, Vetting},
 };
 
-pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
         let chosen = choose(&loaded, &args.tools)?;
-        let mut ending = Ending::Clean;
+        let mut ending = CommandExit::Clean;
         if args.tools.is_empty() {
             for tool in loaded.tools.iter().filter(|tool| is_withdrawn(tool)) {
                 writeln!(
@@ -45,7 +45,7 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
             let before = terminal.kept_bytes();
             let ended = publish(&toolgate, tool, args, terminal).await?;
             let said = terminal.kept_since(before);
-            tools.push(json!({ "name": tool.name, "published": ended == Ending::Clean, "said": said }));
+            tools.push(json!({ "name": tool.name, "published": ended == CommandExit::Clean, "said": said }));
             ending = ending.max(ended);
         }
         terminal.data(json!({ "tools": tools }));
@@ -53,7 +53,7 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     })
 }
 
-pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
@@ -70,7 +70,7 @@ pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             writeln!(terminal, "unpublished  {}", visible(tool))?;
         }
         terminal.data(json!({ "unpublished": args.tools }));
-        Ok(Ending::Clean)
+        Ok(CommandExit::Clean)
     })
 }
 
@@ -152,19 +152,19 @@ async fn publish(
     tool: &LoadedTool,
     args: &PublishArgs,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let name = visible(&tool.name).into_owned();
     let candidate = match &tool.candidate {
         Ok(candidate) => candidate.accepting(&vetting::accepted_codes(&args.accept)?),
         Err(problem) => {
             let style = terminal.palette.of("REFUSED");
             writeln!(terminal, "{style}REFUSED{style:#}    {name}: {}", visible(problem))?;
-            return Ok(Ending::Findings);
+            return Ok(CommandExit::Findings);
         }
     };
     let candidate = &candidate;
     if vetting::vet(candidate, terminal)? == Vetting::Refused {
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
     let failure = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
     let level = candidate.tool.level();
@@ -173,7 +173,7 @@ async fn publish(
     if !concerns.is_empty() && !args.yes && !confirmed(candidate, &concerns, terminal)? {
         let concerns = concerns.join(", and ");
         writeln!(terminal, "not published  {name}: {concerns}; it was not confirmed; nothing was run")?;
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
     if let (ToolOrigin::Shipped, Some(_), true) =
         (&tool.origin, candidate.holding_pass(), candidate.tool.reaches_out())
@@ -186,7 +186,7 @@ async fn publish(
         terminal.flush()?;
     }
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     };
     // StoredPublication at once, before anything that may end the command.
     if trial.took_back {
@@ -196,7 +196,7 @@ async fn publish(
         let style = terminal.palette.of("FAIL");
         writeln!(terminal, "{style}FAIL{style:#}       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
     let mut passed = trial.publishable(candidate).map_err(failure)?;
     if let ToolOrigin::File(file) = &tool.origin {
@@ -210,7 +210,7 @@ async fn publish(
     let style = terminal.palette.of("published");
     writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Clears `draft: true` in the file. If the file cannot be written, the state stores the decision instead.
@@ -233,7 +233,7 @@ fn publish_released(
     toolgate: &Toolgate,
     candidate: &Candidate,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let name = visible(&candidate.tool.spec().name).into_owned();
     let record = || {
         let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
@@ -242,7 +242,7 @@ fn publish_released(
     let published = toolgate.workshop().publish(candidate, &record);
     published.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
     writeln!(terminal, "published  {name} ({}), tested when it was released", candidate.tool.level().name())?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Runs the test. Returns `None`, after a message, if the run could have real effects and was not confirmed.

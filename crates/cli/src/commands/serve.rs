@@ -17,7 +17,7 @@ use toolgate_gate::Observer;
 use toolgate_store::NewToken;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::ServeArgs,
     commands::connect,
     gateway,
@@ -26,7 +26,7 @@ use crate::{
     tokens::{self, Revoked},
 };
 
-pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<CommandExit, Failure> {
     let overrides = Overrides {
         listen: args.listen.clone(),
         public_url: args.public_url.clone(),
@@ -44,7 +44,7 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
     gateway::wait_without_signals(serve(config, args, overrides))
 }
 
-async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
+async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<CommandExit, Failure> {
     let log = Log::new(&config.log);
     let lines = ServeLog::new(move |level, message| match level {
         LogLevel::Error => log.error(message),
@@ -63,7 +63,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
         // Dropping the test runs of shipped tools writes their closing records.
         () = signals.asked() => {
             log.info("stopped before serving");
-            return Ok(Ending::Clean);
+            return Ok(CommandExit::Clean);
         }
     };
     let tokenless = if args.autonomous { TokenlessCaller::Local } else { TokenlessCaller::AsConfigured };
@@ -87,7 +87,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     stop.cancel();
     local.close().await;
     calls.close();
-    served.map(|()| Ending::Clean).map_err(|error| serve_failure(&error))
+    served.map(|()| CommandExit::Clean).map_err(|error| serve_failure(&error))
 }
 
 fn serve_failure(error: &ServeError) -> Failure {

@@ -8,7 +8,7 @@ use toolgate_config::{Overrides, model::RequiredJail};
 use toolgate_gate::{Candidate, Trial, Wider, tightened};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, TestArgs},
     draft, gateway,
     progress::Spinner,
@@ -17,7 +17,7 @@ use crate::{
     trial,
 };
 
-pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     gateway::wait(async {
         refuse_idle_flags(args)?;
         if args.paths.is_empty() {
@@ -89,7 +89,11 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
     Ok(config)
 }
 
-async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+async fn test_all(
+    toolgate: &Toolgate,
+    args: &TestArgs,
+    terminal: &mut Terminal,
+) -> Result<CommandExit, Failure> {
     let loaded = toolgate.loaded();
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
     let mut passes = Passes { format: args.format, ..Passes::default() };
@@ -210,7 +214,7 @@ impl Passes {
         Ok(())
     }
 
-    fn finish(self, loaded: &Loaded, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    fn finish(self, loaded: &Loaded, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
         if self.passed + self.failed == 0 {
             return Err(match loaded.problems.first() {
                 Some(problem) => {
@@ -232,7 +236,7 @@ impl Passes {
                 writeln!(terminal, "\n{} passed, {} failed", counted(self.passed, "tool"), self.failed)?;
             }
         }
-        Ok(if self.failed == 0 { Ending::Clean } else { Ending::Findings })
+        Ok(if self.failed == 0 { CommandExit::Clean } else { CommandExit::Findings })
     }
 }
 
