@@ -1,4 +1,4 @@
-//! Puts the shipped tools into the program, so that nobody can change them behind its back.
+//! Embeds the shipped tools in the program. Files on the disk cannot change them later.
 
 use std::{
     env, fs,
@@ -10,8 +10,8 @@ fn main() -> io::Result<()> {
     let catalog = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
     println!("cargo::rerun-if-changed={}", catalog.display());
     let mut files = Vec::new();
-    gather(&catalog.join("tools"), Kind::Ending("json"), &mut files)?;
-    gather(&catalog.join("commands"), Kind::Ending("yaml"), &mut files)?;
+    gather(&catalog.join("tools"), FileFilter::Ending("json"), &mut files)?;
+    gather(&catalog.join("commands"), FileFilter::Ending("yaml"), &mut files)?;
     files.sort();
     let target = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("catalog.rs");
     let mut code = fs::File::create(target)?;
@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
     writeln!(code, "];")?;
     let fixtures = catalog.join("fixtures").canonicalize()?;
     let mut files = Vec::new();
-    gather(&fixtures, Kind::Any, &mut files)?;
+    gather(&fixtures, FileFilter::Any, &mut files)?;
     files.sort();
     writeln!(code, "pub const FIXTURES: &[(&str, &[u8])] = &[")?;
     for file in &files {
@@ -37,18 +37,18 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The whole path, as `include_str!` wants it.
+/// The absolute path, which `include_str!` needs.
 fn literal(path: &Path) -> io::Result<String> {
     Ok(path.canonicalize()?.to_string_lossy().into_owned())
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum FileFilter {
     Any,
     Ending(&'static str),
 }
 
-impl Kind {
+impl FileFilter {
     fn covers(self, path: &Path) -> bool {
         match self {
             Self::Any => true,
@@ -57,12 +57,12 @@ impl Kind {
     }
 }
 
-fn gather(folder: &Path, kind: Kind, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn gather(folder: &Path, filter: FileFilter, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            gather(&path, kind, files)?;
-        } else if kind.covers(&path) {
+            gather(&path, filter, files)?;
+        } else if filter.covers(&path) {
             println!("cargo::rerun-if-changed={}", path.display());
             files.push(path);
         }

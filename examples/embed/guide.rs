@@ -1,4 +1,4 @@
-//! The examples of `docs/embedding.md` in one program, which a test runs: `guide FOLDER`, where FOLDER is to keep the state.
+//! The examples of `docs/embedding.md` in one program, which a test runs: `guide DIR`, with the state in DIR.
 #![allow(clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::{sync::Arc, time::Duration};
@@ -11,14 +11,14 @@ use toolgate::{
     allow_list, deny_list, json, when,
 };
 
-type Failure = Box<dyn std::error::Error>;
+type ProgramError = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), ProgramError> {
     toolgate::block_on(guide())?
 }
 
-async fn guide() -> Result<(), Failure> {
-    let state = std::env::args().nth(1).ok_or("say where to keep the state")?;
+async fn guide() -> Result<(), ProgramError> {
+    let state = std::env::args().nth(1).ok_or("name the state directory: guide DIR")?;
     let builder =
         Toolgate::builder().folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/embed")).state(state);
     let toolgate = with_policies(with_code(with_settings(builder))).build().await?;
@@ -56,13 +56,13 @@ struct Text {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Count {
+struct WordCount {
     words: usize,
 }
 
 fn count_words() -> RustTool {
     RustTool::new("count_words", |input: Text| async move {
-        Ok(Count { words: input.text.split_whitespace().count() })
+        Ok(WordCount { words: input.text.split_whitespace().count() })
     })
     .description("Counts the words of a text. Returns their number.")
     .classification(Classification::Read)
@@ -106,7 +106,7 @@ fn with_policies(builder: Builder) -> Builder {
         .cedar_text("rules", "permit(principal, action, resource);")
 }
 
-async fn call_tools(toolgate: &Toolgate) -> Result<(), Failure> {
+async fn call_tools(toolgate: &Toolgate) -> Result<(), ProgramError> {
     let (researcher, writer) = (Caller::new("researcher", ["read"]), Caller::new("writer", ["read"]));
     for (caller, tool, arguments) in [
         (&writer, "shout", json!({ "text": "to be or not to be" })),
@@ -130,7 +130,7 @@ async fn call_tools(toolgate: &Toolgate) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list_tools(toolgate: &Toolgate) -> Result<(), Failure> {
+fn list_tools(toolgate: &Toolgate) -> Result<(), ProgramError> {
     let list = toolgate.list_tools(&Caller::new("researcher", ["read"]), WireTarget::Anthropic);
     println!("{}", json!({ "tools": list.tools }));
     let called = list.tool_named("count_words").ok_or("the model named no tool of the list")?;
@@ -146,7 +146,7 @@ async fn check_token(toolgate: &Toolgate) {
     }
 }
 
-async fn serve(toolgate: Toolgate) -> Result<(), Failure> {
+async fn serve(toolgate: Toolgate) -> Result<(), ProgramError> {
     let stop = std::future::pending(); // or any future, such as a signal
     Arc::new(toolgate).serve_stdio(stop).await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use toolgate::{Origin, Surveyed, Toolgate};
+use toolgate::{LoadedTool, ToolOrigin, Toolgate};
 use toolgate_gate::Candidate;
 use toolgate_policy::{ChangeDirection, EffectivePolicy, PolicyChange, RiskLevel};
 use toolgate_spec::model::{ApprovalMode, NetworkMode};
@@ -16,7 +16,7 @@ use crate::{
 /// sentence for each setting; nothing if approval is as strict as in the published version.
 pub fn announce(
     toolgate: &Toolgate,
-    tool: &Surveyed,
+    tool: &LoadedTool,
     candidate: &Candidate,
     terminal: &mut Terminal,
 ) -> Result<Vec<&'static str>, Failure> {
@@ -43,7 +43,7 @@ pub fn announce(
     }
     let is_silent =
         live.spec().approval.mode == ApprovalMode::Unstated && live.policy().approval.level_follows_class;
-    if is_silent && matches!(tool.origin, Origin::File(_)) {
+    if is_silent && matches!(tool.origin, ToolOrigin::File(_)) {
         let level = live.inherent_level();
         let mode = if level == RiskLevel::L0 { "DISABLED" } else { "REQUIRED" };
         writeln!(

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{
-    Code, FileCheck, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, Span, ToolCheck, model::ToolSpec,
+    Code, FileCheck, Finding, Format, MAX_FILE_BYTES, Pointer, Severity, SourceSpan, ToolCheck,
+    model::ToolSpec,
 };
 
 use crate::{
@@ -148,7 +149,7 @@ pub fn placed(
         key(a).cmp(&key(b)).then_with(|| a.at.cmp(&b.at)).then_with(|| a.code.cmp(&b.code))
     });
     toolgate_spec::locate(text, format, &mut secrets);
-    let secrets: Vec<Span> = secrets.iter().filter_map(|secret| secret.span).collect();
+    let secrets: Vec<SourceSpan> = secrets.iter().filter_map(|secret| secret.span).collect();
     report::report(label, text, findings, &secrets)
 }
 
@@ -185,7 +186,7 @@ fn too_large(input: &DocumentSource) -> CheckedFile {
         format!("the file has more than {MAX_FILE_BYTES} bytes"),
         "split the bundle, or move data out of the document",
     )
-    .at_span(Span::new(0, 0));
+    .at_span(SourceSpan::new(0, 0));
     let findings = report::report(&input.label(), "", vec![(None, finding)], &[]);
     CheckedFile { findings, errors: 1, ..CheckedFile::default() }
 }

@@ -2,12 +2,12 @@
 
 use std::{any::Any, fmt, io, path::Path};
 
-use crate::{Ending, terminal::visible};
+use crate::{CommandExit, terminal::visible};
 
 #[derive(Debug)]
 pub enum Failure {
     /// The message for the user. Untrusted text in it has passed through `visible`.
-    Told(String),
+    Message(String),
     /// Findings in the documents stop the command.
     Findings(String),
     /// Standard output could not be written.
@@ -18,20 +18,20 @@ pub enum Failure {
 
 impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
-        Self::Told(message.into())
+        Self::Message(message.into())
     }
 
     pub fn at(path: &Path, problem: impl fmt::Display + 'static) -> Self {
         let error = (&problem as &dyn Any).downcast_ref::<io::Error>();
         let problem = error.map_or_else(|| problem.to_string(), in_words);
-        Self::Told(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem)))
+        Self::Message(format!("`{}`: {}", visible(&path.to_string_lossy()), visible(&problem)))
     }
 
     /// After a signal, 128 plus its number, as shells report it.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Findings(_) => Ending::Findings as u8,
-            Self::Told(_) | Self::Output(_) => Ending::CouldNotRead as u8,
+            Self::Findings(_) => CommandExit::Findings as u8,
+            Self::Message(_) | Self::Output(_) => CommandExit::CouldNotRead as u8,
             Self::Interrupted(signal) => 128 + *signal,
         }
     }
@@ -44,7 +44,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Told(message) | Self::Findings(message) => f.write_str(message),
+            Self::Message(message) | Self::Findings(message) => f.write_str(message),
             Self::Output(error) => write!(f, "the output could not be written: {}", in_words(error)),
             Self::Interrupted(signal) => write!(f, "ended by signal {signal}"),
         }

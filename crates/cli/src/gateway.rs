@@ -7,7 +7,7 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::oneshot,
 };
-use toolgate::{Config, Extras, Toolgate, Writes};
+use toolgate::{Config, Extras, JournalOwner, Toolgate};
 use toolgate_config::{Overrides, config_path};
 
 use crate::{
@@ -26,7 +26,7 @@ impl ConfigArgs {
         Config::load(&path, &environment, overrides).map_err(|errors| {
             let lines: Vec<String> =
                 errors.iter().map(|error| format!("\n  {}", visible(&error.to_string()))).collect();
-            Failure::Told(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), lines.concat()))
+            Failure::Message(format!("`{}` has errors:{}", visible(&path.to_string_lossy()), lines.concat()))
         })
     }
 
@@ -38,7 +38,7 @@ impl ConfigArgs {
 
     /// Opens the gateway for a command. Another gateway process may be running.
     pub async fn open(&self) -> Result<Opened, Failure> {
-        open(self.load(&Overrides::default())?, Writes::Command).await.map(Opened)
+        open(self.load(&Overrides::default())?, JournalOwner::Command).await.map(Opened)
     }
 }
 
@@ -61,8 +61,8 @@ impl Drop for Opened {
     }
 }
 
-pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
-    open_with(config, Extras { writes, ..Extras::default() }, Terminal::note).await
+pub async fn open(config: Config, journal_owner: JournalOwner) -> Result<Toolgate, Failure> {
+    open_with(config, Extras { journal_owner, ..Extras::default() }, Terminal::note).await
 }
 
 /// `say` prints warnings that must always appear, at any log level.
@@ -85,11 +85,11 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
 
 /// The warning about a state that is older than the journal.
 pub fn older_state(toolgate: &Toolgate) -> Option<String> {
-    let revived = toolgate.revived();
-    (!revived.is_empty()).then(|| {
+    let rollback = toolgate.rollback();
+    (!rollback.is_empty()).then(|| {
         format!(
             "state.db is older than the journal (was a backup restored?); withdrawn again, together with all approvals: {}",
-            visible(&revived.describe())
+            visible(&rollback.describe())
         )
     })
 }

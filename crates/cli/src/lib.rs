@@ -54,7 +54,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let outcome = dispatch(args.command, &mut terminal).and_then(|ending| {
         if wants_json {
-            terminal.print_data(ending == Ending::Clean, None)?;
+            terminal.print_data(ending == CommandExit::Clean, None)?;
         }
         terminal.flush()?;
         Ok(ending)
@@ -81,13 +81,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// How a command ended, and its exit code.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[must_use]
-pub enum Ending {
+pub enum CommandExit {
     Clean = 0,
     Findings = 1,
     CouldNotRead = 2,
 }
 
-fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn dispatch(command: Command, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     match command {
         Command::Init(args) => commands::init::run(&args, terminal),
         Command::Serve(args) => commands::serve::run(&args, terminal),
@@ -127,5 +127,5 @@ fn usage(error: &clap::Error) -> ExitCode {
         let help = if terminal.palette.is_plain() { help.to_string() } else { help.ansi().to_string() };
         let _ = write!(terminal, "{help}").and_then(|()| terminal.flush());
     }
-    if error.use_stderr() { ExitCode::from(Ending::CouldNotRead as u8) } else { ExitCode::SUCCESS }
+    if error.use_stderr() { ExitCode::from(CommandExit::CouldNotRead as u8) } else { ExitCode::SUCCESS }
 }

@@ -9,7 +9,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use toolgate_spec::{Code, Finding, Position, Severity};
+use toolgate_spec::{Code, Finding, Severity, SourcePosition};
 
 pub use excerpt::Excerpt;
 pub use github::GithubReport;
@@ -33,8 +33,8 @@ pub struct Reported {
 /// The lines, columns and excerpt of a finding.
 #[derive(Clone, Debug)]
 pub struct FindingLocation {
-    pub start: Position,
-    pub end: Position,
+    pub start: SourcePosition,
+    pub end: SourcePosition,
     pub excerpt: Excerpt,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde_json::Value;
-use toolgate_spec::Position;
+use toolgate_spec::SourcePosition;
 
 /// One key that holds a value; `config show --origin` prints all of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct ConfigEntry {
     pub value: Value,
     pub origin: ConfigOrigin,
     /// The position in the file, if the file set this value.
-    pub position: Option<Position>,
+    pub position: Option<SourcePosition>,
     /// True for a URL with a query, which may hold an access key. Other secrets cannot be in the file: keys name their variables.
     pub is_secret: bool,
 }

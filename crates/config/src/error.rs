@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolgate_spec::{Pointer, Position};
+use toolgate_spec::{Pointer, SourcePosition};
 
 use crate::{entry::ConfigOrigin, shape::shown};
 
@@ -12,7 +12,7 @@ pub struct ConfigError {
     /// The source of the wrong value.
     pub origin: ConfigOrigin,
     /// The position in the file, if the value or its key is written there.
-    pub position: Option<Position>,
+    pub position: Option<SourcePosition>,
     /// The key as a JSON pointer, such as `/server/listen`; empty for the whole file.
     pub at: Pointer,
     pub problem: String,
@@ -30,7 +30,7 @@ impl ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.position, self.origin) {
-            (Some(Position { line, column }), _) => write!(f, "line {line}, column {column}: ")?,
+            (Some(SourcePosition { line, column }), _) => write!(f, "line {line}, column {column}: ")?,
             (None, ConfigOrigin::Environment(name)) => write!(f, "environment {name}: ")?,
             (None, ConfigOrigin::CommandLine(option)) => write!(f, "option {option}: ")?,
             (None, ConfigOrigin::Default) => f.write_str("default of ")?,

@@ -1,6 +1,6 @@
 //! Faults found while parsing. They carry a JSON pointer; their line and column are looked up later.
 
-use toolgate_spec::{Code, Finding, Format, LineIndex, Pointer, Position, locate};
+use toolgate_spec::{Code, Finding, Format, LineIndex, Pointer, SourcePosition, locate};
 
 use crate::shape::Complaint;
 
@@ -55,7 +55,7 @@ impl Faults {
 pub(crate) fn positions<'p>(
     text: &str,
     pointers: impl Iterator<Item = (&'p Pointer, FaultTarget)>,
-) -> Vec<Option<Position>> {
+) -> Vec<Option<SourcePosition>> {
     let mut findings: Vec<Finding> = pointers
         .map(|(at, target)| {
             let finding = Finding::new(Code::SpecParse, at.clone(), "", "");

@@ -24,7 +24,7 @@ pub(crate) const ROOT: &[ConfigKey] = &[
     ),
     ConfigKey::section("catalog", CATALOG, "The tools that Toolgate ships."),
     ConfigKey::section("exposure", EXPOSURE, "Which tools callers can see."),
-    ConfigKey::section("policy", POLICY, "What tools may do; see docs/policy.md."),
+    ConfigKey::section("policy", POLICY, "Limits on what tools may do; see docs/policy.md."),
     ConfigKey::section("server", SERVER, "The HTTP listener for MCP clients."),
     ConfigKey::section("auth", AUTH, "How callers authenticate."),
     ConfigKey::section("approvals", APPROVALS, "When a person must approve a call, and for how long."),

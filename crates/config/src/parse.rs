@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use toolgate_spec::{Finding, Format, LineIndex, Pointer, Position, value_from_text};
+use toolgate_spec::{Finding, Format, LineIndex, Pointer, SourcePosition, value_from_text};
 
 use crate::{
     entry::{ConfigEntry, ConfigOrigin},
@@ -143,7 +143,7 @@ impl Origins<'_> {
         let count = faults.count();
         let kept = faults.into_kept();
         let sources = self.sources(kept.iter().map(|fault| (&fault.at, fault.target)));
-        let error = |(fault, (origin, position)): (ConfigFault, (ConfigOrigin, Option<Position>))| {
+        let error = |(fault, (origin, position)): (ConfigFault, (ConfigOrigin, Option<SourcePosition>))| {
             let Complaint { problem, remedy } = fault.complaint;
             // A rule between keys may report a key that the file does not set.
             let is_unset = origin == ConfigOrigin::File && position.is_none();
@@ -174,7 +174,7 @@ impl Origins<'_> {
     fn sources<'p>(
         &self,
         pointers: impl Iterator<Item = (&'p Pointer, FaultTarget)> + Clone,
-    ) -> Vec<(ConfigOrigin, Option<Position>)> {
+    ) -> Vec<(ConfigOrigin, Option<SourcePosition>)> {
         let positions = positions(self.text, pointers.clone());
         let source = |((at, _), position): ((&Pointer, _), _)| match self.overlay(at) {
             Some(origin) => (origin, None),

@@ -159,7 +159,7 @@ impl ConfigReader {
             } else {
                 let complaint = Complaint::new(
                     format!("expected a section, got {}", words::type_of(item)),
-                    "write its keys on lines of their own, the first one after `- `",
+                    "write each key on a separate line, the first one after `- `",
                 );
                 self.faults.push(ConfigFault::at_value(at, complaint));
                 // Keep the indexes of the other entries.

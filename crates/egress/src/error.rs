@@ -41,12 +41,12 @@ macro_rules! reasons {
                 match self { $(Self::$name => Class::$class,)* }
             }
 
-            /// What happened, for `toolgate explain`.
+            /// A description for `toolgate explain`.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning,)* }
             }
 
-            /// What to do about it.
+            /// The action that solves it.
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$name => $remedy,)* }
             }

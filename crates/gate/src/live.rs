@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 use toolgate_secrets::Detector;
 use toolgate_spec::{
-    CompiledSchema, DeniedHelpers, Digest, helpers_of,
+    CompiledSchema, DeniedHelpers, ToolDigest, helpers_of,
     model::{Body, Classification, Handler, NetworkMode, ToolSpec},
     name_looks,
     project::{self, WireTarget, wire_name},
@@ -65,7 +65,7 @@ impl LiveTool {
     /// Fails if a schema, a pattern or the tool's listing is invalid.
     pub fn new(
         spec: Arc<ToolSpec>,
-        digest: Digest,
+        digest: ToolDigest,
         policy: EffectivePolicy,
         (risk, wording): (Risk, Wording),
         runnable: Arc<dyn Runnable>,

@@ -1,4 +1,4 @@
-//! Who hears of a worker that tried to break out? Journal, metrics and webhook, whether a call had it or not.
+//! Reports escape attempts of workers to the journal, the metrics and the webhook, also while no call runs.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use toolgate_sandbox::{Death, WorkerEnd};
 
 use crate::{alerts::Alerts, journal::FileJournal};
 
-/// Lives as long as the gateway. The workers' side holds it weakly, so that it keeps no journal open.
-pub struct Alarm {
+/// Lives as long as the gateway. The worker pool holds a weak reference, otherwise it would keep the journal open.
+pub struct EscapeAlarm {
     pub journal: FileJournal,
     pub metrics: Arc<Metrics>,
     pub alerts: Option<Arc<Alerts>>,
 }
 
-impl Alarm {
-    /// Rings for a forbidden system call and for nothing else: every other end is a bug, a limit or our own doing.
-    pub fn hear(&self, end: &WorkerEnd) {
+impl EscapeAlarm {
+    /// Reports a worker that made a forbidden system call. Any other end is a bug, a limit, or the gateway's own decision.
+    pub fn worker_ended(&self, end: &WorkerEnd) {
         if end.death != Death::SeccompViolation {
             return;
         }
@@ -28,7 +28,7 @@ impl Alarm {
             "calls": end.calls,
             "message": end.death.to_string(),
         });
-        // Where it cannot be written, calls cannot either, which makes the gateway unready; the others are still told.
+        // If the journal cannot be written, the gateway is not ready anyway. The webhook still gets the alert.
         let _ = self.journal.write(&entry);
         if let Some(alerts) = &self.alerts {
             alerts.raise(&entry);
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn a_forbidden_system_call_rings_and_no_other_end_does() {
+    fn only_a_forbidden_system_call_is_reported() {
         let state = tempfile::tempdir().unwrap();
-        let alarm = Alarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
+        let alarm = EscapeAlarm { journal: journal(state.path()), metrics: Arc::default(), alerts: None };
         for death in [Death::Exited(0), Death::Killed, Death::CpuLimit, Death::Crashed(11)] {
-            alarm.hear(&WorkerEnd { worker: 6, calls: 1, death });
+            alarm.worker_ended(&WorkerEnd { worker: 6, calls: 1, death });
         }
         assert_eq!((alarm.metrics.escape_attempts(), written(state.path())), (0, vec![]));
-        alarm.hear(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
+        alarm.worker_ended(&WorkerEnd { worker: 7, calls: 3, death: Death::SeccompViolation });
         let entry = json!({
             "kind": "worker.escape_attempt", "worker": 7, "calls": 3,
             "message": "it made a system call that its seccomp profile forbids",

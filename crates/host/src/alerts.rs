@@ -1,4 +1,4 @@
-//! Who is told of an alert, beside the journal? A webhook, from a task of its own, so that no call waits for it.
+//! Sends alerts to a webhook, from a separate task. Calls do not wait for it.
 
 use std::{
     collections::VecDeque,
@@ -18,67 +18,67 @@ use toolgate_gate::{Finished, Observer};
 
 use crate::{OpenError, journal::FileJournal};
 
-/// Posts what calls and workers alert to, and passes every call on to the next observer.
+/// Posts the alerts of calls and workers, and passes every finished call on to the next observer.
 pub struct Alerts {
-    open: Arc<Open>,
+    queue: Arc<AlertQueue>,
     task: JoinHandle<()>,
     next: Option<Arc<dyn Observer>>,
 }
 
-/// Alerts of which it is not known yet what becomes of them, in the order in which they came.
-struct Open {
-    waiting: Mutex<Waiting>,
+/// Alerts that are neither delivered nor recorded as lost, oldest first.
+struct AlertQueue {
+    waiting: Mutex<PendingAlerts>,
     came: Notify,
     journal: FileJournal,
 }
 
-/// Each with a number of its own: while one is being posted, the gateway may give up and settle it and those behind it.
+/// Each alert has a number. While one is being posted, the gateway may stop, and settle this alert and all later ones.
 #[derive(Default)]
-struct Waiting {
+struct PendingAlerts {
     alerts: VecDeque<(u64, Value)>,
     next: u64,
 }
 
 impl Alerts {
-    /// Needs a runtime of tokio. The task ends with the observer.
+    /// Needs a Tokio runtime. The task ends when this value is dropped.
     pub fn start(
         webhook: &Webhook,
         egress: &Egress,
         journal: FileJournal,
         next: Option<Arc<dyn Observer>>,
     ) -> Result<Self, OpenError> {
-        let target = Target::of(webhook)?;
-        let open = Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal });
-        let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&open)));
-        Ok(Self { open, task, next })
+        let target = WebhookTarget::of(webhook)?;
+        let queue = Arc::new(AlertQueue { waiting: Mutex::default(), came: Notify::new(), journal });
+        let task = tokio::spawn(post_all(target, egress.clone(), Arc::clone(&queue)));
+        Ok(Self { queue, task, next })
     }
 
-    /// For an alert that belongs to no call; `entry` is what the journal has of it.
+    /// Adds an alert that belongs to no call. `entry` is its journal record.
     pub fn raise(&self, entry: &Value) {
         let mut alert = entry.clone();
         if let Some(fields) = alert.as_object_mut() {
             fields.insert("timestampMs".to_owned(), milliseconds(SystemTime::now()).into());
         }
-        self.open.add(alert);
+        self.queue.add(alert);
     }
 
-    /// Waits for the webhook to take what there is, but not for long.
+    /// Waits a few seconds for the webhook to accept the pending alerts.
     pub async fn deliver(&self) {
         let delivered = async {
-            while self.open.first().is_some() {
+            while self.queue.first().is_some() {
                 sleep(A_MOMENT).await;
             }
         };
-        // What is left by then is written down when the journal is closed.
+        // `give_up` records the alerts that are left.
         let _ = timeout(LAST_DELIVERY, delivered).await;
     }
 
-    /// What nobody will deliver any more is written down.
+    /// Stops the delivery, and records the alerts that are left.
     pub fn give_up(&self) {
-        // Does not stop what the task is just doing; it goes on to its next wait.
+        // The task continues to its next await point.
         self.task.abort();
-        while let Some(alert) = self.open.take() {
-            not_delivered(&self.open.journal, &alert, "the gateway stopped before the webhook had it");
+        while let Some(alert) = self.queue.take() {
+            not_delivered(&self.queue.journal, &alert, "the gateway stopped before the webhook accepted it");
         }
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Alerts {
     }
 }
 
-impl Open {
+impl AlertQueue {
     fn add(&self, alert: Value) {
         let mut waiting = self.waiting();
         if waiting.alerts.len() < MOST_WAITING {
@@ -100,8 +100,8 @@ impl Open {
             self.came.notify_one();
         } else {
             drop(waiting);
-            // A webhook that is slower than the alerts misses some; the journal has them all.
-            not_delivered(&self.journal, &alert, "too many alerts wait for the webhook");
+            // A slow webhook misses alerts. The journal has all of them.
+            not_delivered(&self.journal, &alert, "too many alerts are waiting for the webhook");
         }
     }
 
@@ -113,7 +113,7 @@ impl Open {
         self.waiting().alerts.pop_front().map(|(_, alert)| alert)
     }
 
-    /// It is known what became of this one. Says whether it was still there: nobody else has settled it.
+    /// Removes a posted alert. Returns `false` if it was already removed, because the gateway stopped.
     fn settle(&self, number: u64) -> bool {
         let mut waiting = self.waiting();
         let is_there = waiting.alerts.front().is_some_and(|(first, _)| *first == number);
@@ -123,7 +123,7 @@ impl Open {
         is_there
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingAlerts> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -131,7 +131,7 @@ impl Open {
 impl Observer for Alerts {
     fn finished(&self, call: &Finished<'_>) {
         if !call.record.alerts.is_empty() {
-            self.open.add(message(call));
+            self.queue.add(message(call));
         }
         if let Some(next) = &self.next {
             next.finished(call);
@@ -139,7 +139,7 @@ impl Observer for Alerts {
     }
 }
 
-/// Never the arguments: whoever reads the webhook looks the call up in the journal.
+/// Contains no arguments. Readers find the call in the journal by its id.
 fn message(call: &Finished<'_>) -> Value {
     let record = call.record;
     json!({
@@ -154,21 +154,21 @@ fn message(call: &Finished<'_>) -> Value {
     })
 }
 
-/// The one address that alerts go to.
-struct Target {
+/// The configured address, and the egress rules that allow only it.
+struct WebhookTarget {
     url: String,
     rules: EgressRules,
     token: Option<String>,
 }
 
-impl Target {
+impl WebhookTarget {
     fn of(webhook: &Webhook) -> Result<Self, OpenError> {
-        let told = |problem: String| OpenError { part: "audit.webhook", problem };
-        let url = parse_url(&webhook.url).map_err(|error| told(error.to_string()))?;
+        let invalid = |problem: String| OpenError { part: "audit.webhook", problem };
+        let url = parse_url(&webhook.url).map_err(|error| invalid(error.to_string()))?;
         let rules = EgressRules::only(&url);
-        rules.judge_host(&url).map_err(|error| told(error.to_string()))?;
+        rules.judge_host(&url).map_err(|error| invalid(error.to_string()))?;
         let token = webhook.token_env.as_ref().map(|name| {
-            std::env::var(name).map_err(|_| told(format!("the environment variable `{name}` is not set")))
+            std::env::var(name).map_err(|_| invalid(format!("the environment variable `{name}` is not set")))
         });
         Ok(Self { url: url.to_string(), rules, token: token.transpose()? })
     }
@@ -189,22 +189,22 @@ impl Target {
     }
 }
 
-/// One after another. An alert stays with the others until it is settled, so that none is lost when the gateway stops.
-async fn post_all(target: Target, egress: Egress, open: Arc<Open>) {
+/// Posts the alerts one after another. Each stays in the queue until it is settled, so none is lost when the gateway stops.
+async fn post_all(target: WebhookTarget, egress: Egress, queue: Arc<AlertQueue>) {
     loop {
-        let Some((number, alert)) = open.first() else {
-            open.came.notified().await;
+        let Some((number, alert)) = queue.first() else {
+            queue.came.notified().await;
             continue;
         };
         let posted = post(&target, &egress, &alert).await;
-        // It is not there any more if the gateway gave up meanwhile, which has written it down.
-        if let (true, Err(why)) = (open.settle(number), posted) {
-            not_delivered(&open.journal, &alert, &why);
+        // If the gateway stopped meanwhile, `give_up` has removed and recorded it.
+        if let (true, Err(why)) = (queue.settle(number), posted) {
+            not_delivered(&queue.journal, &alert, &why);
         }
     }
 }
 
-async fn post(target: &Target, egress: &Egress, alert: &Value) -> Result<(), String> {
+async fn post(target: &WebhookTarget, egress: &Egress, alert: &Value) -> Result<(), String> {
     let mut why = String::new();
     for pause in PAUSES {
         sleep(pause).await;
@@ -217,12 +217,12 @@ async fn post(target: &Target, egress: &Egress, alert: &Value) -> Result<(), Str
     Err(why)
 }
 
-/// What did not arrive is written down, for somebody relies on being told.
+/// Records an alert that the webhook did not get.
 fn not_delivered(journal: &FileJournal, alert: &Value, why: &str) {
-    // One that belongs to no call is known by its worker.
+    // An alert without a call names a worker.
     let (call, worker) = (alert.get("callId"), alert.get("worker"));
     let record = json!({ "kind": "alert.not_delivered", "callId": call, "worker": worker, "message": why });
-    // A journal that cannot be written makes the gateway unready by itself; there is nobody else to tell.
+    // If the journal cannot be written, the gateway is not ready anyway.
     let _ = journal.write(&record);
 }
 
@@ -231,11 +231,11 @@ fn milliseconds(at: SystemTime) -> u64 {
 }
 
 const MOST_WAITING: usize = 1_000;
-/// Time for the first tries, when the gateway stops.
+/// How long a stopping gateway waits for the webhook.
 const LAST_DELIVERY: Duration = Duration::from_secs(3);
 const A_MOMENT: Duration = Duration::from_millis(10);
 
-/// Before each try.
+/// The pause before each attempt.
 const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5)];
 
 #[cfg(test)]

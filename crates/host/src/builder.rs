@@ -1,4 +1,4 @@
-//! Puts a gateway together step by step, with the defaults of the configuration file.
+//! Builds a gateway step by step. Everything that is not set has the default of the configuration file.
 
 use std::{
     fmt,
@@ -26,34 +26,34 @@ use crate::{
 #[derive(Default)]
 pub struct Builder {
     folder: PathBuf,
-    base: Base,
-    changes: Vec<Change>,
+    base: ConfigBase,
+    changes: Vec<ConfigChange>,
     tools: Vec<PathBuf>,
     cedar: Vec<PathBuf>,
     agents: Option<PerCaller>,
     extras: Extras,
 }
 
-type Change = Box<dyn FnOnce(&mut Config) + Send>;
+type ConfigChange = Box<dyn FnOnce(&mut Config) + Send>;
 
 #[derive(Default)]
-enum Base {
+enum ConfigBase {
     #[default]
     Defaults,
     Text(String),
     Config(Box<Config>),
 }
 
-/// Where things are.
+/// Paths.
 impl Builder {
-    /// The base of relative paths. The state is kept below it unless `state` says otherwise.
+    /// The base of relative paths. The state directory is below it unless `state` is set.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = folder.into();
         self
     }
 
-    /// The folder that file tools see.
+    /// The directory that file tools see.
     #[must_use]
     pub fn workspace(mut self, workspace: impl Into<PathBuf>) -> Self {
         let workspace = workspace.into();
@@ -61,7 +61,7 @@ impl Builder {
         self
     }
 
-    /// The folder of journal, keys and approvals.
+    /// The directory of journal, keys and approvals.
     #[must_use]
     pub fn state(mut self, state: impl Into<PathBuf>) -> Self {
         let state = state.into();
@@ -69,7 +69,7 @@ impl Builder {
         self
     }
 
-    /// A tool document, or a folder of them; may be repeated.
+    /// A tool document, or a directory of them; may be repeated.
     #[must_use]
     pub fn tools(mut self, path: impl Into<PathBuf>) -> Self {
         self.tools.push(path.into());
@@ -79,49 +79,49 @@ impl Builder {
 
 /// Settings. `docs/config.md` describes each.
 impl Builder {
-    /// Begins with a configuration that was read from a file or a text.
+    /// Starts from a configuration that was read from a file or a text.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
-        self.base = Base::Config(Box::new(config));
+        self.base = ConfigBase::Config(Box::new(config));
         self
     }
 
-    /// Begins with the text of a `toolgate.yaml`, such as `worker: {count: 2}`. `version: 1` may be left out. `build` reports
-    /// unknown keys and values out of bounds.
+    /// Starts from the text of a `toolgate.yaml`, such as `worker: {count: 2}`. `version: 1` may be omitted. `build` reports
+    /// unknown keys and values out of range.
     #[must_use]
     pub fn settings(mut self, yaml: impl Into<String>) -> Self {
-        self.base = Base::Text(yaml.into());
+        self.base = ConfigBase::Text(yaml.into());
         self
     }
 
-    /// From which risk level a person is asked about tools that say nothing about approval.
+    /// The lowest risk level at which a person must approve calls of tools without approval settings.
     #[must_use]
     pub fn approvals(self, ask_from: AskFrom) -> Self {
         self.approval_settings(move |approvals| approvals.ask_from = ask_from)
     }
 
-    /// Who is asked, how long an answer is waited for, and how long it counts.
+    /// Who approves calls, how long a call waits for the answer, and how long the answer is valid.
     #[must_use]
     pub fn approval_settings(mut self, change: impl FnOnce(&mut Approvals) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.approvals));
         self
     }
 
-    /// The journal: when records reach the disk, what happens when they cannot, and the webhook for alerts.
+    /// The journal: when records are synced to the disk, what happens if a write fails, and the webhook for alerts.
     #[must_use]
     pub fn audit(mut self, change: impl FnOnce(&mut Audit) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.audit));
         self
     }
 
-    /// The worker processes of JavaScript tools: how many, how isolated, how strong their sandbox must be.
+    /// The worker processes of JavaScript tools: their number, their isolation, and the required sandbox strength.
     #[must_use]
     pub fn worker(mut self, change: impl FnOnce(&mut WorkerSettings) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.worker));
         self
     }
 
-    /// How many calls run and wait, and how large arguments may be.
+    /// The limits on running and waiting calls, and on the size of arguments.
     #[must_use]
     pub fn limits(mut self, change: impl FnOnce(&mut LimitSettings) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.limits));
@@ -142,7 +142,7 @@ impl Builder {
         self
     }
 
-    /// Who may call over HTTP, and as whom calls over stdio are made.
+    /// Who may call over HTTP, and the caller of stdio.
     #[must_use]
     pub fn auth(mut self, change: impl FnOnce(&mut Auth) + Send + 'static) -> Self {
         self.change(move |config| change(&mut config.auth));
@@ -159,15 +159,16 @@ impl Builder {
 
 /// Policies.
 impl Builder {
-    /// A policy in code; asked at every call and for every listing, beside everything else. Repeated, all of them must allow.
+    /// A policy in code. It is asked for every call and every listing, in addition to all other policies. May be repeated;
+    /// then all of them must allow.
     #[must_use]
     pub fn policy(mut self, policy: impl ToolPolicy + 'static) -> Self {
         self.extras.policy = Arc::new(self.extras.policy.and(policy));
         self
     }
 
-    /// The policy of one agent, by the caller's subject. With any of these, a caller without a policy may call nothing, unless
-    /// `policy_for_others` is set.
+    /// The policy of one agent, by the caller's subject. As soon as one agent has a policy, callers without one may call
+    /// nothing, unless `policy_for_others` is set.
     #[must_use]
     pub fn policy_for(mut self, agent: impl Into<String>, policy: impl ToolPolicy + 'static) -> Self {
         self.agents = Some(self.agents.unwrap_or_else(per_caller).with(agent, policy));
@@ -188,7 +189,7 @@ impl Builder {
         self
     }
 
-    /// Cedar policies in code; `name` stands for them in messages. They count like those of files; may be repeated.
+    /// Cedar policies in code, with the same effect as those of files. Messages call them `name`. May be repeated.
     #[must_use]
     pub fn cedar_text(mut self, name: impl Into<String>, policies: impl Into<String>) -> Self {
         self.extras.cedar.push((name.into(), policies.into()));
@@ -205,16 +206,16 @@ impl Builder {
         self
     }
 
-    /// The command of the tool of this name, with arguments that are made in code. Its document is among `tools`, names the same
-    /// command, and says everything else: the arguments of a call, and what the command may do. May be repeated.
+    /// Builds the arguments of a command tool in code. The document of the tool is among `tools` and names the same command.
+    /// It defines everything else: the parameters, and what the command may do. May be repeated.
     #[must_use]
     pub fn command(mut self, tool: impl Into<String>, command: CliCommand) -> Self {
         self.extras.commands.insert(tool.into(), command);
         self
     }
 
-    /// Reads the standard output of the command tool of this name in code, in place of its `output`. May be repeated. The
-    /// result still has to fit the document's output schema.
+    /// Parses the standard output of a command tool in code, instead of by its `output`. The result must still match the
+    /// document's output schema. May be repeated.
     #[must_use]
     pub fn output_parser(mut self, tool: impl Into<String>, parser: OutputParser) -> Self {
         self.extras.parsers.insert(tool.into(), parser);
@@ -228,8 +229,8 @@ impl Builder {
         self
     }
 
-    /// Lets test runs change the workspace itself and everything else that the tools reach. By default a tool that writes is
-    /// tested on a copy of the workspace, and one that could change more is not tested.
+    /// Lets test runs change the workspace itself and everything else that the tools can reach. By default, a tool that writes
+    /// is tested on a copy of the workspace, and a tool that could change more is not tested.
     #[must_use]
     pub const fn test_for_real(mut self) -> Self {
         self.extras.test_runs = TestRuns::ForReal;
@@ -240,7 +241,7 @@ impl Builder {
     pub async fn build(mut self) -> Result<Toolgate, OpenError> {
         startup::check()?;
         let given = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
-        // Without `..`: paths of the gateway that do not exist yet are blocked for tools by their names.
+        // Remove `..`: paths of the gateway that do not exist yet are blocked for tools by name.
         let folder = given.canonicalize().map_err(|error| OpenError {
             part: "folder",
             problem: format!("`{}`: {error}", given.display()),
@@ -265,7 +266,7 @@ impl Builder {
     }
 }
 
-impl Base {
+impl ConfigBase {
     fn read(self, folder: &Path) -> Result<Config, OpenError> {
         let text = match self {
             Self::Config(config) => return Ok(*config),
@@ -275,13 +276,13 @@ impl Base {
         };
         let parsed = Config::parse(&text, folder, &|_| None, &Overrides::default());
         let mut config = parsed.map_err(|errors| {
-            let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            OpenError { part: "configuration", problem: told.join("; ") }
+            let problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            OpenError { part: "configuration", problem: problems.join("; ") }
         })?;
         let is_default =
             |entry: &ConfigEntry| entry.key.starts_with("tools") && entry.origin == ConfigOrigin::Default;
         if config.entries().iter().any(is_default) {
-            // A program names its tools; a folder that happens to be called `tools` is not meant.
+            // A program names its tools explicitly. A directory that happens to be called `tools` is ignored.
             config.tools.clear();
         }
         Ok(config)

@@ -1,4 +1,4 @@
-//! Where do commands run? In jails of this host, made ready with the first command.
+//! Runs commands in jails or containers. The jailer and the container runtime start with the first command that needs them.
 
 use std::{
     future::Future,
@@ -18,58 +18,58 @@ use toolgate_sandbox::Ending;
 use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
-/// Carries orders out in the kind of sandbox that each asks for.
+/// Runs each command in the kind of sandbox that it requires.
 #[derive(Clone)]
-pub struct Commands(Arc<Inner>);
+pub struct Commands(Arc<CommandsInner>);
 
-struct Inner {
-    /// This very program, which is the jailer too under another name.
+struct CommandsInner {
+    /// The file of this program, which is also the jailer under another name.
     program: PathBuf,
     egress: Egress,
     required: CommandRequired,
-    /// How many jails are kept ready at most.
+    /// The maximum number of jails that are prepared in advance.
     prepared_jails: usize,
-    /// The image for containers, and what its walls must be.
-    container: Option<Container>,
-    /// Kept once they work: what failed is tried again with the next command.
+    container: Option<ContainerSettings>,
+    /// Set once it has started. After a failure the next command tries again.
     jailed: OnceCell<JailedLauncher>,
     in_containers: OnceCell<ContainerLauncher>,
 }
 
-/// Where commands run that ask for a container.
+/// The image, the user and the required layers of containers.
 #[derive(Clone, Debug)]
-pub struct Container {
+pub struct ContainerSettings {
     pub image: String,
-    /// Who commands are inside; root is refused.
+    /// The user of commands in the container. Root is rejected.
     pub user: ContainerUser,
     pub required: &'static [ContainerWall],
 }
 
-impl Container {
-    /// As the owner of the workspace, so that what is written there belongs to whom it should, unless that is root.
+impl ContainerSettings {
+    /// Commands run as the owner of the workspace, who then owns new files too. If that is root, they run as an ordinary user.
     pub fn for_workspace(image: String, workspace: &Path, required: &'static [ContainerWall]) -> Self {
         let owner = std::fs::metadata(workspace).ok().map(|folder| (folder.uid(), folder.gid()));
-        let (uid, gid) = owner.filter(|(uid, gid)| *uid != 0 && *gid != 0).unwrap_or(NOBODY_IN_PARTICULAR);
+        let (uid, gid) = owner.filter(|(uid, gid)| *uid != 0 && *gid != 0).unwrap_or(ORDINARY_USER);
         Self { image, user: ContainerUser { uid, gid }, required }
     }
 }
 
 impl Commands {
-    /// Starts nothing yet. With 0 prepared jails each jail is made when its command comes.
+    /// Starts nothing yet. With 0 prepared jails, each jail is made when its command starts.
     pub fn new(
         program: PathBuf,
         egress: Egress,
         required: CommandRequired,
         prepared_jails: usize,
-        container: Option<Container>,
+        container: Option<ContainerSettings>,
     ) -> Self {
         let (jailed, in_containers) = (OnceCell::new(), OnceCell::new());
-        let inner = Inner { program, egress, required, prepared_jails, container, jailed, in_containers };
+        let inner =
+            CommandsInner { program, egress, required, prepared_jails, container, jailed, in_containers };
         Self(Arc::new(inner))
     }
 }
 
-impl Inner {
+impl CommandsInner {
     async fn jailed(&self) -> Result<&JailedLauncher, String> {
         let start = || async {
             let jailer = Jailer::start_with(&self.program, self.prepared_jails)
@@ -86,23 +86,23 @@ impl Inner {
     async fn in_containers(&self) -> Result<&ContainerLauncher, String> {
         let Some(container) = self.container.clone() else { return Err(NO_IMAGE.to_owned()) };
         let egress = Some(self.egress.clone());
-        // Asking a runtime blocks, and so does taking away what an earlier gateway left behind.
+        // Probing the runtime and removing leftover containers block.
         let made = || async {
             tokio::task::spawn_blocking(move || {
                 let image = ImageName::parse(&container.image)?;
                 let runtime = probe_runtime().map_err(|error| error.to_string())?;
                 runtime.sweep()?;
-                let Container { user, required, .. } = container;
+                let ContainerSettings { user, required, .. } = container;
                 Ok(ContainerLauncher { runtime: Arc::new(runtime), egress, image, user, required })
             })
             .await
-            .unwrap_or_else(|_| Err("the container runtime could not be asked".to_owned()))
+            .unwrap_or_else(|_| Err("the container runtime could not be probed".to_owned()))
         };
         self.in_containers.get_or_try_init(made).await
     }
 
-    /// Finding the runtime counts: a call has one deadline.
-    async fn in_a_container(&self, mut order: CommandOrder) -> CommandOutcome {
+    /// The deadline includes the time to find the runtime.
+    async fn in_a_container(&self, mut order: Order) -> Ended {
         let started = Instant::now();
         match timeout(order.deadline, self.in_containers()).await {
             Ok(Ok(launcher)) => {
@@ -120,7 +120,7 @@ impl Launch for Commands {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
             match order.sandbox {
-                // `none` asks for no wall; a jail is no less than that, and the same for every command.
+                // `none` requires no isolation. A jail is stronger, and the same code for every command.
                 SandboxKind::Process | SandboxKind::None => match inner.jailed().await {
                     Ok(jailed) => jailed.launch(order).await,
                     Err(why) => CommandOutcome::at_once(Ending::JailFailed(why)),
@@ -137,17 +137,18 @@ impl std::fmt::Debug for Commands {
     }
 }
 
-const NO_IMAGE: &str = "it asks for a container, and this gateway has no image for them; set `commands.image` in `toolgate.yaml`";
+const NO_IMAGE: &str =
+    "the tool requires a container, and no image is configured; set `commands.image` in `toolgate.yaml`";
 
-/// The first ordinary user of most images.
-const NOBODY_IN_PARTICULAR: (u32, u32) = (1000, 1000);
+/// User and group id of the first ordinary user in most images.
+const ORDINARY_USER: (u32, u32) = (1000, 1000);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_jailer_that_could_not_start_is_tried_again() {
+    fn jailer_that_could_not_start_is_retried() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
         let egress = crate::open::open_egress(folder.path()).unwrap();
@@ -155,7 +156,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();
         let absent = problem();
-        // A file that is no program fails for another reason, which is told only by whoever tries again.
+        // An empty file fails for another reason, so a different message proves a second attempt.
         std::fs::write(program, "").unwrap();
         assert_ne!(problem(), absent);
     }

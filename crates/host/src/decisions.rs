@@ -26,18 +26,18 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// The queue for a command, which writes into the commands' journal.
+/// The approval queue for a CLI command. It records in the journal of commands.
 pub fn open_queue(config: &Config) -> Result<RecordedQueue, OpenError> {
     let state = open_state(config)?;
     let (config, rules) = (config.clone(), config.clone());
-    // The rules are read for an answer with a note alone: looking at the queue needs none.
-    let blot = move |text: &str| -> Result<String, OpenError> {
+    // Only answers with a note need the detector, so its rules are read then.
+    let redact = move |text: &str| -> Result<String, OpenError> {
         Ok(text_for_journal(&*open_detector(&rules)?, text.to_owned()))
     };
-    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), blot))
+    Ok(RecordedQueue::new(state, move |entry| note_command(&config, entry), redact))
 }
 
-/// The queue of a gateway, which writes into the gateway's journal.
+/// The approval queue of a gateway. It records in the gateway's journal.
 pub fn recorded_queue(
     journal: &FileJournal,
     state: &Arc<StateDb>,
@@ -45,30 +45,30 @@ pub fn recorded_queue(
 ) -> Arc<dyn ApprovalQueue> {
     let (journal, secrets) = (journal.clone(), Arc::clone(secrets));
     let note = move |entry: &Value| -> Result<(), OpenError> { Ok(journal.write(entry)?) };
-    let blot = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
-    Arc::new(RecordedQueue::new(Arc::clone(state), note, blot))
+    let redact = move |text: &str| Ok(text_for_journal(&secrets, text.to_owned()));
+    Arc::new(RecordedQueue::new(Arc::clone(state), note, redact))
 }
 
-/// The queue of approvals, whose rows are thrown away after some weeks: what was decided stays in the journal.
+/// The queue of approvals, with a journal record for each decision. Rows are deleted after some weeks; the records stay.
 pub struct RecordedQueue {
     queue: Arc<StateDb>,
-    note: Box<Note>,
-    blot: Box<Blot>,
-    /// Held from the look at the question to its end, so that of two answers only the one that counts is written.
+    note: Box<WriteRecord>,
+    redact: Box<RedactText>,
+    /// Held while an answer is checked, recorded and stored. Of two answers, only the effective one is recorded.
     deciding: Mutex<()>,
 }
 
-type Note = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
-/// Takes what may be a secret out of what people write.
-type Blot = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
+type WriteRecord = dyn Fn(&Value) -> Result<(), OpenError> + Send + Sync;
+/// Redacts secrets in notes of people.
+type RedactText = dyn Fn(&str) -> Result<String, OpenError> + Send + Sync;
 
 impl RecordedQueue {
     pub(crate) fn new(
         queue: Arc<StateDb>,
         note: impl Fn(&Value) -> Result<(), OpenError> + Send + Sync + 'static,
-        blot: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
+        redact: impl Fn(&str) -> Result<String, OpenError> + Send + Sync + 'static,
     ) -> Self {
-        Self { queue, note: Box::new(note), blot: Box::new(blot), deciding: Mutex::new(()) }
+        Self { queue, note: Box::new(note), redact: Box::new(redact), deciding: Mutex::new(()) }
     }
 }
 
@@ -147,7 +147,7 @@ impl ApprovalQueue for RecordedQueue {
         let _one_at_a_time = self.deciding.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.queue.get(id, now)?;
         let note = match note {
-            Some(text) => Some((self.blot)(text).map_err(unavailable)?),
+            Some(text) => Some((self.redact)(text).map_err(unavailable)?),
             None => None,
         };
         match asked.check_decision(verdict, by, now) {
@@ -160,7 +160,7 @@ impl ApprovalQueue for RecordedQueue {
                 });
                 let more = [("state", verdict.name().into()), ("note", json!(note))];
                 let entry = entry("approval.decided", &asked, by, more.into_iter().chain(remembers));
-                // Before it is done: a decision that cannot be recorded is not made.
+                // Record first: a decision that cannot be recorded is not made.
                 (self.note)(&entry).map_err(unavailable)?;
             }
             Err(refusal @ (ApprovalError::OwnCall | ApprovalError::Unrevealed(_))) => {
@@ -168,7 +168,7 @@ impl ApprovalQueue for RecordedQueue {
                 (self.note)(&entry).map_err(unavailable)?;
                 return Err(refusal);
             }
-            // The queue says why, and there is nothing to record.
+            // Not recorded. `decide` below returns the error.
             Err(_) => {}
         }
         self.queue.decide(id, verdict, by, note.as_deref(), now)
@@ -205,7 +205,7 @@ fn entry(
     common.chain(more).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "handed to `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn unavailable(error: OpenError) -> ApprovalError {
     ApprovalError::Unavailable(error.to_string())
 }

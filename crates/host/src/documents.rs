@@ -25,14 +25,14 @@ pub struct Document {
     pub check: ToolCheck,
 }
 
-/// A file or folder that could not be used, and why.
+/// A file or directory that cannot be used, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unread {
+pub struct UnreadFile {
     pub file: PathBuf,
     pub problem: String,
 }
 
-/// Every tool document of the configured paths, in an order that does not change.
+/// Every tool document of the configured paths, in a stable order.
 #[derive(Debug, Default)]
 pub struct Documents {
     roots: Vec<ToolRoot>,
@@ -44,16 +44,16 @@ pub struct Documents {
 #[derive(Debug)]
 struct ToolRoot {
     path: PathBuf,
-    /// Without symlinks, as the watcher reports changes. `None`: it does not exist.
+    /// Without symlinks, because the watcher reports real paths. `None`: it does not exist.
     real: Option<PathBuf>,
     files: BTreeMap<PathBuf, DocumentFile>,
-    /// The files that have other names, under which they can change without a report about this one.
+    /// Symlinks and files with several hard links. They can change without a report about the path here.
     aliased: BTreeSet<PathBuf>,
 }
 
 /// The files whose tools an update may have changed.
 #[derive(Debug)]
-pub enum Touched {
+pub enum DocumentChanges {
     Everything,
     Files(Vec<TouchedFile>),
 }
@@ -61,40 +61,40 @@ pub enum Touched {
 /// The tools of a file before and after an update.
 #[derive(Debug)]
 pub struct TouchedFile {
-    /// Which of the configured paths it is below.
+    /// The index of the configured path that contains it.
     pub root: usize,
     pub before: Arc<[Arc<Document>]>,
     pub after: Arc<[Arc<Document>]>,
-    /// It has a problem now.
+    /// It cannot be used now.
     pub is_unread: bool,
 }
 
 #[derive(Clone, Debug)]
 struct DocumentFile {
-    /// Of the bytes that were parsed. `None`: they could not be read.
+    /// The digest of the parsed bytes. `None`: they could not be read.
     digest: Option<[u8; 32]>,
-    has_other_names: bool,
+    is_aliased: bool,
     documents: Arc<[Arc<Document>]>,
-    unread: Option<Unread>,
+    unread: Option<UnreadFile>,
 }
 
 impl Documents {
-    /// Brings this up to date. Reads everything if the paths are other ones, or if `changes` does not name all changes.
-    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) -> Touched {
+    /// Reads the changed files. Reads everything if the configured paths changed, or if `changes` does not name all changes.
+    pub fn update(&mut self, paths: &[PathBuf], changes: &FileChanges) -> DocumentChanges {
         let is_same = self.roots.iter().map(|root| &root.path).eq(paths);
         let files = match changes {
             FileChanges::Paths(named) if is_same => self.files_of(named),
             _ => None,
         };
         if let Some(files) = files {
-            Touched::Files(self.read_again(files))
+            DocumentChanges::Files(self.read_again(files))
         } else {
             self.read_all(paths);
-            Touched::Everything
+            DocumentChanges::Everything
         }
     }
 
-    /// All tools in order, with the number of their configured path and their place in the file.
+    /// All tools in order, each with the index of its configured path and its index in the file.
     pub fn tools(&self) -> impl Iterator<Item = (usize, usize, &Arc<Document>)> {
         let files = self
             .roots
@@ -106,7 +106,7 @@ impl Documents {
         })
     }
 
-    pub fn unread(&self) -> impl Iterator<Item = &Unread> {
+    pub fn unread(&self) -> impl Iterator<Item = &UnreadFile> {
         self.files().filter_map(|file| file.unread.as_ref())
     }
 
@@ -160,7 +160,7 @@ impl Documents {
                 }
                 let Ok(below) = path.strip_prefix(real) else { continue };
                 let file = if below == Path::new("") { root.path.clone() } else { root.path.join(below) };
-                // Known files below it: it was a directory.
+                // Known files below it show that it was a directory.
                 let next = root
                     .files
                     .range::<Path, _>((std::ops::Bound::Excluded(file.as_path()), std::ops::Bound::Unbounded))
@@ -191,7 +191,7 @@ impl Documents {
             let before = root.remove(&file);
             let (read, is_parsed) = match walked {
                 Walked::File(found) => read_found(&found, is_named, before.as_ref()),
-                // A directory by now: the watcher reports its files.
+                // It is a directory now, and the watcher reports its files.
                 Walked::Nothing | Walked::Directory => (None, false),
             };
             self.parsed += usize::from(is_parsed);
@@ -205,7 +205,7 @@ impl Documents {
 }
 
 impl TouchedFile {
-    /// `None`: the same tools are in it.
+    /// `None`: the file still has the same tools.
     fn between(root: usize, before: Option<&DocumentFile>, after: Option<&DocumentFile>) -> Option<Self> {
         if let (Some(before), Some(after)) = (before, after)
             && before.digest.is_some()
@@ -225,7 +225,7 @@ impl TouchedFile {
 
 impl ToolRoot {
     fn insert(&mut self, path: PathBuf, file: DocumentFile) {
-        if file.has_other_names {
+        if file.is_aliased {
             self.aliased.insert(path.clone());
         }
         self.files.insert(path, file);
@@ -244,7 +244,7 @@ fn path_of(found: &Result<PathBuf, WalkError>) -> &Path {
     }
 }
 
-/// The file, and whether it was parsed. `None`: it holds no tool.
+/// The file, and whether it was parsed. `None`: it contains no tool.
 fn read_found(
     found: &Result<PathBuf, WalkError>,
     is_named: bool,
@@ -257,15 +257,15 @@ fn read_found(
 }
 
 fn unusable(file: &Path, problem: String) -> DocumentFile {
-    let unread = Some(Unread { file: file.to_owned(), problem });
-    DocumentFile { digest: None, has_other_names: false, documents: Arc::default(), unread }
+    let unread = Some(UnreadFile { file: file.to_owned(), problem });
+    DocumentFile { digest: None, is_aliased: false, documents: Arc::default(), unread }
 }
 
 fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Option<DocumentFile>, bool) {
     if let Some(open) = Writable::check(file).filter(Writable::is_refused) {
         return (Some(unusable(file, open.to_string())), false);
     }
-    let has_other_names =
+    let is_aliased =
         fs::symlink_metadata(file).map_or(true, |metadata| metadata.is_symlink() || metadata.nlink() > 1);
     let bytes = match toolgate_store::read_bounded(file, MAX_FILE_BYTES as u64) {
         Ok(bytes) => bytes,
@@ -273,7 +273,7 @@ fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Opt
     };
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
     if let Some(before) = before.filter(|before| before.digest == Some(digest)) {
-        return (Some(DocumentFile { has_other_names, ..before.clone() }), false);
+        return (Some(DocumentFile { is_aliased, ..before.clone() }), false);
     }
     let checked = check(&bytes, Format::of_file_name(&file.to_string_lossy()));
     if !is_named && !checked.holds_a_tool(&bytes) {
@@ -284,12 +284,12 @@ fn read_file(file: &Path, is_named: bool, before: Option<&DocumentFile>) -> (Opt
     let unread = is_unread.then(|| {
         let problem =
             checked.findings.first().map_or_else(|| "no tool".to_owned(), |one| one.message.clone());
-        Unread { file: file.to_owned(), problem }
+        UnreadFile { file: file.to_owned(), problem }
     });
     let shared: Arc<Path> = Arc::from(file);
     let document = |check| Arc::new(Document { file: Arc::clone(&shared), check });
     let documents = checked.tools.into_iter().map(document).collect();
-    (Some(DocumentFile { digest: Some(digest), has_other_names, documents, unread }), true)
+    (Some(DocumentFile { digest: Some(digest), is_aliased, documents, unread }), true)
 }
 
 fn is_document(path: &Path) -> bool {

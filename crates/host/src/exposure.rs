@@ -1,10 +1,10 @@
-//! Which tools may be seen at all? Preset, then what is included, then what is excluded; then what is exposed.
+//! Selects the tools that clients may see: the catalog chooses shipped tools, then `exposure` applies to all tools.
 
 use toolgate_config::model::{Catalog, CatalogSelection, Exposure};
 use toolgate_spec::model::ToolSpec;
 
-/// The shipped tools that are chosen, in listing order: preset base → included names → tags → categories → excluded names
-/// → tags → categories.
+/// The selected shipped tools, in listing order: preset base → included names → tags → categories → excluded names → tags →
+/// categories.
 pub fn choose<'t>(
     catalog: &Catalog,
     base: &[&str],
@@ -23,9 +23,9 @@ pub fn choose<'t>(
     chosen
 }
 
-/// Is a live tool exposed? What is excluded never is.
+/// Whether a live tool is exposed. Exclusion wins.
 pub fn is_exposed(exposure: &Exposure, spec: &ToolSpec) -> bool {
-    // Wider than `is_named_by`: an exclusion counts by name and by id, and ids are compared without letter case.
+    // Matches more than `is_named_by`: an exclusion applies by name and by id, and ids ignore case.
     let excludes = |entry: &String| *entry == spec.name || spec.id.as_str().eq_ignore_ascii_case(entry);
     let is_excluded = exposure.excluded.iter().any(excludes);
     let is_added = exposure.auto_add && spec.governance.exposed != Some(false);

@@ -1,4 +1,4 @@
-//! How are tools run here? A pool of workers for JavaScript, jails and containers for commands, as the configuration says.
+//! Builds the handlers that run tools: a worker pool for JavaScript, jails and containers for commands.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -19,13 +19,13 @@ use toolgate_secrets::Detector;
 
 use crate::{
     OpenError,
-    alarm::Alarm,
+    alarm::EscapeAlarm,
     catalog,
-    commands::{Commands, Container},
+    commands::{Commands, ContainerSettings},
     load::{InCode, Loaded},
 };
 
-/// Command lines and output parsers in code, by the names of their tools.
+/// Command lines and output parsers in code, by tool name.
 pub struct CommandsInCode {
     pub commands: BTreeMap<String, CliCommand>,
     pub parsers: BTreeMap<String, OutputParser>,
@@ -37,7 +37,7 @@ pub fn open_handlers(
     detector: &Arc<Detector>,
     made_in_code: CommandsInCode,
     in_code: &InCode,
-    alarm: &Arc<Alarm>,
+    alarm: &Arc<EscapeAlarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
     let program: PathBuf = std::env::current_exe().map_err(|error| broken(error.to_string()))?;
@@ -60,8 +60,8 @@ pub fn open_handlers(
         secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
     };
     let container = config.commands.image.clone();
-    let walls = walls_of_containers(config);
-    let container = container.map(|image| Container::for_workspace(image, &places.workspace, walls));
+    let layers = required_container_layers(config);
+    let container = container.map(|image| ContainerSettings::for_workspace(image, &places.workspace, layers));
     let functions = in_code.tools.iter().map(|tool| (tool.name().to_owned(), tool.function().clone()));
     let rust = RustHandlers { places: places.clone(), functions: functions.collect() };
     let cli = CliHandlers {
@@ -89,7 +89,7 @@ pub fn open_handlers(
     Ok(ToolHandlers { js, cli, rust })
 }
 
-/// Kept from every tool.
+/// The environment variables of the gateway itself. No tool gets them.
 pub fn own_variables(names: OwnNames) -> OwnVariables {
     match names {
         OwnNames::Known(names) => OwnVariables::named(names),
@@ -97,15 +97,15 @@ pub fn own_variables(names: OwnNames) -> OwnVariables {
     }
 }
 
-/// Bounded, unless the operator chose otherwise by name and asked for no hardened jail.
-fn walls_of_containers(config: &Config) -> &'static [ContainerWall] {
+/// Containers must have limits, unless the operator sets `danger_unbounded_containers` without requiring a hardened jail.
+fn required_container_layers(config: &Config) -> &'static [ContainerWall] {
     match (config.worker.required, config.commands.danger_unbounded_containers) {
         (RequiredJail::Minimum, true) => &[],
         (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => ContainerWall::BOUNDED,
     }
 }
 
-fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Pool, OpenError> {
+fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<EscapeAlarm>) -> Result<Pool, OpenError> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = PoolConfig {
         program,
@@ -130,30 +130,30 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Po
     let alarm = Arc::downgrade(alarm);
     let on_end = move |end: &WorkerEnd| {
         if let Some(alarm) = alarm.upgrade() {
-            alarm.hear(end);
+            alarm.worker_ended(end);
         }
     };
     Pool::watched(pool, Arc::new(on_end))
         .map_err(|error| OpenError { part: "sandbox", problem: error.to_string() })
 }
 
-/// More than processors, since many calls wait for a server. Bounded, since each may take the memory of a call.
+/// More workers than processors, because many calls wait for a server. Bounded, because each may use the memory of a call.
 fn default_workers(processors: usize) -> usize {
     (4 * processors).clamp(8, 64).max(processors)
 }
 
-/// What a shipped tool runs was reviewed, and no program puts something else in its place.
+/// Programs must not replace the command or parser of a shipped tool, because only the shipped one was reviewed.
 pub fn check_own<'n>(mut names: impl Iterator<Item = &'n String>) -> Result<(), OpenError> {
     match names.find(|name| catalog::reserved_by(name).is_some()) {
         Some(name) => Err(OpenError {
             part: "commands",
-            problem: format!("`{name}` is the name of a shipped tool; give yours a name of its own"),
+            problem: format!("`{name}` is the name of a shipped tool; give your tool another name"),
         }),
         None => Ok(()),
     }
 }
 
-/// A command in code for a tool that no document describes would never be called, and nobody would notice.
+/// Rejects commands and parsers in code for tools without a document. They would never be called.
 pub fn check_described<'n>(
     mut names: impl Iterator<Item = &'n String>,
     loaded: &Loaded,
@@ -164,12 +164,12 @@ pub fn check_described<'n>(
         let problem = format!("no document describes a tool `{name}`");
         return Err(OpenError { part: "commands", problem });
     }
-    // It may well be in there, and whoever looks for a missing document would look for the wrong thing.
+    // The document may be in a file that cannot be read, so name those files.
     let unread: Vec<String> = loaded.unread.iter().map(ToString::to_string).collect();
     Err(OpenError {
         part: "tools",
         problem: format!(
-            "no document that can be read describes a tool `{name}`; what cannot be read: {}",
+            "no readable document describes a tool `{name}`; these files cannot be read: {}",
             unread.join("; ")
         ),
     })
@@ -182,27 +182,27 @@ mod tests {
     use toolgate_config::Overrides;
 
     use super::*;
-    use crate::load::{Origin, Problem, Surveyed};
+    use crate::load::{LoadProblem, LoadedTool, ToolOrigin};
 
-    /// With the defaults a shell would have run with all the memory that the host has, where nothing bounds it.
+    /// Otherwise a shell could use all memory of the host.
     #[test]
-    fn containers_are_bounded_unless_the_operator_names_the_danger() {
-        let walls = |keys: &str| {
+    fn containers_are_bounded_unless_the_operator_disables_it() {
+        let layers = |keys: &str| {
             let text = format!("version: 1\n{keys}");
             let folder = std::env::temp_dir();
             let parsed = Config::parse(&text, &folder, &|_| None, &Overrides::default());
-            walls_of_containers(&parsed.unwrap()).to_vec()
+            required_container_layers(&parsed.unwrap()).to_vec()
         };
-        assert_eq!(walls(""), ContainerWall::BOUNDED);
-        assert_eq!(walls("worker: {required: hardened}\n"), ContainerWall::BOUNDED);
+        assert_eq!(layers(""), ContainerWall::BOUNDED);
+        assert_eq!(layers("worker: {required: hardened}\n"), ContainerWall::BOUNDED);
         let danger = "commands: {danger_unbounded_containers: true}\n";
-        assert_eq!(walls(danger), []);
-        // Who asks for the harder jail gets it.
-        assert_eq!(walls(&format!("{danger}worker: {{required: hardened}}\n")), ContainerWall::BOUNDED);
+        assert_eq!(layers(danger), []);
+        // `hardened` wins.
+        assert_eq!(layers(&format!("{danger}worker: {{required: hardened}}\n")), ContainerWall::BOUNDED);
     }
 
     #[test]
-    fn a_command_in_code_belongs_to_a_tool_of_the_programs_own() {
+    fn command_in_code_needs_a_described_tool_that_is_not_shipped() {
         let own = "pages".to_owned();
         assert!(check_own([&own].into_iter()).is_ok());
         for shipped in ["git_log", "Bash"] {
@@ -212,10 +212,10 @@ mod tests {
         let mut loaded = Loaded::default();
         let missing = check_described([&own].into_iter(), &loaded).unwrap_err();
         assert_eq!(missing.to_string(), "commands: no document describes a tool `pages`");
-        // One that cannot be loaded is described all the same; why not is told elsewhere.
-        let tool = Surveyed {
+        // A tool that cannot be loaded is described too. Its problem is reported elsewhere.
+        let tool = LoadedTool {
             name: own.clone(),
-            origin: Origin::File(PathBuf::from("pages.yaml")),
+            origin: ToolOrigin::File(PathBuf::from("pages.yaml")),
             candidate: Err("its command is not installed".to_owned()),
             is_exposed: false,
             document: None,
@@ -225,15 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_cannot_be_read_is_named_as_the_reason() {
+    fn unreadable_document_is_named_as_the_reason() {
         let mut loaded = Loaded::default();
-        let what = "it is no YAML".to_owned();
-        loaded.unread.push(Problem { place: "tools/pages.yaml".to_owned(), what });
-        let told = check_described([&"pages".to_owned()].into_iter(), &loaded).unwrap_err().to_string();
+        let what = "invalid YAML".to_owned();
+        loaded.unread.push(LoadProblem { place: "tools/pages.yaml".to_owned(), what });
+        let problem = check_described([&"pages".to_owned()].into_iter(), &loaded).unwrap_err().to_string();
         assert_eq!(
-            told,
-            "tools: no document that can be read describes a tool `pages`; what cannot be read: \
-             tools/pages.yaml: it is no YAML"
+            problem,
+            "tools: no readable document describes a tool `pages`; these files cannot be read: \
+             tools/pages.yaml: invalid YAML"
         );
     }
 }

@@ -1,19 +1,19 @@
-//! Isolation layers that this host does not enforce, in words and numbers.
+//! Reports the isolation layers that this host does not enforce.
 
 use serde_json::{Value, json};
 use toolgate_gate::IsolationLayer;
 use toolgate_sandbox::{HostRow, HostState, probe_layers};
 
-/// The layers as they were when this was made.
+/// The state of each layer at the time of the probe.
 #[derive(Clone, Debug)]
 pub struct HostLayers(Vec<HostRow>);
 
 impl HostLayers {
-    pub fn look() -> Self {
+    pub fn probe() -> Self {
         Self(probe_layers())
     }
 
-    /// One sentence for each layer that is not fully in force, with its remedy.
+    /// One sentence for each layer that is not fully enforced, with its remedy.
     pub fn warnings(&self) -> Vec<String> {
         self.weaker()
             .map(|row| {
@@ -24,7 +24,7 @@ impl HostLayers {
             .collect()
     }
 
-    /// The names of these layers on one line; `None` if all are in force.
+    /// The names of these layers on one line. `None`: all are enforced.
     pub fn summary(&self) -> Option<String> {
         let names: Vec<String> =
             self.weaker().map(|row| format!("{} {}", row.name, layer_state(row.state))).collect();
@@ -53,7 +53,7 @@ impl HostLayers {
     }
 }
 
-/// As people and programs read it.
+/// The name of a state in output and JSON.
 pub const fn layer_state(state: HostState) -> &'static str {
     match state {
         HostState::Enforced => "enforced",
@@ -77,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn full_isolation_is_not_announced() {
+    fn full_isolation_gives_no_warning() {
         let full = layers(&[("landlock", HostState::Enforced, ""), ("seccomp", HostState::Enforced, "")]);
         assert_eq!((full.warnings(), full.summary()), (Vec::new(), None));
         assert!(full.gauges().iter().all(|layer| layer.in_force > 0.9));
     }
 
     #[test]
-    fn weaker_layers_are_announced_with_their_remedy() {
+    fn weaker_layers_are_reported_with_their_remedy() {
         let weak = layers(&[
             ("landlock", HostState::Partly, "use Linux 6.7 or later"),
             ("seccomp", HostState::Enforced, ""),

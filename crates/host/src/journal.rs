@@ -1,4 +1,4 @@
-//! The journal on disk, as the gate writes to it.
+//! The journal on disk, behind the gate's journal port. Remembers failed writes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,24 +7,24 @@ use serde_json::json;
 use toolgate_audit::JournalError;
 use toolgate_gate::{CallJournal, CallRecord};
 
-/// The chained files behind the gate's port.
+/// A hash-chained journal with its write failures.
 #[derive(Clone, Debug)]
 pub struct FileJournal {
     pub files: toolgate_audit::Journal,
-    sync: toolgate_audit::Durability,
-    /// Journals that were passed over, since no list names them.
+    sync: toolgate_audit::Sync,
+    /// Journals that were skipped because the list of journals does not contain them.
     pub unlisted: Vec<String>,
     failures: Arc<Mutex<Failures>>,
-    /// Held by whoever finds out whether a problem is over, so that one record tells of it.
+    /// Held while a probe is written after a failure. Ensures that one record reports the failure.
     probing: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Failures {
     count: u64,
-    /// What went wrong last, whoever wrote, until a probe was written.
+    /// The last failure, until a probe is written.
     problem: Option<String>,
-    /// The same, and kept after the probe.
+    /// The last failure, also after the probe.
     last: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl FileJournal {
         Self { files, sync, unlisted: Vec::new(), failures: Arc::default(), probing: Arc::default() }
     }
 
-    /// How many records could not be written so far, and why the last could not.
+    /// The number of failed writes so far, and the last failure.
     pub fn failures(&self) -> (u64, Option<String>) {
         let failures = lock(&self.failures);
         (failures.count, failures.last.clone())
@@ -43,24 +43,25 @@ impl FileJournal {
         lock(&self.failures).problem.clone()
     }
 
-    /// Everything that a gateway writes goes through here, so that it is known whether it can.
+    /// Writes a record. All records of a gateway are written by this method, so it sees every failure.
     pub fn write(&self, entry: &impl Serialize) -> Result<(), JournalError> {
-        // Whoever comes first after a problem: nothing else in the journal would say that records are missing before theirs.
+        // The first record after a failure must report that records before it are missing.
         self.recover()?;
         self.append_noting(entry)
     }
 
-    /// After a problem: is it over? Also for whoever has nothing to write: while calls are kept away nobody else would find out.
+    /// Writes a probe if the last write failed. Also called without a record to write: a gateway that refuses calls would not
+    /// notice otherwise that the journal works again.
     pub fn recover(&self) -> Result<(), JournalError> {
         if lock(&self.failures).problem.is_none() {
             return Ok(());
         }
         let _alone = lock(&self.probing);
-        // Somebody else may have found out meanwhile.
+        // Another thread may have written the probe meanwhile.
         self.problem().map_or(Ok(()), |problem| self.note_probe(&problem))
     }
 
-    /// Can records be written, whatever else went wrong?
+    /// Checks whether records can be written after another part of the journal failed.
     pub fn probe(&self, problem: &str) -> Result<(), JournalError> {
         let _alone = lock(&self.probing);
         self.note_probe(problem)
@@ -70,7 +71,7 @@ impl FileJournal {
         let before = lock(&self.failures).count;
         self.append_noting(&json!({ "kind": "journal.probed", "problem": problem }))?;
         let mut failures = lock(&self.failures);
-        // What failed meanwhile may have failed after this was written.
+        // A write that failed meanwhile may have failed after the probe.
         if failures.count == before {
             failures.problem = None;
         }
@@ -125,9 +126,9 @@ mod tests {
         records.map(|record| record.unwrap().entry).collect()
     }
 
-    /// Whoever writes first: else a gap in the journal would look like a quiet hour.
+    /// Without it, missing records would look like a time without calls.
     #[test]
-    fn the_first_record_after_a_problem_tells_of_it() {
+    fn first_record_after_a_failure_reports_it() {
         let folder = tempfile::tempdir().unwrap();
         let journal = journal(folder.path());
         journal.write(&json!("no record")).unwrap_err();
@@ -145,9 +146,9 @@ mod tests {
         assert_eq!(entries(folder.path()), expected);
     }
 
-    /// A record that was written before the disk was full, and whose writer is slow, says nothing about now.
+    /// A slow writer may finish after a failure. Its success does not mean that the journal works now.
     #[test]
-    fn what_fails_while_a_record_is_written_is_not_forgotten_with_it() {
+    fn failure_during_a_write_is_kept_when_that_write_succeeds() {
         struct Slow<'j>(&'j FileJournal);
         impl Serialize for Slow<'_> {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! Which journal does a process write to, beside others that write at the same time?
+//! Chooses the journal directory of a process. Several processes can write at the same time, each to another journal.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -8,17 +8,16 @@ use toolgate_config::{Config, model::AuditSync};
 
 use crate::{journal::FileJournal, open::OpenError};
 
-/// Which journal is written to.
+/// The kind of process that writes a journal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Writes {
-    /// The gateway's.
+pub enum JournalOwner {
     Gateway,
-    /// That of commands.
+    /// A CLI command, which may run while a gateway runs.
     Command,
 }
 
-impl Writes {
-    /// The folder below the state.
+impl JournalOwner {
+    /// The directory in the state directory.
     pub const fn folder(self) -> &'static str {
         match self {
             Self::Gateway => "journal",
@@ -27,38 +26,38 @@ impl Writes {
     }
 }
 
-pub fn open_journal(config: &Config, writes: Writes) -> Result<FileJournal, OpenError> {
+pub fn open_journal(config: &Config, journal_owner: JournalOwner) -> Result<FileJournal, OpenError> {
     let sync = match config.audit.sync {
         AuditSync::Write => toolgate_audit::Durability::Write,
         AuditSync::Disk => toolgate_audit::Durability::Disk,
     };
-    let options = JournalOptions { checkpoint_every: config.audit.checkpoint_every, sync };
-    let (files, unlisted) = open_free_journal(config, writes, options)?;
+    let options = Options { checkpoint_every: config.audit.checkpoint_every, sync };
+    let (files, unlisted) = open_free_journal(config, journal_owner, options)?;
     let mut journal = FileJournal::new(files, sync);
     journal.unlisted = unlisted;
     Ok(journal)
 }
 
-/// Writes down what a command did that needs no gateway, before or after it does it.
+/// Records an action of a command that opens no gateway.
 pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
-    let journal = open_journal(config, Writes::Command)?;
+    let journal = open_journal(config, JournalOwner::Command)?;
     journal.write(entry)?;
     Ok(journal.files.close()?)
 }
 
-/// Clients that start a gateway each share one state; every such process has a journal of its own, in the first folder
-/// that nobody else writes to. One that an older version began is not in the list of journals: it is passed over and named,
-/// for nobody can vouch for it, and it must not keep a gateway from starting for good.
+/// Opens the first journal that no other process writes to: clients may each start a gateway on the same state. Skips a journal
+/// of an older version that is not in the list of journals, and returns its name. It cannot be verified, and must not prevent
+/// the gateway from starting.
 fn open_free_journal(
     config: &Config,
-    writes: Writes,
-    options: JournalOptions,
+    journal_owner: JournalOwner,
+    options: Options,
 ) -> Result<(Journal, Vec<String>), JournalError> {
     let (mut number, mut unlisted) = (1, Vec::new());
     loop {
         let key = Key::open_or_create(&config.state.join("keys/journal.key"))?;
-        let clock: ClockFn = Arc::new(SystemTime::now);
-        let first = writes.folder();
+        let clock: Clock = Arc::new(SystemTime::now);
+        let first = journal_owner.folder();
         let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
         match Journal::open(&config.state.join(name), key, options, clock) {
             Err(JournalError::InUse { .. }) if number < MOST_JOURNALS => {}
@@ -75,5 +74,5 @@ impl From<JournalError> for OpenError {
     }
 }
 
-/// More gateways than anybody runs on one state at once.
+/// A bound for the search. More gateways on one state are not expected.
 const MOST_JOURNALS: u32 = 64;

@@ -1,7 +1,7 @@
-//! A gateway in one value: everything assembled from one configuration, for the binary and for programs that embed it.
+//! The library behind the binary, and for programs that embed a gateway. [`Toolgate`] is a gateway built from one configuration.
 //!
-//! A program that embeds it begins with [`block_on`], or calls [`run_if_worker`] first in its `main`: tools run in processes that
-//! are this same program under another name. `docs/embedding.md` is the guide.
+//! An embedding program starts with [`block_on`], or calls [`run_if_worker`] first in `main`. Tools run in processes that execute
+//! the same program file under another name. `docs/embedding.md` is the guide.
 #![forbid(unsafe_code)]
 
 mod alarm;
@@ -22,36 +22,36 @@ mod load;
 mod open;
 mod parallel;
 mod policies;
-mod restored;
+mod rollback;
 mod rust_tool;
 mod serve;
 mod startup;
 mod telemetry;
 
 pub use builder::Builder;
-pub use catalog::{Shipped, preset_names, reserved_name, shipped_tools};
-pub use commands::{Commands, Container};
+pub use catalog::{ShippedTool, preset_names, reserved_name, shipped_tools};
+pub use commands::{Commands, ContainerSettings};
 pub use decisions::{RecordedQueue, open_queue};
-pub use documents::{Document, Unread};
+pub use documents::{Document, UnreadFile};
 pub use handlers::own_variables;
 pub use isolation::{HostLayers, layer_state};
-pub use journals::{Writes, note_command};
+pub use journals::{JournalOwner, note_command};
 pub use listing::ToolList;
-pub use load::{FoundTools, LoadWork, Loaded, Origin, Problem, Surveyed, ToTry};
+pub use load::{FoundTools, LoadProblem, LoadWork, Loaded, LoadedTool, ToolOrigin, TrialSelection};
 pub use open::{
-    Beside, Extras, NotTested, OpenError, Reloaded, TestRuns, Toolgate, Watched, ask_threshold, open_egress,
-    open_state,
+    ConfigFollower, Extras, OpenError, ReloadReport, TestRunError, TestRuns, Toolgate, WatchStart,
+    ask_threshold, open_egress, open_state,
 };
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
-pub use restored::{Revived, find_revived};
+pub use rollback::{StateRollback, find_rollback};
 pub use rust_tool::{RustTool, ToolError};
 pub use serve::{
-    Front, Greet, NotAuthenticated, ServeError, ServeLog, ServeOptions, StopSignals, Tokenless, Watching,
-    clock_is_behind, rounded,
+    ConfigWatch, NotAuthenticated, OnListening, ServeError, ServeLog, ServeOptions, ServeTransport,
+    StopSignals, TokenlessCaller, clock_is_behind, rounded,
 };
 pub use startup::{block_on, run_if_worker};
 
-// Every type that a method of `Builder` or `Toolgate` takes or returns: one dependency and one `use` suffice.
+// Every type that a method of `Builder` or `Toolgate` takes or returns, so programs need no other crate of ours.
 pub use schemars;
 pub use serde;
 pub use serde_json::{self, Map, Value, json};

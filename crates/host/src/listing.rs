@@ -1,4 +1,4 @@
-//! Definitions of tools in the forms that models take.
+//! Tool definitions in the formats of model APIs.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use toolgate_gate::LiveTool;
 use toolgate_spec::project::{ProjectError, WireTarget, project};
 
-/// The tools of one caller in one form.
+/// The tools of one caller in one format.
 #[derive(Clone, Debug)]
 pub struct ToolList {
-    /// The `tools` of a request in this form, or of an answer to MCP's `tools/list`.
+    /// The `tools` of a request in this format, or of a response to MCP's `tools/list`.
     pub tools: Vec<Value>,
-    /// Tools that this form cannot describe, by name, and why.
+    /// Tools that this format cannot describe, by name, and why.
     pub left_out: Vec<(String, ProjectError)>,
     names: BTreeMap<String, String>,
 }
@@ -21,7 +21,7 @@ impl ToolList {
         let mut list = Self { tools: Vec::new(), left_out: Vec::new(), names: BTreeMap::new() };
         for tool in tools {
             let defined = match form {
-                // With the annotations, which come from the policy in force.
+                // Includes the annotations, which come from the current policy.
                 WireTarget::Mcp => Ok(tool.listing().clone()),
                 WireTarget::OpenAi | WireTarget::Anthropic | WireTarget::Google => project(tool.spec(), form),
             };
@@ -39,7 +39,8 @@ impl ToolList {
         let head = if form == WireTarget::OpenAi { definition.get("function") } else { Some(&definition) };
         let listed = head.and_then(|head| head.get("name")).and_then(Value::as_str).unwrap_or(name);
         if let Some(other) = self.names.get(listed) {
-            let message = format!("the tool `{other}` has the same name `{listed}` in this form; rename one");
+            let message =
+                format!("the tool `{other}` has the same name `{listed}` in this format; rename one");
             return Err(ProjectError { at: "name".to_owned(), message });
         }
         self.names.insert(listed.to_owned(), name.to_owned());
@@ -47,7 +48,7 @@ impl ToolList {
         Ok(())
     }
 
-    /// The name to call a tool by, for the name that a model uses. They differ where the form allows fewer characters.
+    /// The tool for the name that a model uses. The names differ if the format allows fewer characters.
     pub fn tool_named(&self, listed: &str) -> Option<&str> {
         self.names.get(listed).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! The tools of a workspace: which were found, which may be live, and the problems with the others.
+//! The result of loading a workspace: the tools that were found, those that may be live, and problems.
 
 mod build;
 mod cache;
@@ -22,41 +22,42 @@ pub use self::found::FoundTools;
 pub(crate) use self::{cache::LoadCache, rules::Rules};
 use crate::{documents::Document, rust_tool::RustTool};
 
-/// Everything that was found, and what of it may be live.
+/// All tools that were found, those that may be live, and problems.
 #[derive(Debug)]
 pub struct Loaded {
     pub tools: FoundTools,
-    /// Those of them that are active and exposed, without policies.
+    /// The tools that are active and exposed, without policies.
     pub(crate) live: LiveSet,
-    /// Errors in documents and policies. With any of these an earlier good set stays in force.
-    pub problems: Vec<Problem>,
-    /// Those of them that are about whole files and folders: which tools are in there is not known.
-    pub(crate) unread: Vec<Problem>,
-    /// Overrides of tools that do not exist, and policies about callers that cannot exist. They look like a guard and are none.
-    pub unheeded: Vec<Problem>,
-    /// Keys of the configuration that were changed and count only after a restart.
+    /// Errors in documents and policies. If there are any, the previous set stays active.
+    pub problems: Vec<LoadProblem>,
+    /// The problems about whole files and directories. It is unknown which tools these contain.
+    pub(crate) unread: Vec<LoadProblem>,
+    /// Overrides of tools that do not exist, and policies about callers that cannot exist. They have no effect, which the
+    /// operator should know.
+    pub unused_settings: Vec<LoadProblem>,
+    /// Changed configuration keys that take effect after a restart.
     pub awaits_restart: Vec<String>,
-    /// The operator's policies cannot be used, and no tool is served. Set when the load is put in force.
+    /// The operator's policies cannot be used, so no tool is served. Set when the load is activated.
     pub has_broken_policies: bool,
-    /// The operator's policies, checked against all tools that were found; `Err` where they cannot be used.
-    pub(crate) policies: Result<Option<Arc<CedarPolicies>>, Unusable>,
+    /// The operator's policies, checked against all tools that were found. `Err`: they cannot be used.
+    pub(crate) policies: Result<Option<Arc<CedarPolicies>>, PolicyLoadFailure>,
     pub work: LoadWork,
 }
 
-/// The work of one load. A reload after one edit visits, parses and judges one document, however many there are.
+/// The work of one load, for tests and benches. A reload after one edit handles one document, however many there are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LoadWork {
     /// Files whose bytes were parsed.
     pub parsed: usize,
-    /// Tools that were looked at, be it to find that nothing about them changed.
+    /// Tools that were compared with the last load, also if nothing changed.
     pub visited: usize,
     /// Tools that were resolved, rated and prepared.
-    pub judged: usize,
+    pub assessed: usize,
 }
 
-/// There are policies, and they cannot be used; `problems` says why.
+/// The configured policies cannot be used. `problems` explains why.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Unusable;
+pub(crate) struct PolicyLoadFailure;
 
 impl Default for Loaded {
     fn default() -> Self {
@@ -65,7 +66,7 @@ impl Default for Loaded {
             live: LiveSet::default(),
             problems: Vec::new(),
             unread: Vec::new(),
-            unheeded: Vec::new(),
+            unused_settings: Vec::new(),
             awaits_restart: Vec::new(),
             has_broken_policies: false,
             policies: Ok(None),
@@ -74,23 +75,23 @@ impl Default for Loaded {
     }
 }
 
-/// A tool and how far it has come.
+/// A tool that was found, and the result of its assessment.
 #[derive(Clone, Debug)]
-pub struct Surveyed {
+pub struct LoadedTool {
     pub name: String,
-    pub origin: Origin,
+    pub origin: ToolOrigin,
     pub candidate: Result<Candidate, String>,
     pub is_exposed: bool,
-    /// The document that was judged. `None`: the tool is shipped.
+    /// The assessed document. `None`: the tool does not come from a file.
     pub(crate) document: Option<Arc<Document>>,
 }
 
-/// Where a tool comes from.
+/// The source of a tool.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Origin {
+pub enum ToolOrigin {
     Shipped,
     File(PathBuf),
-    /// A function of the program that embeds the gateway.
+    /// A Rust function of the embedding program.
     Program,
 }
 
@@ -98,52 +99,51 @@ pub enum Origin {
 #[derive(Debug, Default)]
 pub(crate) struct InCode {
     pub tools: Vec<RustTool>,
-    /// The judgements of their documents. They stay at one address, by which `LoadCache` knows them.
+    /// The checked documents of `tools`, in the same order.
     pub checks: Vec<ToolCheck>,
-    /// Cedar policies, each with the name that messages give it.
+    /// Cedar policies, each with its name in messages.
     pub cedar: Vec<(String, String)>,
 }
 
-/// Which shipped tools are to be tried?
+/// The shipped tools that get a test run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ToTry {
-    /// Those that have not been.
-    Untried,
-    /// Those that have failed, too, and that nobody took back: a host that was down may be up again.
-    AlsoFailed,
+pub enum TrialSelection {
+    Untested,
+    /// Also tools that failed and were not unpublished: a host that was down may be up again.
+    UntestedOrFailed,
 }
 
-/// Something that keeps a file or a tool from being used.
+/// The reason why a file, tool or setting cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
+pub struct LoadProblem {
     pub place: String,
     pub what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for LoadProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.place, self.what)
     }
 }
 
 impl Loaded {
-    /// Shipped tools that were chosen and are to take a test run under the policy in force.
-    pub fn untried(&self, which: ToTry) -> impl Iterator<Item = &Candidate> {
-        // They come first.
-        let shipped = self.tools.iter().take_while(|tool| tool.origin == Origin::Shipped);
-        let is_meant = move |candidate: &&Candidate| match (&candidate.pass, which) {
+    /// The selected shipped tools that need a test run under the current policy.
+    pub fn untested(&self, which: TrialSelection) -> impl Iterator<Item = &Candidate> {
+        // Shipped tools come first.
+        let shipped = self.tools.iter().take_while(|tool| tool.origin == ToolOrigin::Shipped);
+        let needs_test = move |candidate: &&Candidate| match (&candidate.pass, which) {
             (None, _) => true,
-            (Some(_), ToTry::Untried) => false,
-            (Some(pass), ToTry::AlsoFailed) => {
+            (Some(_), TrialSelection::Untested) => false,
+            (Some(pass), TrialSelection::UntestedOrFailed) => {
                 !pass.is_withdrawn && matches!(pass.record.outcome, PassOutcome::Failed { .. })
             }
         };
         let exposed = shipped.filter(|tool| tool.is_exposed);
-        exposed.filter_map(|tool| tool.candidate.as_ref().ok()).filter(is_meant)
+        exposed.filter_map(|tool| tool.candidate.as_ref().ok()).filter(needs_test)
     }
 }
 
-impl Surveyed {
+impl LoadedTool {
     pub(crate) fn usable(&self) -> Option<&Candidate> {
         self.candidate.as_ref().ok()
     }
@@ -155,19 +155,19 @@ impl Surveyed {
     }
 }
 
-/// Tools with names of their own that clients or people could not tell apart, by their name on the wire and their own. A mistake
-/// like any other: who was live before stays so, and the newcomer does not take its place.
-fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<String>)>) -> Vec<Problem> {
+/// Problems for tools whose names clients or people could confuse. Takes wire name, name and look-alikes of each tool. A reload
+/// with such a problem keeps the tools that were live before.
+fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<String>)>) -> Vec<LoadProblem> {
     let mut known: HashMap<&str, (&str, &str)> = HashMap::with_capacity(live.size_hint().0);
     let mut problems = Vec::new();
     for (wire, name, looks) in live {
         if let Some((taken_wire, taken_name)) = looks.iter().find_map(|look| known.get(look.as_str())) {
-            problems.push(Problem {
+            problems.push(LoadProblem {
                 place: format!("tools `{taken_name}` and `{name}`"),
                 what: if wire == *taken_wire {
-                    format!("both have the name `{wire}` on the wire; rename one")
+                    format!("clients see both as `{wire}`; rename one")
                 } else {
-                    "one can be taken for the other, for their names look alike; rename one".to_owned()
+                    "their names look alike, so one can be mistaken for the other; rename one".to_owned()
                 },
             });
         }
@@ -178,24 +178,24 @@ fn collisions<'n>(live: impl Iterator<Item = (&'n str, &'n str, &'n BTreeSet<Str
     problems
 }
 
-fn policy_problem(error: &CedarError) -> Problem {
+fn policy_problem(error: &CedarError) -> LoadProblem {
     let place = match error.position {
         Some(position) => format!("{}:{}:{}", error.file, position.line, position.column),
         None => error.file.clone(),
     };
     let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
-    Problem { place, what: format!("{}{help}", error.message) }
+    LoadProblem { place, what: format!("{}{help}", error.message) }
 }
 
 fn is_javascript(check: &ToolCheck) -> bool {
     check.spec.as_ref().is_some_and(|spec| matches!(spec.body, Body::JavaScript { .. }))
 }
 
-fn place(check: &ToolCheck, origin: &Origin) -> String {
+fn place(check: &ToolCheck, origin: &ToolOrigin) -> String {
     match origin {
-        Origin::Shipped => format!("shipped tool `{}`", check.name),
-        Origin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
-        Origin::Program => format!("tool `{}` of the program", check.name),
+        ToolOrigin::Shipped => format!("shipped tool `{}`", check.name),
+        ToolOrigin::File(file) => format!("{}: tool `{}`", file.display(), check.name),
+        ToolOrigin::Program => format!("tool `{}` of the program", check.name),
     }
 }
 
@@ -205,29 +205,29 @@ mod tests {
 
     use super::*;
 
-    fn collide(live: &[(&str, &str)]) -> Vec<Problem> {
+    fn collide(live: &[(&str, &str)]) -> Vec<LoadProblem> {
         let looks: Vec<BTreeSet<String>> = live.iter().map(|(wire, _)| name_looks(wire)).collect();
         collisions(live.iter().zip(&looks).map(|((wire, name), looks)| (*wire, *name, looks)))
     }
 
     #[test]
-    fn tools_that_clients_could_not_tell_apart_are_a_mistake() {
+    fn tools_with_the_same_wire_name_are_a_problem() {
         let live = [("a_b_1", "a\u{1}b"), ("plain", "plain"), ("a_b_1", "a_b_1")];
         let found = collide(&live);
         let [found] = found.as_slice() else { panic!("one of them") };
         assert_eq!(found.place, "tools `a\u{1}b` and `a_b_1`");
-        assert_eq!(found.what, "both have the name `a_b_1` on the wire; rename one");
+        assert_eq!(found.what, "clients see both as `a_b_1`; rename one");
         assert!(collide(&[("a", "a"), ("b", "b")]).is_empty());
     }
 
     #[test]
-    fn so_are_tools_that_people_could_not_tell_apart() {
+    fn tools_whose_names_look_alike_are_a_problem() {
         for newcomer in ["Mail", "m\u{430}il", "\u{ff4d}ail", "m\u{e1}il", "mai1", "maiI"] {
             let live = [("mail", "mail"), ("mall", "mall"), (newcomer, newcomer)];
             let found = collide(&live);
             let [found] = found.as_slice() else { panic!("one of them: {newcomer}") };
             assert_eq!(found.place, format!("tools `mail` and `{newcomer}`"));
-            assert!(found.what.ends_with("look alike; rename one"), "{}", found.what);
+            assert!(found.what.starts_with("their names look alike"), "{}", found.what);
         }
     }
 }

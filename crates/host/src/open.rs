@@ -1,17 +1,17 @@
-//! Puts a gateway together from one configuration. Opening fails at the first part that cannot be used.
+//! Opens a gateway from one configuration. Fails at the first part that cannot be used.
 
+mod kept_tools;
 mod loading;
-mod narrowed;
+mod narrowing;
 mod parts;
 mod records;
 mod reload;
-mod staying;
 mod trials;
 
 pub use self::{
     parts::{ask_threshold, open_egress, open_state},
-    reload::{Beside, Reloaded, Watched},
-    trials::{NotTested, TestRuns},
+    reload::{ConfigFollower, ReloadReport, WatchStart},
+    trials::{TestRunError, TestRuns},
 };
 
 use std::{
@@ -36,18 +36,18 @@ use toolgate_telemetry::Telemetry;
 
 use self::parts::{compare_with_journals, gate_parts, open_alerts, publisher};
 use crate::{
-    alarm::Alarm,
+    alarm::EscapeAlarm,
     alerts::Alerts,
     builder::Builder,
     detector::open_detector,
     handlers::{CommandsInCode, check_described, check_own, open_handlers},
     journal::FileJournal,
-    journals::{Writes, open_journal},
+    journals::{JournalOwner, open_journal},
     listing::ToolList,
-    load::{InCode, LoadCache, Loaded, Origin, ToTry},
-    restored::Revived,
+    load::{InCode, LoadCache, Loaded, ToolOrigin, TrialSelection},
+    rollback::StateRollback,
     rust_tool::RustTool,
-    serve::Proofs,
+    serve::CachedAuthenticator,
     telemetry::{Observers, start_telemetry},
 };
 
@@ -61,38 +61,38 @@ pub struct Toolgate {
     secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
     egress: Egress,
-    writes: Writes,
+    journal_owner: JournalOwner,
     test_runs: TestRuns,
     alerts: Option<Arc<Alerts>>,
     telemetry: Option<Arc<Telemetry>>,
-    pub(crate) proofs: Proofs,
+    pub(crate) proofs: CachedAuthenticator,
     in_code: InCode,
-    /// Kept for those who look after the workers, who hold it weakly.
-    _alarm: Arc<Alarm>,
+    /// Owned here, because the worker pool holds a weak reference.
+    _alarm: Arc<EscapeAlarm>,
     loaded: Mutex<Arc<Loaded>>,
     cache: Mutex<LoadCache>,
-    /// Tools and tokens of the state that the journal says were withdrawn. They were withdrawn again when this was opened.
-    revived: Revived,
-    /// Whoever changes what is in force does it alone, from reading to swapping.
+    /// Withdrawn tools and tokens that an older state brought back. They were withdrawn again when this was opened.
+    rollback: StateRollback,
+    /// Serializes changes of the active tools and settings, from reading to swapping.
     changing: tokio::sync::Mutex<()>,
 }
 
-/// What a program may add to the configuration.
+/// Additions of an embedding program to the configuration.
 pub struct Extras {
-    /// Asked at every call, beside everything else.
+    /// Asked for every call, in addition to all other policies.
     pub policy: Arc<dyn ToolPolicy>,
-    /// Told of every call that has ended.
+    /// Called after every call.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Commands whose arguments are made in code, by the names of their tools.
+    /// Commands whose arguments are built in code, by tool name.
     pub commands: BTreeMap<String, CliCommand>,
-    /// Parsers in code for the output of commands, by the names of their tools.
+    /// Parsers in code for the output of commands, by tool name.
     pub parsers: BTreeMap<String, OutputParser>,
-    /// Tools that are functions of the program.
+    /// Tools that are Rust functions of the program.
     pub tools: Vec<RustTool>,
-    /// Cedar policies in code, each with the name that messages give it; they count like those of the configuration.
+    /// Cedar policies in code, each with its name in messages. They have the same effect as those of the configuration.
     pub cedar: Vec<(String, String)>,
-    /// A journal has one writer at a time, so commands beside a running gateway have one of their own.
-    pub writes: Writes,
+    /// A journal has one writer at a time, so CLI commands use another journal than a running gateway.
+    pub journal_owner: JournalOwner,
     /// The effects that test runs of `publish_all` may have.
     pub test_runs: TestRuns,
 }
@@ -106,13 +106,13 @@ impl Default for Extras {
             parsers: BTreeMap::new(),
             tools: Vec::new(),
             cedar: Vec::new(),
-            writes: Writes::Gateway,
+            journal_owner: JournalOwner::Gateway,
             test_runs: TestRuns::Contained,
         }
     }
 }
 
-/// Which part could not be put in place, and why.
+/// The part that could not be opened, and why.
 #[derive(Debug)]
 pub struct OpenError {
     pub part: &'static str,
@@ -132,25 +132,25 @@ impl Toolgate {
         Builder::default()
     }
 
-    /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it. Programs use
+    /// Opens all parts and loads the tools. Needs a Tokio runtime, because tasks on it watch the workers. Programs use
     /// [`Builder::build`], which also checks that `run_if_worker` was called in time.
     pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
-        let journal = open_journal(&config, extras.writes)?;
-        let revived = compare_with_journals(&config, &state, &journal)?;
+        let journal = open_journal(&config, extras.journal_owner)?;
+        let rollback = compare_with_journals(&config, &state, &journal)?;
         let egress = open_egress(&config.state)?;
         let detector = open_detector(&config)?;
         let parts = gate_parts(&config, &journal, &state, Arc::clone(&detector));
-        let telemetry = match extras.writes {
-            Writes::Gateway => start_telemetry(&config)?,
-            Writes::Command => None,
+        let telemetry = match extras.journal_owner {
+            JournalOwner::Gateway => start_telemetry(&config)?,
+            JournalOwner::Command => None,
         };
-        let told = Observers::of(extras.observer, telemetry.clone());
-        let (alerts, observer) = open_alerts(&config, &egress, &journal, told)?;
+        let observers = Observers::of(extras.observer, telemetry.clone());
+        let (alerts, observer) = open_alerts(&config, &egress, &journal, observers)?;
         let gate = Gate::with(parts, extras.policy, Arc::new(SystemClock), observer);
         let metrics = Arc::clone(gate.metrics());
-        let alarm = Arc::new(Alarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
+        let alarm = Arc::new(EscapeAlarm { journal: journal.clone(), metrics, alerts: alerts.clone() });
         let checks = extras.tools.iter().map(RustTool::check).collect();
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
@@ -165,20 +165,20 @@ impl Toolgate {
             secrets: detector,
             handlers,
             egress,
-            writes: extras.writes,
+            journal_owner: extras.journal_owner,
             test_runs: extras.test_runs,
             alerts,
             telemetry,
-            proofs: Proofs::default(),
+            proofs: CachedAuthenticator::default(),
             in_code,
             _alarm: alarm,
             loaded: Mutex::default(),
             cache: Mutex::default(),
-            revived,
+            rollback,
             changing: tokio::sync::Mutex::default(),
             config: ArcSwap::from_pointee(config),
         };
-        if extras.writes == Writes::Gateway {
+        if extras.journal_owner == JournalOwner::Gateway {
             toolgate.note(&json!({
                 "kind": "gateway.started",
                 "version": env!("CARGO_PKG_VERSION"),
@@ -189,18 +189,18 @@ impl Toolgate {
         Ok(toolgate)
     }
 
-    /// Puts the sound tools in force from the start, and reports the others.
+    /// Activates all tools without problems, and reports the others.
     async fn load_first(&self) -> Result<(), OpenError> {
         let config = self.config();
-        let mut loaded = self.load(&config, self.publisher(), &FileChanges::Everything);
-        // Before anything is served: a client that lists at once sees all tools.
-        if Box::pin(self.try_untried(&loaded, ToTry::Untried)).await {
-            loaded = self.load(&config, self.publisher(), &FileChanges::default());
+        let mut loaded = self.load(&config, self.workshop(), &FileChanges::Everything);
+        // Test before serving: a client that lists tools at once sees all of them.
+        if Box::pin(self.test_untested(&loaded, TrialSelection::Untested)).await {
+            loaded = self.load(&config, self.workshop(), &FileChanges::default());
         }
         let cli = &self.handlers.cli;
         check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;
         check_sound(&loaded)?;
-        self.put_in_force(loaded, &config)
+        self.activate(loaded, &config)
     }
 
     pub const fn gate(&self) -> &Gate {
@@ -219,8 +219,8 @@ impl Toolgate {
         &self.egress
     }
 
-    /// Keeps every tool of this workspace from connecting to `listener`. Call it for each socket that serves this gateway,
-    /// when it is bound and before it listens.
+    /// Prevents every tool of this workspace from connecting to `listener`. Call it for each socket that serves this gateway,
+    /// after it is bound and before it listens.
     pub fn register_listener(&self, listener: SocketAddr) -> io::Result<()> {
         self.egress.listeners().register(listener)
     }
@@ -229,14 +229,14 @@ impl Toolgate {
         self.publisher.load_full()
     }
 
-    /// What was found at the last load.
+    /// The result of the last load.
     pub fn loaded(&self) -> Arc<Loaded> {
         Arc::clone(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tools and tokens that a restored older state brought back. They were unpublished or revoked again when this was opened.
-    pub const fn revived(&self) -> &Revived {
-        &self.revived
+    /// Tools and tokens that an older, restored state brought back. They were unpublished or revoked again when this was opened.
+    pub const fn rollback(&self) -> &StateRollback {
+        &self.rollback
     }
 
     /// Calls a tool.
@@ -244,7 +244,7 @@ impl Toolgate {
         self.gate.call(tool, arguments.into().into(), caller).await
     }
 
-    /// Calls a tool with a deadline. A call that is not done within `time`, waiting included, is ended with the reason
+    /// Calls a tool with a deadline. A call that takes longer than `time`, including waiting, ends with the reason
     /// `execute.timeout`.
     pub async fn call_within(
         &self,
@@ -257,18 +257,18 @@ impl Toolgate {
         self.gate.handle_within(call, time).await
     }
 
-    /// The tools that this caller may know of, with full definitions, as a request to a model in this form takes them.
+    /// The tools that this caller may see, with full definitions, in the format of a model API.
     pub fn list_tools(&self, caller: &Caller, form: WireTarget) -> ToolList {
         ToolList::of(&self.gate.list(caller), form)
     }
 
-    /// The names of the tools that this caller may know of, in order.
+    /// The names of the tools that this caller may see, in order.
     pub fn list(&self, caller: &Caller) -> Vec<String> {
         self.gate.list(caller).iter().map(|tool| tool.name().to_owned()).collect()
     }
 
-    /// Sends the telemetry that is left. Ends idle workers, which may raise alerts, and gives the webhook a few seconds to take
-    /// the alerts that wait for it. `close` records those it does not take.
+    /// Sends the remaining telemetry. Ends idle workers, which may raise alerts, and waits a few seconds for the webhook to
+    /// accept pending alerts. `close` records the rest.
     pub async fn deliver_alerts(&self) {
         if let Some(telemetry) = &self.telemetry {
             telemetry.shutdown().await;
@@ -279,25 +279,25 @@ impl Toolgate {
         }
     }
 
-    /// Refuses new calls, and closes the journal. Call it when the running calls have ended: `gate().idle()` waits for
-    /// them, `gate().end_calls()` ends them.
+    /// Refuses new calls, and closes the journal. Call it when the running calls have ended: `gate().idle()` waits for them,
+    /// `gate().end_calls()` ends them.
     pub fn close(&self) -> Result<(), OpenError> {
         self.gate.seal();
-        // What a worker attempted after its last call belongs into this journal too.
+        // Escape attempts of idle workers belong in this journal too.
         self.handlers.js.runner.retire_idle();
         if let Some(alerts) = &self.alerts {
             alerts.give_up();
         }
-        if self.writes == Writes::Gateway {
+        if self.journal_owner == JournalOwner::Gateway {
             self.note(&json!({ "kind": "gateway.stopped" }))?;
         }
         Ok(self.journal.files.close()?)
     }
 }
 
-/// A program whose own tool cannot be served has a mistake in it, and learns so at once.
+/// Fails if a Rust tool of the program cannot be served, because that is a bug in the program.
 fn check_sound(loaded: &Loaded) -> Result<(), OpenError> {
-    let own = loaded.tools.iter().filter(|tool| tool.origin == Origin::Program);
+    let own = loaded.tools.iter().filter(|tool| tool.origin == ToolOrigin::Program);
     let broken: Vec<String> =
         own.filter_map(|tool| Some(format!("`{}`: {}", tool.name, tool.candidate.as_ref().err()?))).collect();
     if broken.is_empty() { Ok(()) } else { Err(OpenError { part: "tools", problem: broken.join("; ") }) }

@@ -1,4 +1,4 @@
-//! Work on a list, on several threads.
+//! Processes a list on several threads.
 
 use std::{num::NonZero, panic::resume_unwind, thread};
 
@@ -17,9 +17,9 @@ pub fn in_parallel<'i, T: Sync, R: Send>(items: &'i [T], work: impl Fn(&T) -> R 
     })
 }
 
-/// A gateway on a large machine does not need all of it to read documents.
+/// A bound for large machines. Reading documents does not need all processors.
 const MOST_THREADS: usize = 8;
-/// For fewer items a thread costs more than it saves.
+/// With fewer items, threads cost more than they save.
 const WORTH_THREADS: usize = 64;
 
 #[cfg(test)]

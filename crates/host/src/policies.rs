@@ -1,4 +1,4 @@
-//! Which policy is everything resolved against? What we ship, or the operator's own files.
+//! Reads the baseline and profiles: the operator's files, or the shipped ones.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
 use toolgate_policy::{PolicySet, UserOverrides};
 use toolgate_spec::{Format, MAX_FILE_BYTES};
 
-/// What is wrong with a policy file, and which.
+/// A policy file that cannot be used, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PolicyFilesError {
     pub file: PathBuf,
@@ -23,7 +23,7 @@ impl fmt::Display for PolicyFilesError {
 
 impl std::error::Error for PolicyFilesError {}
 
-/// The operator's own baseline and folder of profiles; what is shipped where they are absent.
+/// Reads the operator's baseline and directory of profiles. The shipped ones replace absent ones.
 pub fn policies_from(
     baseline: Option<&Path>,
     profiles: Option<&Path>,
@@ -37,24 +37,24 @@ pub fn policies_from(
         None => PolicySet::SHIPPED_PROFILES.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec(),
     };
     PolicySet::new(&text_of_baseline, named).map_err(|errors| {
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let file = baseline.or(profiles).unwrap_or(Path::new("profiles")).to_owned();
-        PolicyFilesError { file, problem: told.join("; ") }
+        PolicyFilesError { file, problem: problems.join("; ") }
     })
 }
 
 pub fn overrides_from(path: &Path) -> Result<UserOverrides, PolicyFilesError> {
     let written = text(path)?;
     UserOverrides::parse(&written, Format::of_file_name(&path.to_string_lossy())).map_err(|errors| {
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        PolicyFilesError { file: path.to_owned(), problem: told.join("; ") }
+        let problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        PolicyFilesError { file: path.to_owned(), problem: problems.join("; ") }
     })
 }
 
-/// Every document of the folder, named as its file; nothing in it is passed over in silence.
+/// Every document of the directory, named after its file. A file that cannot be read is an error.
 fn profiles_of(folder: &Path) -> Result<Vec<(String, String)>, PolicyFilesError> {
     if !folder.is_dir() {
-        return Err(PolicyFilesError { file: folder.to_owned(), problem: "this is no folder".to_owned() });
+        return Err(PolicyFilesError { file: folder.to_owned(), problem: "not a directory".to_owned() });
     }
     let is_document = |path: &Path| {
         let known = |extension: &std::ffi::OsStr| ["json", "yaml", "yml"].iter().any(|one| extension == *one);

@@ -1,4 +1,4 @@
-//! Tools that are async functions of the embedding program, with schemas derived from their types.
+//! Tools that are async functions of the embedding program. Their schemas come from their types.
 
 use std::{error::Error, fmt, future::Future, sync::Arc};
 
@@ -9,11 +9,11 @@ use toolgate_gate::Reason;
 use toolgate_handlers::RustFunction;
 use toolgate_spec::{ToolCheck, check_in_code, model::Classification};
 
-/// A tool that is an async function. Its input and output types give its schemas; the same checks, Local Pass, stages and
+/// A tool that is an async function. Its schemas come from the input and output types. The same checks, Local Pass, stages and
 /// journal apply as for a document.
 ///
-/// The function runs in this process, without a sandbox. Nothing enforces its classification and its capability: they are its
-/// author's declaration, by which it is rated, listed and asked about.
+/// The function runs in this process, without a sandbox. Nothing enforces its classification and capability: the author declares
+/// them, and they determine its rating, listing and approvals.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -39,7 +39,7 @@ pub struct RustTool {
     function: RustFunction,
 }
 
-/// Why a tool failed, in words for its caller. Made from any error by `?`, or by [`ToolError::new`].
+/// The error of a tool; the caller sees its message. The operator `?` converts any error into it.
 #[derive(Debug)]
 pub struct ToolError(String);
 
@@ -79,19 +79,19 @@ impl RustTool {
         Self { document, function: called_with_json(function, shape) }
     }
 
-    /// Describes action and result, for models and people.
+    /// Describes what the tool does and returns, for models and people.
     #[must_use]
     pub fn description(self, text: impl Into<String>) -> Self {
         self.with("description", text.into())
     }
 
-    /// The effect of a call on the world. Required.
+    /// The kind of effect that a call has. Required.
     #[must_use]
     pub fn classification(self, class: Classification) -> Self {
         self.with("classification", class.name())
     }
 
-    /// The arguments of the test run that comes before publishing.
+    /// The arguments of the test run before publishing.
     #[must_use]
     pub fn test_value(self, arguments: Value) -> Self {
         self.with("testInput", arguments)
@@ -118,7 +118,7 @@ impl RustTool {
         &self.function
     }
 
-    /// The judgement of its document, as of one that was read from a file.
+    /// Checks its document like one from a file.
     pub(crate) fn check(&self) -> ToolCheck {
         check_in_code(self.document.clone())
     }
@@ -126,21 +126,21 @@ impl RustTool {
 
 /// How a result is returned.
 #[derive(Clone, Copy)]
-enum Shape {
+enum ResultShape {
     AsIs,
-    /// In the member `result`, as for commands: MCP knows objects only.
+    /// In the member `result`, as for commands, because MCP results are objects.
     Wrapped,
 }
 
-fn result_schema(schema: Value) -> (Value, Shape) {
+fn result_schema(schema: Value) -> (Value, ResultShape) {
     if schema.get("type").and_then(Value::as_str) == Some("object") {
-        return (schema, Shape::AsIs);
+        return (schema, ResultShape::AsIs);
     }
     let wrapped = json!({ "type": "object", "required": ["result"], "properties": { "result": schema } });
-    (wrapped, Shape::Wrapped)
+    (wrapped, ResultShape::Wrapped)
 }
 
-fn called_with_json<I, O, F, R>(function: F, shape: Shape) -> RustFunction
+fn called_with_json<I, O, F, R>(function: F, shape: ResultShape) -> RustFunction
 where
     I: DeserializeOwned,
     O: Serialize,
@@ -152,7 +152,7 @@ where
         let begun = serde_json::from_value::<I>(arguments).map(|input| function(input));
         async move {
             let running = begun.map_err(|error| {
-                let message = format!("the arguments fit the schema and not the function's type: {error}");
+                let message = format!("the arguments match the schema but not the function's type: {error}");
                 RustFunction::failure(Reason::ToolFailed, message)
             })?;
             let output = running.await.map_err(|error| RustFunction::failure(Reason::ToolFailed, error.0))?;
@@ -163,14 +163,14 @@ where
                 )
             })?;
             Ok(match shape {
-                Shape::AsIs => value,
-                Shape::Wrapped => json!({ "result": value }),
+                ResultShape::AsIs => value,
+                ResultShape::Wrapped => json!({ "result": value }),
             })
         }
     })
 }
 
-/// With every type written out where it is used, which is the form that all wire formats take.
+/// The schema of a type, without references. All wire formats accept this form.
 fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -179,7 +179,7 @@ fn schema_of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// A misspelt argument is an error unless the type says otherwise.
+/// Rejects unknown arguments, unless the type allows them.
 fn closed(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.entry("additionalProperties").or_insert_with(|| json!(false));
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize, JsonSchema)]
-    struct Input {
+    struct CountInput {
         /// The text.
         text: String,
         #[serde(default)]
@@ -205,14 +205,14 @@ mod tests {
     }
 
     #[derive(Serialize, JsonSchema)]
-    struct Output {
+    struct CountOutput {
         words: usize,
     }
 
     fn tool() -> RustTool {
-        RustTool::new("word_count", |input: Input| async move {
+        RustTool::new("word_count", |input: CountInput| async move {
             let most = usize::try_from(input.most.unwrap_or(u32::MAX))?;
-            Ok(Output { words: input.text.split_whitespace().take(most).count() })
+            Ok(CountOutput { words: input.text.split_whitespace().take(most).count() })
         })
         .description("Counts the words of a text. Returns their number.")
         .classification(Classification::Read)
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_come_from_the_types_and_the_document_is_sound() {
+    fn schemas_come_from_the_types_and_the_document_is_valid() {
         let check = tool().check();
         let spec = check.spec.unwrap_or_else(|| panic!("{:?}", check.findings));
         let input = spec.governance.input.unwrap();
@@ -230,9 +230,9 @@ mod tests {
         assert_eq!(spec.governance.output.unwrap()["required"], json!(["words"]));
     }
 
-    /// The rating and the policy claim no sandbox, and an operator sees why it is not L0.
+    /// Rating and policy claim no sandbox, and the operator sees why the level is not L0.
     #[test]
-    fn rating_says_that_no_sandbox_enforces_the_declaration() {
+    fn rating_reports_the_missing_sandbox() {
         let spec = tool().check().spec.unwrap();
         let set = PolicySet::shipped().unwrap();
         let policy = resolve(&spec, &set, None).unwrap();
@@ -244,8 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn rules_for_documents_hold() {
-        let unclassified = RustTool::new("x", |_: Input| async move { Ok(1) }).description("Returns one.");
+    fn rules_for_documents_apply() {
+        let unclassified =
+            RustTool::new("x", |_: CountInput| async move { Ok(1) }).description("Returns one.");
         assert!(unclassified.check().spec.is_none());
     }
 }

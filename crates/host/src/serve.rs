@@ -1,4 +1,4 @@
-//! Serves a gateway: doors open, files watched, and an orderly end.
+//! Serves a gateway over stdio or HTTP, reloads edits, and shuts down in order.
 
 mod auth;
 mod freshness;
@@ -31,20 +31,20 @@ use toolgate_server::{
 };
 
 use self::{
-    auth::Callers,
-    freshness::{Followers, keep_fresh, warn_of_anonymous, warn_of_unheeded},
+    auth::HttpAuthentication,
+    freshness::{FreshnessParts, keep_fresh, warn_of_anonymous, warn_of_unused_settings},
     input::InputEnd,
     refusals::RefusalRecords,
     settings::{http_settings, mcp_settings},
-    stopping::{StopWish, Until, close_fronts, finish_calls, seal},
+    stopping::{StopFuture, StopSource, close_fronts, finish_calls, seal},
 };
 pub use self::{
-    auth::Tokenless,
-    freshness::{Watching, clock_is_behind, rounded},
+    auth::TokenlessCaller,
+    freshness::{ConfigWatch, clock_is_behind, rounded},
     log::ServeLog,
     stopping::StopSignals,
 };
-use crate::{HostLayers, Origin, Toolgate};
+use crate::{HostLayers, ToolOrigin, Toolgate};
 
 /// Why a gateway cannot be served.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,76 +66,77 @@ impl std::error::Error for ServeError {}
 
 /// The transport of MCP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Front {
+pub enum ServeTransport {
     /// Standard input and output of this process. The caller is the one of `auth.local`.
     Stdio,
-    /// The address of `server.listen`, with the admin API. Callers prove who they are, as `auth` says.
+    /// The address of `server.listen`, with the admin API. Callers authenticate as configured in `auth`.
     Http,
 }
 
-/// Called with the base URL when the gateway listens. The returned value is dropped when the gateway has stopped.
-pub type Greet = Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
+/// Called with the base URL once the gateway listens. The returned value is dropped when the gateway has stopped.
+pub type OnListening =
+    Box<dyn FnOnce(&Arc<Toolgate>, &str) -> Result<Box<dyn Any + Send>, ServeError> + Send>;
 
 /// How a gateway is served.
 pub struct ServeOptions {
     pub log: ServeLog,
-    /// Who comes over HTTP without a token.
-    pub tokenless: Tokenless,
-    /// Settings that win over the configuration file, also after it was edited.
+    /// The caller of HTTP requests without a token.
+    pub tokenless: TokenlessCaller,
+    /// Settings that override the configuration file, also after it is edited.
     pub overrides: Overrides,
-    /// Files that are watched since before they were read. `None`: they are watched from now on.
-    pub watching: Option<Watching>,
-    /// Does SIGHUP reload?
-    pub hears_hangup: bool,
-    pub greet: Option<Greet>,
+    /// The watch that started before the files were read. `None`: a new watch starts.
+    pub watching: Option<ConfigWatch>,
+    /// Whether SIGHUP reloads.
+    pub reload_on_hangup: bool,
+    pub on_listening: Option<OnListening>,
 }
 
 impl Default for ServeOptions {
-    /// Reports nothing and handles no signals.
+    /// Logs nothing and handles no signals.
     fn default() -> Self {
         Self {
             log: ServeLog::silent(),
-            tokenless: Tokenless::AsConfigured,
+            tokenless: TokenlessCaller::AsConfigured,
             overrides: Overrides::default(),
             watching: None,
-            hears_hangup: false,
-            greet: None,
+            reload_on_hangup: false,
+            on_listening: None,
         }
     }
 }
 
 impl Toolgate {
-    /// Serves MCP over standard input and output until the client closes its end or `stop` is done. Then the gateway is closed.
+    /// Serves MCP over standard input and output until the client closes its end or `stop` completes. Then closes the gateway.
     pub async fn serve_stdio(
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(Front::Stdio, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Stdio, ServeOptions::default(), &mut StopFuture::new(stop)).await
     }
 
-    /// Serves MCP over HTTP at `server.listen` until `stop` is done. Then running calls get `server.shutdown_grace`, and the
-    /// gateway is closed.
+    /// Serves MCP over HTTP at `server.listen` until `stop` completes. Then running calls get `server.shutdown_grace` to finish,
+    /// and the gateway is closed.
     pub async fn serve_http(
         self: Arc<Self>,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(Front::Http, ServeOptions::default(), &mut Until::new(stop)).await
+        self.serve(ServeTransport::Http, ServeOptions::default(), &mut StopFuture::new(stop)).await
     }
 
-    /// As `serve_stdio` and `serve_http`, with a log and other options.
+    /// Like `serve_stdio` and `serve_http`, with a log and other options.
     pub async fn serve_with(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         options: ServeOptions,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
-        self.serve(front, options, &mut Until::new(stop)).await
+        self.serve(front, options, &mut StopFuture::new(stop)).await
     }
 
-    /// As `serve_with`, until one of the process's signals.
+    /// Like `serve_with`, until a signal stops the process.
     pub async fn serve_until_signal(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         options: ServeOptions,
         signals: &mut StopSignals,
     ) -> Result<(), ServeError> {
@@ -144,15 +145,15 @@ impl Toolgate {
 
     async fn serve(
         self: Arc<Self>,
-        front: Front,
+        front: ServeTransport,
         mut options: ServeOptions,
-        wish: &mut impl StopWish,
+        stop_source: &mut impl StopSource,
     ) -> Result<(), ServeError> {
         let log = options.log.clone();
-        let layers = HostLayers::look();
-        let watching = options.watching.take().unwrap_or_else(|| Watching::start(&self.config(), &log));
+        let layers = HostLayers::probe();
+        let watching = options.watching.take().unwrap_or_else(|| ConfigWatch::start(&self.config(), &log));
         announce(&self, &layers, &log);
-        let outcome = open_doors(&self, front, (watching, layers), options, wish).await;
+        let outcome = open_doors(&self, front, (watching, layers), options, stop_source).await;
         self.gate().begin_shutdown();
         seal(self.gate(), &log).await;
         self.deliver_alerts().await;
@@ -161,7 +162,7 @@ impl Toolgate {
         outcome
     }
 
-    /// The caller that this bearer token proves: a token of this gateway's state, or a JWT of an issuer in `auth.jwt`.
+    /// The caller of a bearer token: a token of this gateway's state, or a JWT of an issuer in `auth.jwt`.
     pub async fn authenticate(&self, token: &str) -> Result<Caller, NotAuthenticated> {
         let unusable =
             |error: ServeError| NotAuthenticated { detail: UNUSABLE, to_operator: error.to_string() };
@@ -172,7 +173,7 @@ impl Toolgate {
         }
     }
 
-    /// Of the settings in force. It keeps key sets that it fetched as long as these settings stay.
+    /// The authenticator for the current settings. It is cached together with its fetched key sets until the settings change.
     fn authenticator(&self) -> Result<Arc<Authenticator>, ServeError> {
         let config = self.config();
         let mut known = self.proofs.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,25 +182,25 @@ impl Toolgate {
         {
             return Ok(Arc::clone(authenticator));
         }
-        let mut settings = auth::settings(&config, self, Tokenless::AsConfigured)?;
-        // A token is always asked for here.
+        let mut settings = auth::settings(&config, self, TokenlessCaller::AsConfigured)?;
+        // `authenticate` always needs a token.
         settings.danger_anonymous = None;
-        let made = Arc::new(Authenticator::new(settings).map_err(|error| auth::told(&error))?);
+        let made = Arc::new(Authenticator::new(settings).map_err(|error| auth::serve_error(&error))?);
         *known = Some((config.auth.clone(), Arc::clone(&made)));
         Ok(made)
     }
 }
 
-/// The authenticator of `Toolgate::authenticate`, and the settings it was made from.
+/// The authenticator of `Toolgate::authenticate`, with its settings.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs(Mutex<Option<(Auth, Arc<Authenticator>)>>);
+pub(crate) struct CachedAuthenticator(Mutex<Option<(Auth, Arc<Authenticator>)>>);
 
 /// A token that was not accepted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NotAuthenticated {
-    /// For the caller; nothing in it comes from the token.
+    /// For the caller. It contains nothing from the token.
     pub detail: &'static str,
-    /// For the operator: which issuer, which check.
+    /// For the operator: the issuer and the failed check.
     pub to_operator: String,
 }
 
@@ -213,27 +214,29 @@ impl std::error::Error for NotAuthenticated {}
 
 async fn open_doors(
     toolgate: &Arc<Toolgate>,
-    front: Front,
-    (watching, layers): (Watching, HostLayers),
+    front: ServeTransport,
+    (watching, layers): (ConfigWatch, HostLayers),
     options: ServeOptions,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
 ) -> Result<(), ServeError> {
-    let ServeOptions { log, tokenless, overrides, hears_hangup, greet, .. } = options;
+    let ServeOptions { log, tokenless, overrides, reload_on_hangup, on_listening, .. } = options;
     let callers = match front {
-        Front::Stdio => None,
-        Front::Http => Some(Callers::new(toolgate, tokenless)?),
+        ServeTransport::Stdio => None,
+        ServeTransport::Http => Some(HttpAuthentication::new(toolgate, tokenless)?),
     };
     let door = callers.as_ref().map(|callers| Arc::clone(&callers.authenticator));
-    let followers = Followers { watching, callers, hears_hangup, log: log.clone() };
+    let followers = FreshnessParts { watching, callers, reload_on_hangup, log: log.clone() };
     let stop = CancellationToken::new();
     let freshness = tokio::spawn(keep_fresh(Arc::clone(toolgate), followers, overrides, stop.clone()));
     let outcome = match door {
-        None => over_stdio(toolgate, &log, wish, &stop).await,
-        Some(authenticator) => over_http(toolgate, (authenticator, &layers, greet), &log, wish, &stop).await,
+        None => over_stdio(toolgate, &log, stop_source, &stop).await,
+        Some(authenticator) => {
+            over_http(toolgate, (authenticator, &layers, on_listening), &log, stop_source, &stop).await
+        }
     };
     toolgate.gate().begin_shutdown();
     stop.cancel();
-    // It has nothing to say any more, and ends at its next look at `stop`.
+    // It ends when it sees that `stop` is cancelled.
     let _ = freshness.await;
     outcome
 }
@@ -247,16 +250,16 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
     for problem in &loaded.problems {
         log.error(&problem.to_string());
     }
-    warn_of_unheeded(&loaded, log);
+    warn_of_unused_settings(&loaded, log);
     let (live, found) = (toolgate.gate().live_count(), loaded.tools.len());
-    let rest = if live < found { "; `toolgate list` says why the others are not" } else { "" };
+    let rest = if live < found { "; `toolgate list` shows why the others are not" } else { "" };
     log.info(&format!("{live} of {found} tools are live{rest}"));
     let config = toolgate.config();
     log.info(if config.approvals.client_may_answer { CLIENTS_ANSWER } else { QUEUE_ANSWERS });
     warn_of_anonymous(&config, log);
     let documents = loaded.tools.iter().filter_map(|tool| match &tool.origin {
-        Origin::File(file) => Writable::check(file),
-        Origin::Shipped | Origin::Program => None,
+        ToolOrigin::File(file) => Writable::check(file),
+        ToolOrigin::Shipped | ToolOrigin::Program => None,
     });
     for open in config.writable_by_others().into_iter().chain(documents) {
         log.warn(&open.to_string());
@@ -266,7 +269,7 @@ fn announce(toolgate: &Toolgate, layers: &HostLayers, log: &ServeLog) {
 async fn over_stdio(
     toolgate: &Arc<Toolgate>,
     log: &ServeLog,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
     stop: &CancellationToken,
 ) -> Result<(), ServeError> {
     let config = toolgate.config();
@@ -284,29 +287,29 @@ async fn over_stdio(
     let records = RefusalRecords::start(toolgate, log);
     let events = Arc::clone(&records.refusals) as Arc<dyn DoorEvents>;
     let mut serving = pin!(serve_stdio(gate.clone(), &settings, caller, pipes, events, stop.child_token()));
-    let told = |error: StdioError| ServeError::new(error.to_string());
+    let failed = |error: StdioError| ServeError::new(error.to_string());
     tokio::select! {
         ended = &mut serving => {
             records.finish().await;
-            return ended.map_err(told);
+            return ended.map_err(failed);
         }
-        () = wish.asked() => gate.begin_shutdown(),
-        // Messages from before the end are still served; the last may be on its way to the gate.
+        () = stop_source.asked() => gate.begin_shutdown(),
+        // Messages before the end are still served. The last one may not have reached the gate yet.
         () = input.seen() => sleep(ON_ITS_WAY).await,
     }
-    finish_calls(gate, config.server.shutdown_grace, wish, log).await;
+    finish_calls(gate, config.server.shutdown_grace, stop_source, log).await;
     input.release();
-    // A client that reads no more does not keep us.
+    // Do not wait for a client that stopped reading.
     let ended = timeout(LAST_MESSAGES, serving).await.unwrap_or(Ok(()));
     records.finish().await;
-    ended.map_err(told)
+    ended.map_err(failed)
 }
 
 async fn over_http(
     toolgate: &Arc<Toolgate>,
-    (authenticator, layers, greet): (Arc<Authenticator>, &HostLayers, Option<Greet>),
+    (authenticator, layers, on_listening): (Arc<Authenticator>, &HostLayers, Option<OnListening>),
     log: &ServeLog,
-    wish: &mut impl StopWish,
+    stop_source: &mut impl StopSource,
     stop: &CancellationToken,
 ) -> Result<(), ServeError> {
     let config = toolgate.config();
@@ -320,9 +323,9 @@ async fn over_http(
     let admin_front = bind_admin_front(toolgate, &config).await?;
     let settings = mcp_settings(&config)?;
     let base = config.server.public_url.clone().unwrap_or_else(|| format!("http://{}", front.local_addr()));
-    // Announced last: readers rely on it that everything is in place.
+    // Log this last, because scripts wait for this line before they connect.
     log.info(&format!("serving MCP at {base}/mcp"));
-    let _kept = greet.map(|greet| greet(toolgate, &base)).transpose()?;
+    let _kept = on_listening.map(|on_listening| on_listening(toolgate, &base)).transpose()?;
     let all: AllTools = {
         let toolgate = Arc::clone(toolgate);
         Arc::new(move || toolgate.gate().all())
@@ -343,17 +346,17 @@ async fn over_http(
     };
     let mut serving = JoinSet::new();
     if let Some(own) = admin_front {
-        log.info(&format!("serving admins at http://{}/admin/v1", own.local_addr()));
+        log.info(&format!("serving the admin API at http://{}/admin/v1", own.local_addr()));
         serving.spawn(own.serve(doors(admin), accepting.clone()));
         serving.spawn(front.serve(doors(mcp), accepting.clone()));
     } else {
         serving.spawn(front.serve(doors(mcp.merge(admin)), accepting.clone()));
     }
-    wish.asked().await;
+    stop_source.asked().await;
     log.info("stopping: running calls may finish");
     toolgate.gate().begin_shutdown();
     accepting.cancel();
-    finish_calls(toolgate.gate(), config.server.shutdown_grace, wish, log).await;
+    finish_calls(toolgate.gate(), config.server.shutdown_grace, stop_source, log).await;
     close_fronts(serving, &closing, log).await;
     records.finish().await;
     Ok(())
@@ -365,7 +368,9 @@ async fn bind_admin_front(toolgate: &Toolgate, config: &Config) -> Result<Option
     let settings = HttpSettings { listen, public_url: None, ..http_settings(config) };
     let register = async |address| toolgate.register_listener(address);
     let bound = HttpFront::bind(settings, register).await.map_err(|error| {
-        ServeError::new(format!("cannot listen on {listen} for admins: {error}; change `admin.listen`"))
+        ServeError::new(format!(
+            "cannot listen on {listen} for the admin API: {error}; change `admin.listen`"
+        ))
     })?;
     Ok(Some(bound))
 }
@@ -382,14 +387,14 @@ fn readiness(toolgate: &Arc<Toolgate>, layers: &HostLayers) -> Arc<dyn Fn() -> R
 }
 
 const UNUSABLE: &str = "this gateway cannot check tokens now";
-/// From a message that was read to the call that it asks for.
+/// Time for a message to become a call after it was read.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
-/// Longer than the SDK waits for its last answers.
+/// Longer than the SDK waits for its last responses.
 const LAST_MESSAGES: Duration = Duration::from_secs(6);
-/// Warns operators of unattended agents: such a client could answer questions itself.
-const CLIENTS_ANSWER: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or `--autonomous` \
-    leaves all answers to the queue";
-const QUEUE_ANSWERS: &str = "only the queue answers questions about calls; see `toolgate approvals`";
+/// Operators of unattended agents should know this: such a client could approve its own calls.
+const CLIENTS_ANSWER: &str = "clients that can show a question may approve calls for their user; to use only the queue, set \
+    `approvals.client_may_answer: false` or start with `--autonomous`";
+const QUEUE_ANSWERS: &str = "calls are approved in the queue only; see `toolgate approvals`";
 
 impl fmt::Debug for ServeOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

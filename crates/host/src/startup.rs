@@ -9,16 +9,15 @@ use std::{
 
 use crate::open::OpenError;
 
-/// Turns this process into a worker or a jailer if it was started as one. Call it first in `main`, before any thread exists:
-/// tools run in processes that are this same program under another name. [`block_on`] calls it.
+/// Turns this process into a worker or a jailer if it was started as one. Call it first in `main`, before any thread exists.
+/// Tools run in processes that execute the same program file under another name. [`block_on`] calls it.
 pub fn run_if_worker() {
     toolgate_sandbox::run_if_jailer();
     toolgate_worker::run_if_worker();
     THREADS.store(threads(), Ordering::Relaxed);
 }
 
-/// The whole of `main` in place of `#[tokio::main]`: calls [`run_if_worker`], starts a multi-threaded Tokio runtime and runs
-/// `program` on it.
+/// Replaces `#[tokio::main]`: calls [`run_if_worker`], starts a multi-threaded Tokio runtime, and runs `program` on it.
 ///
 /// `#[tokio::main]` starts its threads before the body of `main`. A worker must have one thread when it enters its sandbox.
 pub fn block_on<P: Future>(program: P) -> io::Result<P::Output> {
@@ -26,7 +25,7 @@ pub fn block_on<P: Future>(program: P) -> io::Result<P::Output> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(program))
 }
 
-/// Fails unless this program can be its own worker. Without that, each worker would be the whole program again.
+/// Fails unless this program can act as its own worker. Otherwise each worker would run the whole program again.
 pub fn check() -> Result<(), OpenError> {
     let problem = match THREADS.load(Ordering::Relaxed) {
         NOT_CALLED => NO_HOOK.to_owned(),
@@ -38,15 +37,15 @@ pub fn check() -> Result<(), OpenError> {
     Err(OpenError { part: "worker", problem })
 }
 
-/// As many as can be if the count cannot be read: then the program must not start workers.
+/// The number of threads. The maximum if it cannot be read, because then the program must not start workers.
 fn threads() -> usize {
     fs::read_dir("/proc/self/task").map_or(usize::MAX, Iterator::count)
 }
 
-/// The threads that there were when `run_if_worker` was called last.
+/// The number of threads at the last call of `run_if_worker`.
 static THREADS: AtomicUsize = AtomicUsize::new(NOT_CALLED);
 const NOT_CALLED: usize = 0;
-const NO_HOOK: &str = "`toolgate::run_if_worker()` was not called; call it first in `main`, because tools run in processes that \
-     are this same program under another name. `toolgate::block_on` does it";
-const LATE: &str = "it must come before any thread exists, and `#[tokio::main]` starts threads before the body of `main`. Write \
+const NO_HOOK: &str = "`toolgate::run_if_worker()` was not called; call it first in `main`, or use `toolgate::block_on`. Tools run \
+     in processes that execute the same program file under another name";
+const LATE: &str = "call it before any thread exists. `#[tokio::main]` starts threads before the body of `main`; write \
      `fn main() { toolgate::block_on(async { … }) }` instead, or call it before you start the runtime";

@@ -23,18 +23,18 @@ pub fn start_telemetry(config: &Config) -> Result<Option<Arc<Telemetry>>, OpenEr
         traces: if otlp.traces { Export::On } else { Export::Off },
         metrics: if otlp.metrics { Export::On } else { Export::Off },
         callers: CallerNames::Hashed,
-        isolation: HostLayers::look().gauges(),
+        isolation: HostLayers::probe().gauges(),
     };
     let egress = open_egress(&config.state).map_err(|error| broken(error.to_string()))?;
     let telemetry = Telemetry::start(&settings, &egress).map_err(|error| broken(error.to_string()))?;
     Ok(Some(Arc::new(telemetry)))
 }
 
-/// Several observers in one.
+/// Several observers as one.
 pub struct Observers(Vec<Arc<dyn Observer>>);
 
 impl Observers {
-    /// `None` if there is none.
+    /// `None`: there are no observers.
     pub fn of(
         own: Option<Arc<dyn Observer>>,
         telemetry: Option<Arc<Telemetry>>,
@@ -43,7 +43,7 @@ impl Observers {
             (None, None) => None,
             (Some(own), None) => Some(own),
             (None, Some(telemetry)) => Some(telemetry),
-            // Telemetry first: a panic of the program's own observer must not keep it from counting.
+            // Telemetry first: a panic in the program's observer must not prevent counting.
             (Some(own), Some(telemetry)) => Some(Arc::new(Self(vec![telemetry, own]))),
         }
     }

@@ -1,4 +1,4 @@
-//! The example programs that embed the gateway run, print what they should, and are what the documents show.
+//! Runs the example programs that embed the gateway, and compares them with the documents.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails loudly")]
 
 use std::{
@@ -21,7 +21,7 @@ fn readme_example_is_the_program_that_runs() {
     let shout = format!("{REPOSITORY}/examples/embed/shout.json");
     fs::copy(shout, folder.path().join("tools/shout.json")).unwrap();
     let output = Command::new(example("embed")).current_dir(folder.path()).output().unwrap();
-    assert_eq!(said(&output), ["\"TO BE OR NOT TO BE\""]);
+    assert_eq!(printed_lines(&output), ["\"TO BE OR NOT TO BE\""]);
 
     let source = read("examples/embed/main.rs");
     let program = &source[source.find("use toolgate::").unwrap()..];
@@ -70,7 +70,7 @@ fn guide_serves_mcp_over_stdio() {
         writeln!(stdin, "{message}").unwrap();
     }
     drop(stdin);
-    let lines = said(&serving.wait_with_output().unwrap());
+    let lines = printed_lines(&serving.wait_with_output().unwrap());
     let answers: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let answer = |id: u8| answers.iter().find(|answer| answer["id"] == id).unwrap();
     let listed = answer(2)["result"]["tools"].as_array().unwrap();
@@ -93,7 +93,9 @@ fn guide_accepts_the_tokens_of_its_issuer_only() {
         let token = jsonwebtoken::encode(&Header::default(), &claims(audience), &key).unwrap();
         let state = tempfile::tempdir().unwrap();
         let mut guide = Command::new(example("guide"));
-        said(&guide.arg(state.path()).env("LOGIN_SECRET", secret).env("TOKEN", token).output().unwrap())
+        printed_lines(
+            &guide.arg(state.path()).env("LOGIN_SECRET", secret).env("TOKEN", token).output().unwrap(),
+        )
     };
     let right = called("my-tools").pop().unwrap();
     assert!(right.starts_with("called by jwt:login.example-") && right.ends_with(":ann"), "{right}");
@@ -102,10 +104,10 @@ fn guide_accepts_the_tokens_of_its_issuer_only() {
 }
 
 #[test]
-fn guide_calls_tools_in_code_and_is_refused_by_its_policies() {
+fn guide_calls_tools_in_code_and_its_policies_refuse_calls() {
     let state = tempfile::tempdir().unwrap();
     let output = Command::new(example("guide")).arg(state.path().join("state")).output().unwrap();
-    let lines = said(&output);
+    let lines = printed_lines(&output);
     let unknown = |tool: &str| format!("refused: admit.unknown_tool: there is no tool `{tool}`");
     assert_eq!(lines[0], "released: \"TO BE OR NOT TO BE\"");
     assert_eq!(
@@ -149,12 +151,12 @@ fn guide_calls_tools_in_code_and_is_refused_by_its_policies() {
     assert_eq!(own["tool"]["risk"], "L3", "{own}");
 }
 
-/// A pass is for the document: it holds at the next start, but not for a command line that is made in code.
+/// A pass covers the document. It is valid at the next start, but not for a command line in code.
 #[test]
-fn what_has_passed_is_not_run_again_unless_it_is_made_in_code() {
+fn passed_tool_is_not_tested_again_unless_it_has_code() {
     let state = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        said(&Command::new(example("guide")).arg(state.path()).output().unwrap());
+        printed_lines(&Command::new(example("guide")).arg(state.path()).output().unwrap());
     }
     let mut tried: Vec<String> = entries(&state.path().join("journal"))
         .into_iter()
@@ -165,7 +167,7 @@ fn what_has_passed_is_not_run_again_unless_it_is_made_in_code() {
     assert_eq!(tried, ["count_words", "count_words", "first_pages", "first_pages", "shout"]);
 }
 
-/// Fails to compile where one of them cannot be named.
+/// Fails to compile if a type is not exported.
 #[test]
 fn every_type_of_the_builder_is_exported() {
     fn named<T>() {}
@@ -215,7 +217,7 @@ fn every_type_of_the_builder_is_exported() {
         toolgate::ToolList,
         toolgate::ProjectError,
         toolgate::Candidate,
-        toolgate::NotTested,
+        toolgate::TestRunError,
     )>();
 }
 
@@ -233,15 +235,15 @@ fn rust_blocks(page: &str) -> Vec<String> {
     blocks.map(|rest| rest.split("```").next().unwrap().trim_end().to_owned()).collect()
 }
 
-/// The lines that a program printed, if it ended well.
+/// The lines that a program printed. Fails if the program failed.
 #[track_caller]
-fn said(output: &Output) -> Vec<String> {
+fn printed_lines(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     text.lines().map(str::to_owned).collect()
 }
 
-/// Examples are built beside the tests.
+/// Examples are built next to the tests.
 fn example(name: &str) -> PathBuf {
     let mut path = std::env::current_exe().unwrap();
     path.pop();

@@ -1,6 +1,6 @@
-//! What does `publish_all` do to the tools of a program that embeds the gateway, and to its files?
+//! Tests programs that embed the gateway: publishing, Rust tools, settings and serving.
 //!
-//! Not an ordinary test binary, for tools run in processes that are this same program. It understands a filter and `--list`.
+//! This binary has its own `main`, because tools run in processes that execute the same file. It accepts a filter and `--list`.
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -24,8 +24,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate::{
-    Arguments, AskFrom, AuditSync, Builder, Caller, Classification, Config, Extras, Front, JwtIssuer, JwtKey,
-    Otlp, Outcome, RustTool, ServeOptions, TestRuns, ToolError, Toolgate, WireTarget,
+    Arguments, AskFrom, AuditSync, Builder, Caller, Classification, Config, Extras, JwtIssuer, JwtKey, Otlp,
+    Outcome, RustTool, ServeOptions, ServeTransport, TestRuns, ToolError, Toolgate, WireTarget,
 };
 use toolgate_config::Overrides;
 use toolgate_gate::{PassStore as _, StoredPass};
@@ -33,9 +33,9 @@ use toolgate_spec::model::ToolId;
 use toolgate_store::{ApprovalLimits, StateDb};
 
 const TESTS: &[(&str, fn())] = &[
-    ("shipped_tools_are_tested_on_files_of_their_own", shipped_tools_are_tested_on_files_of_their_own),
-    ("tokio_main_is_told_what_to_write_instead", tokio_main_is_told_what_to_write_instead),
-    ("program_without_the_worker_hook_is_told_so", program_without_the_worker_hook_is_told_so),
+    ("shipped_tools_are_tested_on_fixtures", shipped_tools_are_tested_on_fixtures),
+    ("tokio_main_gets_a_remedy", tokio_main_gets_a_remedy),
+    ("program_without_the_worker_hook_gets_a_remedy", program_without_the_worker_hook_gets_a_remedy),
     (
         "rust_tool_that_fails_panics_or_hangs_ends_its_call_only",
         rust_tool_that_fails_panics_or_hangs_ends_its_call_only,
@@ -52,9 +52,9 @@ const TESTS: &[(&str, fn())] = &[
     ("settings_of_the_builder_reach_the_gateway", settings_of_the_builder_reach_the_gateway),
     ("library_serves_http_until_it_is_stopped", library_serves_http_until_it_is_stopped),
     ("tools_are_listed_in_every_form", tools_are_listed_in_every_form),
-    ("a_tool_that_has_passed_is_not_run_again", a_tool_that_has_passed_is_not_run_again),
-    ("a_tool_that_was_taken_back_stays_so", a_tool_that_was_taken_back_stays_so),
-    ("a_poisoned_document_is_an_error", a_poisoned_document_is_an_error),
+    ("passed_tool_is_not_tested_again", passed_tool_is_not_tested_again),
+    ("unpublished_tool_stays_unpublished", unpublished_tool_stays_unpublished),
+    ("poisoned_document_is_an_error", poisoned_document_is_an_error),
     ("writing_tool_is_tested_on_a_copy_of_the_workspace", writing_tool_is_tested_on_a_copy_of_the_workspace),
     (
         "tool_that_writes_elsewhere_is_not_tested_unless_asked_for",
@@ -63,10 +63,10 @@ const TESTS: &[(&str, fn())] = &[
 ];
 
 fn main() -> ExitCode {
-    // As these, this program is started by its own tests.
+    // The tests start this program with these arguments.
     match std::env::args().nth(1).as_deref() {
         Some(AS_TOKIO_MAIN) => return tokio_main(),
-        Some(AS_FORGETFUL) => return forgetful(),
+        Some(AS_WITHOUT_HOOK) => return without_worker_hook(),
         _ => {}
     }
     toolgate::run_if_worker();
@@ -89,8 +89,8 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn shipped_tools_are_tested_on_files_of_their_own() {
-    // Not exposed, so that opening the gateway does not try it already.
+fn shipped_tools_are_tested_on_fixtures() {
+    // Excluded, so opening the gateway does not test it yet.
     let program = Program::new(
         "catalog: {include: {names: [write_text_file]}}\nexposure: {excluded: [write_text_file]}\n",
     );
@@ -101,7 +101,7 @@ fn shipped_tools_are_tested_on_files_of_their_own() {
     assert_eq!(fs::read_to_string(&report).unwrap(), "our own");
 }
 
-fn a_tool_that_has_passed_is_not_run_again() {
+fn passed_tool_is_not_tested_again() {
     let program = Program::new("");
     program.write_tool("say", "return 1");
     let say = ["say".to_owned()];
@@ -109,18 +109,18 @@ fn a_tool_that_has_passed_is_not_run_again() {
     assert_eq!(program.publish_all(), Published { tried: Vec::new(), live: say.to_vec() });
     program.write_tool("say", "return 2");
     assert_eq!(program.publish_all(), Published { tried: say.to_vec(), live: say.to_vec() });
-    // It has passed, and nobody has published it.
+    // It has passed, but is not published.
     program.change_pass("say", &|pass| StoredPass { is_published: false, ..pass });
     assert_eq!(program.publish_all(), Published { tried: Vec::new(), live: say.to_vec() });
 }
 
-fn a_tool_that_was_taken_back_stays_so() {
+fn unpublished_tool_stays_unpublished() {
     let program = Program::new("");
     program.write_tool("say", "return 1");
     assert_eq!(program.publish_all().live, ["say"]);
     program.change_pass("say", &|pass| StoredPass { is_published: false, is_withdrawn: true, ..pass });
     assert_eq!(program.publish_all(), Published::default());
-    // An edit does not bring it back either.
+    // An edit does not publish it again either.
     program.write_tool("say", "return 2");
     assert_eq!(program.publish_all(), Published::default());
 }
@@ -142,8 +142,8 @@ fn tool_that_writes_elsewhere_is_not_tested_unless_asked_for() {
     assert!(elsewhere.path().join("made").exists());
 }
 
-/// The others are published all the same.
-fn a_poisoned_document_is_an_error() {
+/// The other tools are published.
+fn poisoned_document_is_an_error() {
     let program = Program::new("");
     program.write_tool("say", "return 1");
     let document = json!({
@@ -158,7 +158,7 @@ fn a_poisoned_document_is_an_error() {
 }
 
 const AS_TOKIO_MAIN: &str = "as-tokio-main";
-const AS_FORGETFUL: &str = "as-forgetful";
+const AS_WITHOUT_HOOK: &str = "as-without_worker_hook";
 
 #[tokio::main]
 async fn tokio_main() -> ExitCode {
@@ -166,7 +166,7 @@ async fn tokio_main() -> ExitCode {
     print_problem().await
 }
 
-fn forgetful() -> ExitCode {
+fn without_worker_hook() -> ExitCode {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(print_problem())
 }
 
@@ -181,7 +181,7 @@ fn started_as(what: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn tokio_main_is_told_what_to_write_instead() {
+fn tokio_main_gets_a_remedy() {
     let problem = started_as(AS_TOKIO_MAIN);
     assert!(
         problem.starts_with("worker: `toolgate::run_if_worker()` was called when the program had "),
@@ -193,8 +193,8 @@ fn tokio_main_is_told_what_to_write_instead() {
     );
 }
 
-fn program_without_the_worker_hook_is_told_so() {
-    let problem = started_as(AS_FORGETFUL);
+fn program_without_the_worker_hook_gets_a_remedy() {
+    let problem = started_as(AS_WITHOUT_HOOK);
     assert!(problem.starts_with("worker: `toolgate::run_if_worker()` was not called; "), "{problem}");
 }
 
@@ -219,7 +219,7 @@ fn moody() -> RustTool {
     .test_value(json!({ "how": "well" }))
 }
 
-/// Builds a gateway in a new folder and runs `program` with it.
+/// Builds a gateway in a new directory and runs `program` with it.
 fn with_gateway<T>(
     change: impl FnOnce(Builder) -> Builder,
     program: impl AsyncFnOnce(Toolgate) -> T,
@@ -306,7 +306,7 @@ fn settings_of_the_builder_reach_the_gateway() {
     assert_eq!((config.limits.calls, config.limits.depth), (7, 9));
     assert_eq!((config.audit.sync, config.worker.count), (AuditSync::Disk, Some(3)));
     assert_eq!(config.auth.jwt, [issuer]);
-    // A folder `tools` is meant only where the settings name it.
+    // A directory `tools` is used only if the settings name it.
     let named =
         with_gateway(|builder| builder.settings("tools: [other]"), async |toolgate| toolgate.config());
     assert!(named.unwrap().tools[0].ends_with("other"));
@@ -331,13 +331,13 @@ fn library_serves_http_until_it_is_stopped() {
         toolgate.publish_all().await.unwrap();
         let (base_sender, base) = tokio::sync::oneshot::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let greet = move |_: &Arc<Toolgate>, base: &str| {
+        let on_listening = move |_: &Arc<Toolgate>, base: &str| {
             base_sender.send(base.to_owned()).unwrap();
             Ok(Box::new(()) as Box<dyn Any + Send>)
         };
-        let options = ServeOptions { greet: Some(Box::new(greet)), ..ServeOptions::default() };
+        let options = ServeOptions { on_listening: Some(Box::new(on_listening)), ..ServeOptions::default() };
         let toolgate = Arc::new(toolgate);
-        let serving = tokio::spawn(Arc::clone(&toolgate).serve_with(Front::Http, options, async {
+        let serving = tokio::spawn(Arc::clone(&toolgate).serve_with(ServeTransport::Http, options, async {
             let _ = stopped.await;
         }));
         let base = base.await.unwrap();
@@ -386,12 +386,12 @@ fn tools_are_listed_in_every_form() {
     assert_eq!(declared["parameters"].get("additionalProperties"), None, "{declared}");
 }
 
-/// A program that opens a gateway, publishes its tools and ends.
+/// A program that opens a gateway, publishes its tools, and ends.
 struct Program {
     folder: TempDir,
 }
 
-/// Which tools were tried, of which each passed, and which are live then.
+/// The tools that were tested, all of which passed, and the tools that are live afterwards.
 #[derive(Debug, Default, PartialEq)]
 struct Published {
     tried: Vec<String>,

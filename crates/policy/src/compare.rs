@@ -175,7 +175,7 @@ fn option_arguments(command: &CliHandler) -> Vec<&ArgTemplate> {
     arguments.filter(may_be_option).map(|argument| &argument.template).collect()
 }
 
-/// What the model sees and what runs. Omits the texts: they may be long or contain instructions for a model.
+/// Changes of the parts that the model sees or that run. Omits the texts: they may be long or contain instructions for a model.
 fn document_changes(before: &ToolSpec, after: &ToolSpec) -> Vec<PolicyChange> {
     let governance = (&before.governance, &after.governance);
     let parts = [

@@ -11,7 +11,7 @@ pub enum DecisionSource {
     ProgramPolicy,
     /// The operator's Cedar policies.
     Cedar,
-    /// A test run, which asks nobody.
+    /// A test run, which needs no approval.
     LocalPass,
     /// `humanInTheLoop` of the document.
     HumanInTheLoop,

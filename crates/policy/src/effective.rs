@@ -21,7 +21,7 @@ use crate::{
 pub struct EffectivePolicy {
     /// The profile that the document names and whose chain was applied.
     pub profile: Option<Arc<str>>,
-    /// What a call can change: the declared class, raised if the tool may do more.
+    /// The effect of a call: the declared class, raised if the tool may do more.
     pub classification: Setting<Classification>,
     pub destructive: Setting<bool>,
     pub classes: ClassPolicy,

@@ -1,4 +1,4 @@
-//! The form fits; does the structure too? Checksums, nested documents, key blocks, values that are no literals.
+//! Checks the structure of a match: checksums, nested documents, key blocks, and whether a value is a literal.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use base64::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{marker::Marks, rule::End};
+use crate::{marker::MarkerSpans, rule::MatchEnd};
 
 mod assigned;
 mod base58;
@@ -28,11 +28,11 @@ pub(crate) use keylike::noise;
 pub(crate) use pem::{body_end, covered_until};
 pub(crate) use placeholder::is_sample;
 
-/// What a rule may ask for by name.
+/// The checks that a rule can name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Check {
-    /// Not a stretch of a binary file in base64.
+pub(crate) enum RuleCheck {
+    /// Not part of a binary file in base64.
     Apart,
     /// The pattern's last character begins a value that is a literal, not code and not a placeholder.
     Assigned,
@@ -42,68 +42,68 @@ pub(crate) enum Check {
     AwsKeyId,
     /// The checksum of Base58Check.
     Base58,
-    /// What follows the first `_` is a JSON object in base64, up to the next `_` or to the end.
+    /// The part between the first `_` and the next `_` or the end is a JSON object in base64.
     Base64Json,
     /// `user:password` in base64.
     BasicAuth,
     /// The checksum of Bech32.
     Bech32,
-    /// Six characters at the end are the CRC-32 of what stands after the `_`, in base 62.
+    /// The last six characters are the CRC-32 of the part after the `_`, in base 62.
     Crc32,
-    /// Eight hex digits at the end are the CRC-32 of what stands before the last `_`, the lowest byte first.
+    /// The last eight hex digits are the CRC-32 of the part before the last `_`, lowest byte first.
     Crc32Hex,
-    /// The first part is a number in base64, as is the id of a Discord user.
+    /// The first part is a number in base64, like the id of a Discord user.
     Discord,
-    /// Mixed, and standing where a key is written: not as a commit, a digest or a part of an address.
+    /// `Mixed`, in a position where keys are written: not a commit, a digest or a part of a URL.
     Given,
-    /// Mixed, no digest, image or alphabet; reaches as far as base64 does. For what is only possible: a digest can be
-    /// told from a key by its name and its length, and by nothing else.
+    /// `Mixed`, and not a digest, image or alphabet. Extends to the end of the base64. For uncertain findings: only its name
+    /// and length distinguish a digest from a key.
     Loose,
-    /// Letters and digits both, and not one character over and over.
+    /// Letters and digits, and not one repeated character.
     Mixed,
     /// A JSON Web Token: header and payload are JSON objects, or as random as those.
     Jwt,
-    /// Like `Key`, behind a name that ends with a word for a key: `acme-api-key-…`.
+    /// Like `Key`, after a name that ends with a word for a key: `acme-api-key-…`.
     JoinedKey,
     /// A member of a JSON Web Key.
     Jwk,
-    /// As random as a generated key, and as long as one can be: no name, path, version or placeholder.
+    /// Length and randomness of a generated key: not a name, path, version or placeholder.
     Key,
     /// Exactly 64 bytes in base64.
     Key64,
-    /// The body of a private key without its header; the finding reaches to its end.
+    /// The body of a private key without its header. The finding extends to its end.
     KeyBody,
-    /// A private key block; the finding reaches to its end.
+    /// A private key block. The finding extends to its end.
     Pem,
     /// A macaroon for PyPI.
     PypiMacaroon,
-    /// Letters and digits as a password has them: no placeholder, name, call or path.
+    /// Letters and digits of a password: not a placeholder, name, call or path.
     Password,
-    /// Capital letters, small letters and digits, and no name made of words and numbers.
+    /// Upper-case letters, lower-case letters and digits, but not a name made of words and numbers.
     Random,
-    /// An application's number and a digest in base64, and fifty characters.
+    /// The number of an application and a digest in base64, then at least forty characters.
     TwitterBearer,
-    /// Anything but one character over and over behind a prefix.
+    /// Anything except one repeated character after a prefix.
     Unfilled,
-    /// Kinds of characters as a random key has them, and not one over and over.
+    /// The kinds of characters of a random key, and not one repeated character.
     Varied,
-    /// A password in a place where only passwords are written: anything but a variable or a mask.
+    /// A password in a position where only passwords are written: anything except a variable or a mask.
     Entered,
-    /// A value in an address: anything but a placeholder.
+    /// A value in a URL: anything except a placeholder.
     Written,
 }
 
-pub(crate) enum Judged {
+pub(crate) enum CheckResult {
     Sound,
-    /// The form without the structure.
+    /// The pattern matches, but the structure is wrong.
     Unsound,
-    /// No secret at all.
+    /// Not a secret.
     Refuted,
-    /// Sound, and elsewhere than the pattern says.
-    Extends(Range<usize>, End),
+    /// Sound, with another span than the pattern.
+    Extends(Range<usize>, MatchEnd),
 }
 
-impl Check {
+impl RuleCheck {
     /// Whether the matched text alone can show that it is a sample from documentation. The excluded checks match only the
     /// beginning of a secret or a block, or judge the text more closely.
     pub(crate) fn has_samples(self) -> bool {
@@ -119,25 +119,30 @@ impl Check {
         )
     }
 
-    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &Marks) -> Judged {
+    pub(crate) fn judge(self, hay: &[u8], span: &Range<usize>, marks: &MarkerSpans) -> CheckResult {
         let secret = hay.get(span.clone()).unwrap_or_default();
         let is_sound = match self {
             Self::Assigned => {
                 let literal = assigned::literal(hay, span, marks);
-                return literal.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
+                return literal
+                    .map_or(CheckResult::Refuted, |span| CheckResult::Extends(span, MatchEnd::Closed));
             }
             Self::AssignedKey => {
                 let key = assigned::key(hay, span, marks);
-                return key.map_or(Judged::Refuted, |span| Judged::Extends(span, End::Closed));
+                return key.map_or(CheckResult::Refuted, |span| CheckResult::Extends(span, MatchEnd::Closed));
             }
             Self::KeyBody => return pem::judge_body(hay, span),
             Self::Loose => return judge_loose(hay, span),
             Self::Pem => return pem::judge(hay, span),
             Self::Written => {
-                return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
+                return if assigned::is_written(secret) { CheckResult::Sound } else { CheckResult::Refuted };
             }
             Self::Entered => {
-                return if placeholder::is_template(secret) { Judged::Refuted } else { Judged::Sound };
+                return if placeholder::is_template(secret) {
+                    CheckResult::Refuted
+                } else {
+                    CheckResult::Sound
+                };
             }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),
@@ -165,9 +170,9 @@ impl Check {
             Self::Varied => is_varied(hay, span),
         };
         match is_sound {
-            true => Judged::Sound,
-            false if shape::is_filler(secret) => Judged::Refuted,
-            false => Judged::Unsound,
+            true => CheckResult::Sound,
+            false if shape::is_filler(secret) => CheckResult::Refuted,
+            false => CheckResult::Unsound,
         }
     }
 }
@@ -190,7 +195,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD_ENGINE.decode(text).or_else(|_| URL_ENGINE.decode(text)).ok()
 }
 
-/// The text with `%40` and the like undone.
+/// Decodes percent-encoding such as `%40`.
 pub(crate) fn decoded_percent(text: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -221,14 +226,14 @@ fn json_object(text: &[u8]) -> Option<serde_json::Map<String, Value>> {
     serde_json::from_slice(&decode(text)?).ok()
 }
 
-/// Behind the document another part may follow, as in `sntrys_…_…`.
+/// Another part may follow the document, as in `sntrys_…_…`.
 fn is_json_in_base64(token: &[u8]) -> bool {
     let text = after(token, b'_').unwrap_or(token);
     let first = text.split(|byte| *byte == b'_').next().unwrap_or_default();
     json_object(text).is_some() || json_object(first).is_some()
 }
 
-/// Header or payload is a JSON object; or all parts are as random as theirs, for a token may be cut or garbled in a log.
+/// Header or payload is a JSON object. Or all parts are as random as in a token, because a log may cut or garble it.
 fn is_jwt(token: &[u8]) -> bool {
     let mut parts = token.split(|byte| *byte == b'.');
     let [header, payload] = [(); 2].map(|()| parts.next().unwrap_or_default());
@@ -239,24 +244,24 @@ fn is_jwt(token: &[u8]) -> bool {
             && (is_object(header) || is_object(payload) || [header, payload].into_iter().all(is_mixed))
 }
 
-/// Without a digit it may be a word: `ASIAPACIFICNORTHEAST` names no account, and what goes on is a longer one.
-fn judge_aws_key_id(hay: &[u8], span: &Range<usize>) -> Judged {
+/// Without a digit it may be a word, such as `ASIAPACIFICNORTHEAST`. If more characters follow, it is a longer word.
+fn judge_aws_key_id(hay: &[u8], span: &Range<usize>) -> CheckResult {
     let body = hay.get(span.start + 4..span.end).unwrap_or_default();
     let has_digit = body.iter().any(u8::is_ascii_digit);
     let before = span.start.checked_sub(1).and_then(|at| hay.get(at));
     let is_longer = [before, hay.get(span.end)].into_iter().flatten().any(u8::is_ascii_uppercase);
     if entropy(body) < 2.0 || !has_digit && is_longer {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     match (names_an_account(body), has_digit) {
-        (true, _) => Judged::Sound,
-        (false, true) => Judged::Unsound,
-        (false, false) => Judged::Refuted,
+        (true, _) => CheckResult::Sound,
+        (false, true) => CheckResult::Unsound,
+        (false, false) => CheckResult::Refuted,
     }
 }
 
-/// Sixteen characters of base32. The first bit tells that the account's number follows, in forty; ids from before 2019 have no
-/// account in them, and begin with `I` or `J`.
+/// Decodes sixteen characters of base32. The first bit is set if the 40-bit account number follows. Ids from before 2019 contain
+/// no account number, and begin with `I` or `J`.
 fn names_an_account(body: &[u8]) -> bool {
     let digits = body.iter().map(|byte| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -266,7 +271,7 @@ fn names_an_account(body: &[u8]) -> bool {
     let Some(digits) = digits.collect::<Option<Vec<u8>>>().filter(|digits| digits.len() == 16) else {
         return false;
     };
-    // 45 bits are read: one for the generation, 40 for the account, 4 of what follows.
+    // Reads 45 bits: one for the generation, 40 for the account, and 4 of the rest.
     let bits = digits.iter().take(9).fold(0_u64, |bits, digit| bits << 5 | u64::from(*digit));
     let is_new = bits >> 44 == 1;
     let account = bits >> 4 & 0xff_ffff_ffff;
@@ -289,12 +294,12 @@ fn is_mixed(text: &[u8]) -> bool {
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && entropy(text) > 2.5
 }
 
-/// A name made of words, as in `sk-learn-and-others`, has small letters and hyphens; a digest behind `task-` has no
-/// capitals. So two kinds of characters are enough only where neither a hyphen nor a letter before it lets it be one.
+/// A name made of words, such as `sk-learn-and-others`, has lower-case letters and hyphens. A digest after `task-` has no
+/// upper-case letters. Two kinds of characters therefore suffice only without a hyphen, and without a letter before the prefix.
 fn is_varied(hay: &[u8], span: &Range<usize>) -> bool {
     let secret = hay.get(span.clone()).unwrap_or_default();
     let body = without_first_words(secret);
-    // The letter of a `\n` touches nothing.
+    // The letter of an escape such as `\n` does not count as a letter before the prefix.
     let touches = match hay.get(..span.start).unwrap_or_default() {
         [.., b'\\', _] | [] => false,
         [.., before] => before.is_ascii_alphabetic(),
@@ -306,7 +311,7 @@ fn is_varied(hay: &[u8], span: &Range<usize>) -> bool {
     kinds >= needed && entropy(body) > 2.5
 }
 
-/// What is left behind `sk-`, `sk-proj-` and the like.
+/// The part after `sk-`, `sk-proj-` and similar prefixes.
 fn without_first_words(text: &[u8]) -> &[u8] {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| !byte.is_ascii_lowercase())
@@ -317,15 +322,18 @@ fn without_first_words(text: &[u8]) -> &[u8] {
     rest
 }
 
-fn judge_loose(hay: &[u8], span: &Range<usize>) -> Judged {
+fn judge_loose(hay: &[u8], span: &Range<usize>) -> CheckResult {
     let secret = hay.get(span.clone()).unwrap_or_default();
     if !is_mixed(secret) || digest_or_image::begins_at(hay, span.start) || is_alphabet(secret) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let rest = hay.get(span.end..).unwrap_or_default();
     let belongs =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
-    Judged::Extends(span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(), End::Closed)
+    CheckResult::Extends(
+        span.start..span.end + rest.iter().take_while(|byte| belongs(byte)).count(),
+        MatchEnd::Closed,
+    )
 }
 
 fn is_alphabet(text: &[u8]) -> bool {
@@ -341,7 +349,7 @@ fn is_pypi(token: &[u8]) -> bool {
     })
 }
 
-/// Of a JSON Web Token; the shortest in use has 43 characters, logs cut them.
+/// The signature of a JSON Web Token. The shortest in use has 43 characters, but logs may cut it.
 const MIN_SIGNATURE: usize = 10;
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)

@@ -15,7 +15,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use crate::{
     check::{decoded_percent, noise},
     finding::{Encoding, Tier},
-    rule::End,
+    rule::MatchEnd,
     searcher::SecretCandidate,
 };
 
@@ -94,7 +94,7 @@ impl KnownValues {
                     tier: value.tier,
                     span,
                     encoding: Encoding::Plain,
-                    end: End::Closed,
+                    end: MatchEnd::Closed,
                 });
             }
         };

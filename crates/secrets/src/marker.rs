@@ -17,7 +17,7 @@ pub(crate) struct Markers {
 
 /// The markers in one text, in order.
 #[derive(Default)]
-pub(crate) struct Marks(Vec<Range<usize>>);
+pub(crate) struct MarkerSpans(Vec<Range<usize>>);
 
 /// The marker for a secret of this kind and provider.
 pub(crate) fn marker(kind: &str, provider: &str) -> String {
@@ -40,9 +40,9 @@ impl Markers {
         Self { known, longest, opening: memmem::Finder::new(OPENING) }
     }
 
-    pub(crate) fn find(&self, hay: &[u8]) -> Marks {
+    pub(crate) fn find(&self, hay: &[u8]) -> MarkerSpans {
         let marks = self.opening.find_iter(hay);
-        Marks(marks.filter_map(|at| self.length_at(hay, at).map(|length| at..at + length)).collect())
+        MarkerSpans(marks.filter_map(|at| self.length_at(hay, at).map(|length| at..at + length)).collect())
     }
 
     fn length_at(&self, hay: &[u8], at: usize) -> Option<usize> {
@@ -52,7 +52,7 @@ impl Markers {
     }
 }
 
-impl Marks {
+impl MarkerSpans {
     /// The marker that contains the byte at `at`.
     pub(crate) fn around(&self, at: usize) -> Option<&Range<usize>> {
         let (before, _) = self.split(at + 1);

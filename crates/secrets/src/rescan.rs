@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::{
     finding::{Encoding, Tier},
     marker::{line_ends, marker},
-    rule::End,
+    rule::MatchEnd,
     searcher::{Scratch, Searcher, SecretCandidate},
     view::TextView,
     window::merged,
@@ -124,7 +124,7 @@ pub(crate) fn redact_rest(
     let surest = decided.iter().filter(|one| one.span.end > span.start).max_by_key(|one| one.tier);
     let Some(surest) = surest.cloned() else { return decided };
     decided.retain(|one| one.span.end <= span.start);
-    decided.push(SecretCandidate { span, end: End::Never, ..surest });
+    decided.push(SecretCandidate { span, end: MatchEnd::Never, ..surest });
     decided
 }
 

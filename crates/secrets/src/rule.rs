@@ -6,9 +6,9 @@ use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
 use self::{alphabet::Alphabet, unmarked::Unmarked};
 use crate::{
-    check::{Check, Judged, covered_until, entropy, is_sample},
+    check::{CheckResult, RuleCheck, covered_until, entropy, is_sample},
     finding::Tier,
-    marker::Marks,
+    marker::MarkerSpans,
 };
 
 mod alphabet;
@@ -42,7 +42,7 @@ pub(crate) struct SecretRule {
     alphabet: Alphabet,
     /// A rare byte that every match contains after its beginning, if there is one.
     needed: Option<u8>,
-    check: Option<Check>,
+    check: Option<RuleCheck>,
     context: Option<Context>,
     min_entropy: Option<f64>,
 }
@@ -82,11 +82,11 @@ enum ContextLines {
 pub(crate) struct Match {
     pub span: Range<usize>,
     pub tier: Tier,
-    pub end: End,
+    pub end: MatchEnd,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum MatchEnd {
     Closed,
     /// A key block that may continue where the text stopped.
     Open,
@@ -100,7 +100,7 @@ impl SecretRule {
         &self,
         hay: &[u8],
         word: Range<usize>,
-        marks: &Marks,
+        marks: &MarkerSpans,
         mut found: impl FnMut(Match),
     ) {
         // The text of a marker describes another secret.
@@ -129,7 +129,7 @@ impl SecretRule {
         }
     }
 
-    fn match_here(&self, hay: &[u8], start: usize, marks: &Marks) -> Option<Match> {
+    fn match_here(&self, hay: &[u8], start: usize, marks: &MarkerSpans) -> Option<Match> {
         // Most hits are words of a sentence; this test is cheaper than the regex.
         self.alphabet.first_run(hay, start..start + 1, self.shortest)?;
         let until = hay.len().min(start + self.longest);
@@ -142,14 +142,14 @@ impl SecretRule {
 
     /// The same if markers separate a keyword and its value. Tokens need no keyword; a marker inside breaks them like
     /// any other text.
-    fn match_behind_marks(&self, hay: &[u8], word: &Range<usize>, marks: &Marks) -> Option<Match> {
+    fn match_behind_marks(&self, hay: &[u8], word: &Range<usize>, marks: &MarkerSpans) -> Option<Match> {
         let has_keyword =
-            self.group.is_some() || matches!(self.check, Some(Check::Assigned | Check::AssignedKey));
+            self.group.is_some() || matches!(self.check, Some(RuleCheck::Assigned | RuleCheck::AssignedKey));
         if !has_keyword || self.context.is_some() {
             return None;
         }
         let unmarked = Unmarked::new(hay, word, word.start + self.longest, marks)?;
-        let matched = self.match_here(&unmarked.text, unmarked.word, &Marks::default())?;
+        let matched = self.match_here(&unmarked.text, unmarked.word, &MarkerSpans::default())?;
         let span = unmarked.original(&matched.span);
         // Markers that were kept still count as markers.
         (!is_in_mark(&span, marks)).then_some(Match { span, ..matched })
@@ -160,7 +160,7 @@ impl SecretRule {
         hay: &[u8],
         word: &Range<usize>,
         reach: usize,
-        marks: &Marks,
+        marks: &MarkerSpans,
         found: &mut impl FnMut(Match),
     ) {
         let from = run_start(hay, word.start, reach);
@@ -204,11 +204,11 @@ impl SecretRule {
     /// run many keywords.
     pub(crate) fn covers_until(&self, hay: &[u8], found: &Range<usize>) -> Option<usize> {
         match self.check? {
-            Check::KeyBody => Some(covered_until(hay, found)),
-            Check::Pem => Some(found.end),
+            RuleCheck::KeyBody => Some(covered_until(hay, found)),
+            RuleCheck::Pem => Some(found.end),
             // Every match that begins within it ends at the same position; only a keyword near the end may introduce
             // text behind it.
-            Check::Loose => Some(found.end.saturating_sub(self.sees_behind())),
+            RuleCheck::Loose => Some(found.end.saturating_sub(self.sees_behind())),
             _ => None,
         }
     }
@@ -252,7 +252,7 @@ impl SecretRule {
         Some(Spans { whole, secret })
     }
 
-    fn in_context(&self, hay: &[u8], start: usize, marks: &Marks) -> bool {
+    fn in_context(&self, hay: &[u8], start: usize, marks: &MarkerSpans) -> bool {
         let Some(context) = &self.context else { return true };
         let from = start.saturating_sub(marks.reach_before(start, context.within));
         let before = hay.get(from..start).unwrap_or_default();
@@ -264,22 +264,22 @@ impl SecretRule {
         context.words.iter().any(|word| memchr::memmem::find_iter(&before, word).any(is_outside_markers))
     }
 
-    fn judge(&self, hay: &[u8], spans: &Spans, marks: &Marks) -> Option<Match> {
+    fn judge(&self, hay: &[u8], spans: &Spans, marks: &MarkerSpans) -> Option<Match> {
         let secret = &spans.secret;
         let text = hay.get(secret.clone())?;
         if self.min_entropy.is_some_and(|least| entropy(text) < least) {
             return None;
         }
-        let has_samples = self.check.is_none_or(Check::has_samples);
+        let has_samples = self.check.is_none_or(RuleCheck::has_samples);
         if has_samples && is_sample(text) {
             return None;
         }
-        let plain = |tier| Match { span: secret.clone(), tier, end: End::Closed };
-        let matched = match self.check.map_or(Judged::Sound, |check| check.judge(hay, secret, marks)) {
-            Judged::Sound => Some(plain(self.tier)),
-            Judged::Unsound => self.unverified.map(plain),
-            Judged::Refuted => None,
-            Judged::Extends(span, end) => Some(Match { span, tier: self.tier, end }),
+        let plain = |tier| Match { span: secret.clone(), tier, end: MatchEnd::Closed };
+        let matched = match self.check.map_or(CheckResult::Sound, |check| check.judge(hay, secret, marks)) {
+            CheckResult::Sound => Some(plain(self.tier)),
+            CheckResult::Unsound => self.unverified.map(plain),
+            CheckResult::Refuted => None,
+            CheckResult::Extends(span, end) => Some(Match { span, tier: self.tier, end }),
         };
         matched.filter(|matched| !is_in_mark(&matched.span, marks))
     }
@@ -292,7 +292,7 @@ struct Spans {
 
 /// Whether a secret begins in a marker and was therefore redacted before. A value that begins with a whole marker and
 /// continues was not.
-fn is_in_mark(secret: &Range<usize>, marks: &Marks) -> bool {
+fn is_in_mark(secret: &Range<usize>, marks: &MarkerSpans) -> bool {
     marks.around(secret.start).is_some_and(|mark| mark.start < secret.start || secret.end <= mark.end)
 }
 

@@ -15,7 +15,7 @@ use crate::{
     finding::{Encoding, Tier},
     literals::{LiteralCoding, Literals, Needle, NeedleMeaning},
     marker::Markers,
-    rule::{End, KeywordCase, SecretRule},
+    rule::{KeywordCase, MatchEnd, SecretRule},
     spaced_tokens::spread,
     split_tokens::join,
     view::TextView,
@@ -37,7 +37,7 @@ pub(crate) struct SecretCandidate {
     pub tier: Tier,
     pub span: Range<usize>,
     pub encoding: Encoding,
-    pub end: End,
+    pub end: MatchEnd,
 }
 
 /// Buffers for undoing disguises, one per depth.
@@ -130,7 +130,7 @@ impl Searcher {
                 continue;
             }
             let mut end = candidate.end;
-            if end == End::Open {
+            if end == MatchEnd::Open {
                 let (more, ends) = body_end(hay.get(span.end..).unwrap_or_default());
                 span.end += more;
                 end = ends;
@@ -205,7 +205,7 @@ impl Searcher {
         };
         found.extend(inner.into_iter().map(|candidate| {
             let span = run.covering(hay, &candidate.span);
-            SecretCandidate { span, encoding, end: End::Closed, ..candidate }
+            SecretCandidate { span, encoding, end: MatchEnd::Closed, ..candidate }
         }));
     }
 }

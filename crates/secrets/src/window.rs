@@ -13,7 +13,7 @@ use crate::{
     known_values::KnownValues,
     marker::{line_ends, marker},
     rescan::{redact_rest, settle},
-    rule::End,
+    rule::MatchEnd,
     searcher::{Scratch, Searcher, SecretCandidate},
 };
 
@@ -164,7 +164,7 @@ impl Carry {
         self.remember(&decided, base, next);
         decided.retain(|found| found.span.end > from);
         if let Some(last) = decided.last()
-            && last.end != End::Closed
+            && last.end != MatchEnd::Closed
             && last.span.end >= limit
         {
             self.open = Some(last.clone());
@@ -231,7 +231,8 @@ impl Carry {
 
     fn go_on(&mut self, open: SecretCandidate, hay: &[u8], from: usize, covered: &mut Vec<Covered>) -> usize {
         let rest = hay.get(from..).unwrap_or_default();
-        let (length, end) = if open.end == End::Never { (rest.len(), End::Never) } else { body_end(rest) };
+        let (length, end) =
+            if open.end == MatchEnd::Never { (rest.len(), MatchEnd::Never) } else { body_end(rest) };
         let SecretCandidate { rule, tier, encoding, .. } = open;
         if length > 0 {
             covered.push(Covered {
@@ -245,7 +246,7 @@ impl Carry {
         if let Some(last) = self.behind.last_mut() {
             last.span.end += length;
         }
-        if end != End::Closed {
+        if end != MatchEnd::Closed {
             self.open = Some(open);
         }
         from + length
@@ -263,7 +264,7 @@ pub(crate) fn merged(mut candidates: Vec<SecretCandidate>) -> Vec<SecretCandidat
         match merged.last_mut() {
             Some(last) if found.span.start < last.span.end => {
                 // If one of them is still open at the end of the text, the merged one is, too.
-                let end = if found.end == End::Closed { last.end } else { found.end };
+                let end = if found.end == MatchEnd::Closed { last.end } else { found.end };
                 let span = last.span.start..last.span.end.max(found.span.end);
                 if found.tier > last.tier {
                     *last = found;

@@ -265,7 +265,7 @@ fn is_about_handler(finding: &Finding) -> bool {
 fn too_large(size: usize) -> Finding {
     let message = format!("the document has {size} bytes; the limit for a tool is {MAX_DOCUMENT_BYTES}");
     Finding::new(Code::SpecParse, Pointer::root(), message, "move data out of the document")
-        .at_span(crate::Span::new(0, 0))
+        .at_span(crate::SourceSpan::new(0, 0))
 }
 
 /// The approximate size in bytes of an object as compact JSON. The readers bound the recursion depth.

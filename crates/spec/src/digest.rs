@@ -13,9 +13,9 @@ use crate::{
 
 /// SHA-256 of a tool's reviewed form, displayed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Digest([u8; 32]);
+pub struct ToolDigest([u8; 32]);
 
-impl Digest {
+impl ToolDigest {
     /// Parses exactly the format that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?.as_bytes();
@@ -30,26 +30,26 @@ impl Digest {
     }
 }
 
-impl fmt::Display for Digest {
+impl fmt::Display for ToolDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for ToolDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
 /// The digest of a valid document. `spec` is the result of `check` for this `document`.
-pub fn digest(spec: &ToolSpec, document: &Map<String, Value>) -> Digest {
+pub fn digest(spec: &ToolSpec, document: &Map<String, Value>) -> ToolDigest {
     let form = reviewed_form(spec, document);
     // RFC 8785 defines a form for every finite number, and `Value` holds no others. If this ever failed, plain JSON
     // still distinguishes documents; at worst it causes one extra review.
     let text = serde_json_canonicalizer::to_string(&form).unwrap_or_else(|_| form.to_string());
-    Digest(Sha256::digest(text).into())
+    ToolDigest(Sha256::digest(text).into())
 }
 
 /// The part of a tool that a reviewer checks: no records or bookkeeping, all defaults filled in.

@@ -1,6 +1,6 @@
 //! Findings: a problem in a document, its position and a remedy.
 
-use crate::{Code, Pointer, Span};
+use crate::{Code, Pointer, SourceSpan};
 
 /// One problem to report to the author. See `Code` for the meaning of each code.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Finding {
     /// Whether to point to the value or to its key.
     pub target: FindingTarget,
     /// Set by `locate`. `None` if the position has no text.
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
     pub message: String,
     pub remedy: String,
     /// A document with this finding is published only after an operator accepted its code.
@@ -42,7 +42,7 @@ impl Finding {
     }
 
     #[must_use]
-    pub fn at_span(self, span: Span) -> Self {
+    pub fn at_span(self, span: SourceSpan) -> Self {
         Self { span: Some(span), ..self }
     }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) use value::EXACT_LIMIT_FLOAT;
 pub use value::Unambiguous;
 
-use crate::{Code, Finding, Format, Pointer, Span, finding::FindingTarget};
+use crate::{Code, Finding, Format, Pointer, SourceSpan, finding::FindingTarget};
 
 /// The result of parsing.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Parsed, Finding> {
             "the file is empty",
             "`toolgate new NAME` writes a document to start from",
         )
-        .at_span(Span::new(0, 0)));
+        .at_span(SourceSpan::new(0, 0)));
     }
     match format {
         Format::Json => json::parse(text),
@@ -62,8 +62,8 @@ pub(crate) fn locate(text: &str, format: Format, findings: &mut [Finding]) {
 /// The spans of a value and, in an object, of its key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct SourceSpans {
-    key: Option<Span>,
-    value: Span,
+    key: Option<SourceSpan>,
+    value: SourceSpan,
 }
 
 /// The members of a JSON object as written, for editing in place; `None` if the text is not an object.
@@ -72,7 +72,7 @@ pub(crate) fn json_members(text: &str) -> Option<Vec<JsonMember>> {
 }
 
 /// The elements of a JSON array as written; `None` if the text is not an array.
-pub(crate) fn json_elements(text: &str) -> Option<Vec<Span>> {
+pub(crate) fn json_elements(text: &str) -> Option<Vec<SourceSpan>> {
     json_locate::elements(text)
 }
 

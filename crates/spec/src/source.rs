@@ -6,12 +6,12 @@ use crate::{Code, Finding, Pointer};
 
 /// A byte range of the text that was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Span {
+pub struct SourceSpan {
     pub start: usize,
     pub end: usize,
 }
 
-impl Span {
+impl SourceSpan {
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
@@ -47,7 +47,7 @@ impl Format {
 
 /// One-based line and column; columns count characters, as editors do.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Position {
+pub struct SourcePosition {
     pub line: usize,
     pub column: usize,
 }
@@ -66,10 +66,10 @@ impl<'text> LineIndex<'text> {
         Self { text, line_starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
-    pub fn position(&self, offset: usize) -> Position {
+    pub fn position(&self, offset: usize) -> SourcePosition {
         let line = self.line_starts.partition_point(|start| *start <= offset).max(1);
         let before = self.text.get(self.start_of(line)..offset).unwrap_or_default();
-        Position { line, column: before.chars().count() + 1 }
+        SourcePosition { line, column: before.chars().count() + 1 }
     }
 
     /// A line without its end, counted from one; empty after the last line.
@@ -139,7 +139,7 @@ pub fn decode(bytes: &[u8]) -> Result<&str, Finding> {
 }
 
 fn refuse(offset: usize, message: String, remedy: &str) -> Finding {
-    Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(Span::new(offset, offset))
+    Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(SourceSpan::new(offset, offset))
 }
 
 /// The size limit of a file. A bundle may contain thousands of tools.
@@ -162,9 +162,9 @@ mod tests {
     fn positions_count_lines_from_one_and_columns_in_characters() {
         let text = "{\n  \"é\": 1\n}";
         let lines = LineIndex::new(text);
-        assert_eq!(lines.position(0), Position { line: 1, column: 1 });
-        assert_eq!(lines.position(text.find(':').unwrap()), Position { line: 2, column: 6 });
-        assert_eq!(lines.position(text.len()), Position { line: 3, column: 2 });
+        assert_eq!(lines.position(0), SourcePosition { line: 1, column: 1 });
+        assert_eq!(lines.position(text.find(':').unwrap()), SourcePosition { line: 2, column: 6 });
+        assert_eq!(lines.position(text.len()), SourcePosition { line: 3, column: 2 });
         assert_eq!((lines.line(2), lines.line(9)), ("  \"é\": 1", ""));
         assert_eq!(lines.char_offset(2, 6), text.find(':').unwrap());
     }

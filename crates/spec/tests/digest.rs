@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use toolgate_spec::{Digest, Format, check_text, digest, reviewed_form};
+use toolgate_spec::{Format, ToolDigest, check_text, digest, reviewed_form};
 
 /// The digest of a document's text; the document must be valid.
 #[track_caller]
-fn digest_of(text: &str, format: Format) -> Digest {
+fn digest_of(text: &str, format: Format) -> ToolDigest {
     let file = check_text(text, format);
     let tool = file.tools.first().unwrap_or_else(|| panic!("no tool: {:?}", file.findings));
     let spec = tool.spec.as_ref().unwrap_or_else(|| panic!("unsound: {:?}\n{text}", tool.findings));
@@ -17,7 +17,7 @@ fn digest_of(text: &str, format: Format) -> Digest {
 }
 
 #[track_caller]
-fn of(document: &Value) -> Digest {
+fn of(document: &Value) -> ToolDigest {
     digest_of(&document.to_string(), Format::Json)
 }
 
@@ -273,9 +273,9 @@ fn worked_example_in_docs_is_correct() {
 #[test]
 fn digest_parses_only_its_display_form() {
     let shown = of(&minimal()).to_string();
-    assert_eq!(Digest::parse(&shown), Some(of(&minimal())));
+    assert_eq!(ToolDigest::parse(&shown), Some(of(&minimal())));
     for wrong in [&shown[7..], &shown[..70], &format!("{shown}0"), &shown.to_uppercase(), "sha256:", ""] {
-        assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        assert_eq!(ToolDigest::parse(wrong), None, "{wrong}");
     }
 }
 

@@ -26,7 +26,7 @@ use std::{
 
 use serde_json::json;
 use times::{median, ratio};
-use toolgate::{Config, Extras, Toolgate, Writes};
+use toolgate::{Config, Extras, JournalOwner, Toolgate};
 use toolgate_config::Overrides;
 
 fn main() {
@@ -171,7 +171,7 @@ fn publish(file: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let config = Config::load(file, &|_| None, &Overrides::default()).unwrap();
-        let extras = Extras { writes: Writes::Command, ..Extras::default() };
+        let extras = Extras { journal_owner: JournalOwner::Command, ..Extras::default() };
         let toolgate = Box::pin(Toolgate::open(config, extras)).await.unwrap();
         for tool in &toolgate.loaded().tools {
             let candidate = tool.candidate.as_ref().unwrap();

@@ -13,14 +13,14 @@ use toolgate_gate::{
 use toolgate_store::StateDb;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ApprovalsArgs, ApprovalsCommand, OutputFormat},
     gateway,
     terminal::{Terminal, visible},
     time,
 };
 
-pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
     let queue = toolgate::open_queue(&config).map_err(|error| Failure::new(visible(&error.to_string())))?;
     let now = SystemTime::now();
@@ -43,7 +43,7 @@ pub fn run(args: &ApprovalsArgs, terminal: &mut Terminal) -> Result<Ending, Fail
             let mut approval = queue.get(&id, now).map_err(|problem| queue_failure(&problem))?;
             approval.question.arguments = whole.or(approval.question.arguments);
             terminal.data(to_json(&approval));
-            Ok(Ending::Clean)
+            Ok(CommandExit::Clean)
         }
         ApprovalsCommand::Approve { id, note, format } => {
             decide(&queue, (id, ApprovalState::Approved, note.as_deref()), *format, terminal)
@@ -65,7 +65,7 @@ fn decide(
     (id, state, note): (&str, ApprovalState, Option<&str>),
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let by = gateway::operator();
     match queue.decide(&id_of(queue, id)?, state, &Decider::Operator(&by), note, SystemTime::now()) {
         Ok(approval) => {
@@ -73,7 +73,7 @@ fn decide(
                 OutputFormat::Json => terminal.data(to_json(&approval)),
                 OutputFormat::Text => line(&approval, ArgumentDetail::Short, terminal)?,
             }
-            Ok(Ending::Clean)
+            Ok(CommandExit::Clean)
         }
         Err(problem @ ApprovalError::Unrevealed(_)) => Err(Failure::Findings(format!(
             "`{id}`: {problem} with `toolgate approvals show {id} --reveal`",
@@ -91,7 +91,7 @@ fn list(
     limit: usize,
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let shown = found.iter().take(limit);
     let more = found.len() - shown.len();
     match format {
@@ -109,7 +109,7 @@ fn list(
             }
         }
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// How much of a call's arguments to print.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use toolgate::{Config, Writes, find_revived, open_state};
+use toolgate::{Config, JournalOwner, find_rollback, open_state};
 use toolgate_audit::{
     ClockBehind, JournalError, PublicKey, Receipt, Record, RecordPosition, Report, TimeRange, read,
     receipt_for, verify, verify_list, verify_receipt,
@@ -20,14 +20,14 @@ use toolgate_audit::{
 use toolgate_config::Overrides;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{AuditArgs, AuditCommand, OutputFormat},
     report::counted,
     terminal::{self, Terminal, visible},
     time,
 };
 
-pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     // Checking a receipt needs a key but no gateway.
     if let AuditCommand::Receipt { call, check: true, key, format } = &args.command {
         return check_receipt(Path::new(call), key.as_deref(), *format, terminal);
@@ -53,7 +53,7 @@ pub fn run(args: &AuditArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
             let is_good = verified.is_clean()
                 && (verified.is_sealed() || !sealed)
                 && is_state_up_to_date(&config, terminal)?;
-            Ok(if is_good { Ending::Clean } else { Ending::Findings })
+            Ok(if is_good { CommandExit::Clean } else { CommandExit::Findings })
         }
         AuditCommand::Tail { lines, format } => tail(&folders, *lines, *format, terminal),
         AuditCommand::Query { tool, caller, decision, stage, reason, call, from, to, format } => {
@@ -75,14 +75,14 @@ fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool,
     }
     let failure = |error: String| Failure::at(&file, error);
     let state = open_state(config).map_err(|error| failure(error.to_string()))?;
-    let revived = find_revived(&config.state, &state).map_err(|error| failure(error.to_string()))?;
-    if revived.is_empty() {
+    let rollback = find_rollback(&config.state, &state).map_err(|error| failure(error.to_string()))?;
+    if rollback.is_empty() {
         return Ok(true);
     }
     terminal.flush()?;
     Terminal::note(&format!(
         "state.db is older than the journal, where these are withdrawn: {}; the next start of the gateway withdraws them again",
-        visible(&revived.describe())
+        visible(&rollback.describe())
     ));
     Ok(false)
 }
@@ -91,7 +91,8 @@ fn is_state_up_to_date(config: &Config, terminal: &mut Terminal) -> Result<bool,
 fn journals(state: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_journal = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(Writes::Gateway.folder()))
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(JournalOwner::Gateway.folder()))
             && path.is_dir()
     };
     let mut folders: Vec<PathBuf> = below.filter(is_journal).collect();
@@ -242,7 +243,7 @@ fn tail(
     lines: usize,
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let mut newest: Vec<(String, Record)> = Vec::new();
     for folder in folders {
         let mut last: VecDeque<Record> = VecDeque::new();
@@ -263,7 +264,7 @@ fn print_records<'r>(
     records: impl Iterator<Item = &'r Record>,
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     match format {
         OutputFormat::Json => {
             let records: Vec<Value> = records.map(serde_json::to_value).collect::<Result<_, _>>()?;
@@ -275,7 +276,7 @@ fn print_records<'r>(
             }
         }
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Adds a sort time to the records of one journal: the real time, but never later than that of a following record.
@@ -327,7 +328,7 @@ fn query(
     span: TimeRange,
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let mut found = Vec::new();
     for folder in folders {
         for record in records(folder, span)? {
@@ -342,26 +343,26 @@ fn query(
         }
     }
     terminal.data(json!({ "records": found }));
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
-fn export(folders: &[PathBuf], span: TimeRange, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     for folder in folders {
         for record in records(folder, span)? {
             writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record?)?))?;
         }
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
-fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn write_receipt(folders: &[PathBuf], call: &str, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let mut problem = None;
     for folder in folders {
         let is_of_call = |record: &Record| record.entry.get("callId").and_then(Value::as_str) == Some(call);
         match receipt_for(folder, is_of_call) {
             Ok(receipt) => {
                 writeln!(terminal, "{}", serde_json::to_string_pretty(&receipt)?)?;
-                return Ok(Ending::Clean);
+                return Ok(CommandExit::Clean);
             }
             // The call may be in another journal.
             Err(JournalError::NotFound(_)) => {}
@@ -384,7 +385,7 @@ fn check_receipt(
     key: Option<&str>,
     format: OutputFormat,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let key = key.ok_or_else(|| {
         Failure::new("name the key to trust: --key FILE or --key ed25519:… (FILE is the gateway's `keys/journal.key.pub`)")
     })?;

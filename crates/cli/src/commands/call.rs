@@ -3,20 +3,20 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value, json};
-use toolgate::{Config, Problem, Toolgate};
+use toolgate::{Config, LoadProblem, Toolgate};
 use toolgate_config::Overrides;
 use toolgate_gate::{Answer, Call, ClientAnswer, ClientInfo, Outcome, PendingCall, Reason, Warning};
 use toolgate_policy::LifecycleState;
 use toolgate_server::{AuthIdentity, Role};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{CallArgs, OutputFormat},
     gateway, local, runner,
     terminal::{Terminal, json_pretty, visible},
 };
 
-pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let outcome = gateway::wait(async {
         let config = args.config.load(&Overrides::default())?;
         match local::call(&config, &args.tool, &args.arguments, None).await? {
@@ -29,9 +29,9 @@ pub fn run(args: &CallArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         OutputFormat::Text => print(&outcome, terminal)?,
     }
     Ok(match outcome {
-        Outcome::Released(_) => Ending::Clean,
-        Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => Ending::Findings,
-        Outcome::Broken(_) => Ending::CouldNotRead,
+        Outcome::Released(_) => CommandExit::Clean,
+        Outcome::Pending(_) | Outcome::Refused(_) | Outcome::Failed(_) => CommandExit::Findings,
+        Outcome::Broken(_) => CommandExit::CouldNotRead,
     })
 }
 
@@ -113,7 +113,7 @@ pub async fn make(
 /// Why a tool is not served, for the operator only; callers do not see this.
 fn explain(toolgate: &Toolgate, name: &str) -> Vec<String> {
     let loaded = toolgate.loaded();
-    let problem = |problem: &Problem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
+    let problem = |problem: &LoadProblem| format!("{}: {}", visible(&problem.place), visible(&problem.what));
     let mut notes: Vec<String> = loaded.problems.iter().map(problem).collect();
     if let Some(tool) = loaded.tools.iter().find(|tool| tool.name == name) {
         let why = match &tool.candidate {

@@ -13,7 +13,7 @@ use toolgate_spec::{Code, Severity};
 
 use super::explain;
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{CheckArgs, ReportFormat},
     check_file::{CheckRules, FileOutcome, WarningFilter, check_file},
     duplicates::Duplicates,
@@ -22,7 +22,7 @@ use crate::{
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &CheckArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let rules = rules(args)?;
     let GatheredFiles { inputs, unreadable } = load::gather(&args.paths);
     let mut run = CheckRun {
@@ -146,14 +146,14 @@ impl CheckRun {
         Ok(())
     }
 
-    fn ending(&self, deny_warnings: bool) -> Ending {
+    fn ending(&self, deny_warnings: bool) -> CommandExit {
         let Summary { files, errors, warnings, unreadable, .. } = self.summary;
         if unreadable > 0 || files == 0 {
-            Ending::CouldNotRead
+            CommandExit::CouldNotRead
         } else if errors > 0 || (deny_warnings && warnings > 0) {
-            Ending::Findings
+            CommandExit::Findings
         } else {
-            Ending::Clean
+            CommandExit::Clean
         }
     }
 }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use toolgate_config::Overrides;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ConfigCommand, ConfigCommandArgs, OutputFormat},
     terminal::{Terminal, json as json_text},
 };
 
-pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
     let ConfigCommand::Show { origin, format } = &args.command;
     let shown = |entry: &toolgate_config::ConfigEntry| {
@@ -42,5 +42,5 @@ pub fn run(args: &ConfigCommandArgs, terminal: &mut Terminal) -> Result<Ending, 
             }
         }
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }

@@ -19,7 +19,7 @@ use self::{
     edit::{ClientFormat, toml_table, with_entry, without_entry},
 };
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ClientKind, ConnectArgs, DisconnectArgs, ScopeKind, TransportKind},
     commands::approvals,
     gateway,
@@ -28,9 +28,9 @@ use crate::{
     write::{self, PrivateFile},
 };
 
-pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = ClientEntry::new(&config, args.client, args.scope)?;
+    let link = ClientLink::new(&config, args.client, args.scope)?;
     let attendance = Attendance::of(args, terminal)?;
     if args.print {
         let entry = link.entry(args.transport, attendance, &|| Ok("TOKEN".to_owned()))?;
@@ -46,7 +46,7 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     let after = link.edited(before.as_deref(), &trial)?;
     if args.transport == TransportKind::Stdio && before.as_deref() == Some(after.as_str()) {
         writeln!(terminal, "unchanged {}", visible(&link.file.path.to_string_lossy()))?;
-        return Ok(Ending::Clean);
+        return Ok(CommandExit::Clean);
     }
     link.make_ready(terminal)?;
     let file = PrivateFile::begin(&link.file.path)?;
@@ -58,13 +58,13 @@ pub fn run(args: &ConnectArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     })?;
     writeln!(terminal, "wrote    {}", visible(&link.file.path.to_string_lossy()))?;
     link.note(args.transport);
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Removes our entry from the client's file, and revokes its token. Everything else in the file stays.
-pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
-    let link = ClientEntry::new(&config, args.client, args.scope)?;
+    let link = ClientLink::new(&config, args.client, args.scope)?;
     link.check_links()?;
     let path = visible(&link.file.path.to_string_lossy()).into_owned();
     let before = read(&link.file.path)?.unwrap_or_default();
@@ -82,18 +82,18 @@ pub fn disconnect(args: &DisconnectArgs, terminal: &mut Terminal) -> Result<Endi
     if link.revoke_token()? {
         writeln!(terminal, "revoked  token {}", link.token_name())?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// The entry for this gateway in one client's file.
-struct ClientEntry<'a> {
+struct ClientLink<'a> {
     config: &'a Config,
     client: ClientKind,
     scope: ScopeKind,
     file: ClientFile,
 }
 
-impl<'a> ClientEntry<'a> {
+impl<'a> ClientLink<'a> {
     fn new(config: &'a Config, client: ClientKind, scope: Option<ScopeKind>) -> Result<Self, Failure> {
         let scope = scope.unwrap_or_else(|| client.usual_scope());
         Ok(Self { config, client, scope, file: ClientFile::of(client, scope)? })
@@ -217,10 +217,10 @@ impl<'a> ClientEntry<'a> {
     }
 
     /// Prints the edited file. If the file cannot be edited, prints a file with our entry alone.
-    fn print(&self, entry: &Map<String, Value>, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    fn print(&self, entry: &Map<String, Value>, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
         if self.file.format == ClientFormat::Toml {
             write!(terminal, "{}", toml_table(self.file.key, entry))?;
-            return Ok(Ending::Clean);
+            return Ok(CommandExit::Clean);
         }
         let before = read(&self.file.path).ok().flatten();
         let whole = self.edited(before.as_deref(), entry).or_else(|_| self.edited(None, entry))?;
@@ -228,7 +228,7 @@ impl<'a> ClientEntry<'a> {
             let shown: Vec<_> = line.split('\t').map(visible).collect();
             writeln!(terminal, "{}", shown.join("\t"))?;
         }
-        Ok(Ending::Clean)
+        Ok(CommandExit::Clean)
     }
 
     /// Refuses symlinks, also for the client's directory in a project. Otherwise the author of a project could redirect the

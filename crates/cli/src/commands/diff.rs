@@ -7,14 +7,14 @@ use toolgate_policy::{ChangeDirection, EffectivePolicy, PolicyChange, SettingOri
 
 use super::resolve::Resolved;
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{DiffArgs, OutputFormat, PolicyArgs},
     check_file::CheckRules,
     documents::{self, ToolDocument},
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let after_rules = args.policy.rules()?;
     let of_before = PolicyArgs {
         profiles: args.before_profiles.clone(),
@@ -30,7 +30,7 @@ pub fn run(args: &DiffArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         OutputFormat::Json => print_json(&differences, terminal),
     }
     let is_wider = differences.iter().any(Difference::is_wider);
-    Ok(if is_wider { Ending::Findings } else { Ending::Clean })
+    Ok(if is_wider { CommandExit::Findings } else { CommandExit::Clean })
 }
 
 /// The difference of one tool between two versions.

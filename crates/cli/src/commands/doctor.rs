@@ -4,19 +4,19 @@ use std::io::Write;
 
 use anstyle::Style;
 use serde_json::{Value, json};
-use toolgate::{Problem, layer_state};
+use toolgate::{LoadProblem, layer_state};
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{DoctorArgs, OutputFormat},
     gateway,
     report::counted,
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let host = probe();
     let gateway = checks(args);
     let verdict = DoctorVerdict::of(&host.rows, &gateway);
@@ -39,7 +39,7 @@ pub fn run(args: &DoctorArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         }
         OutputFormat::Text => print(&host, &gateway, &verdict, terminal)?,
     }
-    Ok(if verdict.problems == 0 { Ending::Clean } else { Ending::Findings })
+    Ok(if verdict.problems == 0 { CommandExit::Clean } else { CommandExit::Findings })
 }
 
 fn print(
@@ -139,13 +139,13 @@ fn checks(args: &DoctorArgs) -> Vec<GatewayCheck> {
     let mut checks =
         vec![check("configuration", None), check("permissions", (!open.is_empty()).then(|| open.join("; ")))];
     let opened = gateway::wait(async {
-        let toolgate = gateway::Opened(gateway::open(config, toolgate::Writes::Command).await?);
+        let toolgate = gateway::Opened(gateway::open(config, toolgate::JournalOwner::Command).await?);
         let loaded = toolgate.loaded();
-        let joined = |problems: &[Problem]| {
+        let joined = |problems: &[LoadProblem]| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             (!lines.is_empty()).then(|| lines.join("; "))
         };
-        Ok((joined(&loaded.problems), joined(&loaded.unheeded), gateway::older_state(&toolgate)))
+        Ok((joined(&loaded.problems), joined(&loaded.unused_settings), gateway::older_state(&toolgate)))
     });
     match opened {
         Err(failure) => checks.push(check("gateway", Some(failure.to_string()))),

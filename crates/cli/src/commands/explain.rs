@@ -10,28 +10,30 @@ use toolgate_server::DoorCode;
 use toolgate_spec::{Code, Severity};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ExplainArgs, OutputFormat},
     similar,
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ExplainArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let named = args.code.as_deref().map(known).transpose()?;
     match (args.format, named) {
         (OutputFormat::Json, Some(known)) => terminal.data(known.to_json()),
         (OutputFormat::Json, None) => {
-            terminal.data(json!({ "codes": Known::all().map(Known::to_json).collect::<Vec<_>>() }));
+            terminal.data(
+                json!({ "codes": ExplainedCode::all().map(ExplainedCode::to_json).collect::<Vec<_>>() }),
+            );
         }
         (OutputFormat::Text, Some(known)) => return explain(known, terminal),
         (OutputFormat::Text, None) => return list(terminal),
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// A code that users see.
 #[derive(Clone, Copy, Debug)]
-enum Known {
+enum ExplainedCode {
     Finding(Code),
     Call(Reason),
     Door(DoorCode),
@@ -39,7 +41,7 @@ enum Known {
     Egress(EgressReason),
 }
 
-impl Known {
+impl ExplainedCode {
     fn all() -> impl Iterator<Item = Self> {
         let findings = Code::ALL.iter().copied().map(Self::Finding);
         let calls = Reason::ALL.iter().copied().map(Self::Call);
@@ -160,10 +162,10 @@ pub fn code(name: &str) -> Result<Code, Failure> {
     Code::from_name(name).ok_or_else(|| unknown(name, Code::ALL.iter().map(|code| code.name())))
 }
 
-fn known(name: &str) -> Result<Known, Failure> {
-    Known::all()
+fn known(name: &str) -> Result<ExplainedCode, Failure> {
+    ExplainedCode::all()
         .find(|known| known.name() == name)
-        .ok_or_else(|| unknown(name, Known::all().map(Known::name)))
+        .ok_or_else(|| unknown(name, ExplainedCode::all().map(ExplainedCode::name)))
 }
 
 fn unknown(name: &str, codes: impl Iterator<Item = &'static str>) -> Failure {
@@ -174,18 +176,18 @@ fn unknown(name: &str, codes: impl Iterator<Item = &'static str>) -> Failure {
     Failure::new(format!("unknown code `{}`; {hint}", visible(name)))
 }
 
-fn explain(known: Known, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn explain(known: ExplainedCode, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let (bold, style) = (terminal.palette.bold, known.style(terminal));
     writeln!(terminal, "{style}{}{style:#} {bold}{}{bold:#}: {}", known.kind(), known.name(), known.title())?;
     for paragraph in known.paragraphs() {
         writeln!(terminal, "\n{}", fill(&paragraph, terminal.columns().unwrap_or(LINE).min(LINE)))?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
-fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
-    let widest = Known::all().map(|known| known.name().len()).max().unwrap_or_default();
-    for known in Known::all() {
+fn list(terminal: &mut Terminal) -> Result<CommandExit, Failure> {
+    let widest = ExplainedCode::all().map(|known| known.name().len()).max().unwrap_or_default();
+    for known in ExplainedCode::all() {
         let style = known.style(terminal);
         writeln!(
             terminal,
@@ -195,7 +197,7 @@ fn list(terminal: &mut Terminal) -> Result<Ending, Failure> {
             known.title()
         )?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 pub const fn severity_name(severity: Severity) -> &'static str {

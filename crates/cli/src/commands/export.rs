@@ -10,7 +10,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{DocumentFormat, ExportArgs, Wire},
     documents::{self, LoadedFile, ToolDocument},
     report::counted,
@@ -18,7 +18,7 @@ use crate::{
     write::{self, Existing},
 };
 
-pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let files = read_all(args, terminal)?;
     let text = match args.wire {
         Some(wire) => harmless_json(&declarations(&files, wire)?),
@@ -33,7 +33,7 @@ pub fn run(args: &ExportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
             Terminal::note(&format!("{tools} written to {}", visible(&path.to_string_lossy())));
         }
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// INVARIANT: nothing is exported if any document has errors. A partial catalog would look complete.

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use toolgate_spec::{Format, edit, stamp};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ImportArgs, OutputFormat},
     check_file::CheckRules,
     documents::{self, ToolDocument},
@@ -23,7 +23,7 @@ use crate::{
     write::{self, Existing},
 };
 
-pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let rules = args.policy.rules()?;
     let (documents, faulty) = sound_documents(args, &rules, terminal)?;
     if faulty > 0 && !args.keep_going {
@@ -41,7 +41,7 @@ pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     if args.format == OutputFormat::Json {
         let imported = planned.iter().map(|target| json!({ "name": target.name, "file": target.path }));
         terminal.data(json!({ "imported": imported.collect::<Vec<_>>(), "faulty": faulty }));
-        return Ok(if faulty > 0 { Ending::Findings } else { Ending::Clean });
+        return Ok(if faulty > 0 { CommandExit::Findings } else { CommandExit::Clean });
     }
     for target in &planned {
         writeln!(terminal, "{} -> {}", visible(&target.name), visible(&target.path.to_string_lossy()))?;
@@ -51,9 +51,9 @@ pub fn run(args: &ImportArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     writeln!(terminal, "{tools} imported into {} as drafts", visible(&into))?;
     if faulty > 0 {
         writeln!(terminal, "{} errors and not imported", counted_have(faulty))?;
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 struct ImportTarget {

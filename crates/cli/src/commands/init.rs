@@ -5,14 +5,14 @@ use std::io::Write;
 use toolgate_config::Config;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::InitArgs,
     similar,
     terminal::{Terminal, visible},
     write::{self, Existing},
 };
 
-pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let known: Vec<&str> = toolgate::preset_names().chain(["everything", "none"]).collect();
     if !known.contains(&args.preset.as_str()) {
         let hint = similar::closest(&args.preset, known.iter().copied());
@@ -47,7 +47,7 @@ pub fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         terminal,
         "\nNext:\n  {enter}toolgate publish word_count\n  toolgate call word_count text=\"to be or not to be\"\n  toolgate serve"
     )?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 const FIRST_TOOL: &str = include_str!("../../assets/word_count.json");

@@ -3,31 +3,30 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use toolgate::{HostLayers, Loaded, Origin, Problem, Surveyed};
+use toolgate::{HostLayers, LoadProblem, Loaded, LoadedTool, ToolOrigin};
 use toolgate_policy::LifecycleState;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{ListArgs, OutputFormat},
     gateway,
     terminal::{Terminal, visible},
     time,
 };
 
-pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let toolgate = gateway::wait(args.config.open())?;
     let loaded = toolgate.loaded();
-    let layers = HostLayers::look();
+    let layers = HostLayers::probe();
     match args.format {
         OutputFormat::Json => {
             let tools: Vec<Value> = loaded.tools.iter().map(|tool| to_json(tool, &loaded)).collect();
-            let entries = |problems: &[Problem]| -> Vec<Value> {
+            let entries = |problems: &[LoadProblem]| -> Vec<Value> {
                 problems.iter().map(|one| json!({ "place": one.place, "problem": one.what })).collect()
             };
-            let (problems, unheeded) = (entries(&loaded.problems), entries(&loaded.unheeded));
+            let (problems, unused_settings) = (entries(&loaded.problems), entries(&loaded.unused_settings));
             let isolation = layers.to_json();
-            let all =
-                json!({ "tools": tools, "problems": problems, "unheeded": unheeded, "isolation": isolation });
+            let all = json!({ "tools": tools, "problems": problems, "unusedSettings": unused_settings, "isolation": isolation });
             terminal.data(all);
         }
         OutputFormat::Text => {
@@ -38,7 +37,7 @@ pub fn run(args: &ListArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             }
         }
     }
-    Ok(if loaded.problems.is_empty() { Ending::Clean } else { Ending::Findings })
+    Ok(if loaded.problems.is_empty() { CommandExit::Clean } else { CommandExit::Findings })
 }
 
 fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -70,7 +69,7 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     }
     let (error, warning) = (terminal.palette.error, terminal.palette.warning);
     let errors = loaded.problems.iter().map(|problem| ("error", error, problem));
-    let warnings = loaded.unheeded.iter().map(|problem| ("warning", warning, problem));
+    let warnings = loaded.unused_settings.iter().map(|problem| ("warning", warning, problem));
     for (kind, style, problem) in errors.chain(warnings) {
         writeln!(
             terminal,
@@ -82,7 +81,7 @@ fn print(loaded: &Loaded, terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(tool: &Surveyed, loaded: &Loaded) -> (&'static str, &'static str, String, String) {
+fn row(tool: &LoadedTool, loaded: &Loaded) -> (&'static str, &'static str, String, String) {
     match &tool.candidate {
         Err(problem) => ("REFUSED", "-", "-".to_owned(), problem.clone()),
         Ok(candidate) => {
@@ -107,7 +106,7 @@ fn row(tool: &Surveyed, loaded: &Loaded) -> (&'static str, &'static str, String,
     }
 }
 
-fn to_json(tool: &Surveyed, loaded: &Loaded) -> Value {
+fn to_json(tool: &LoadedTool, loaded: &Loaded) -> Value {
     let (state, level, _, why) = row(tool, loaded);
     let pass = tool.candidate.as_ref().ok().and_then(|candidate| candidate.pass.as_ref());
     json!({
@@ -116,9 +115,9 @@ fn to_json(tool: &Surveyed, loaded: &Loaded) -> Value {
         "level": if level == "-" { Value::Null } else { level.into() },
         "exposed": tool.is_exposed,
         "origin": match &tool.origin {
-            Origin::Shipped => json!("shipped"),
-            Origin::File(file) => json!(file),
-            Origin::Program => json!("program"),
+            ToolOrigin::Shipped => json!("shipped"),
+            ToolOrigin::File(file) => json!(file),
+            ToolOrigin::Program => json!("program"),
         },
         "because": why,
         "lastPass": pass.map(|pass| time::rfc3339(pass.at)),

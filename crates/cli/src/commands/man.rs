@@ -5,13 +5,13 @@ use std::{fs, io::Write, path::Path};
 use clap::{Command, CommandFactory};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{Args, ManArgs},
     terminal::Terminal,
     write::{self, Existing},
 };
 
-pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let mut command = Args::command();
     // Also sets the full names and shared flags of the subcommands.
     command.build();
@@ -19,7 +19,7 @@ pub fn run(args: &ManArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
         None => terminal.write_all(&page(&command, "toolgate")?)?,
         Some(folder) => write_all(&command, folder, terminal)?,
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 fn write_all(command: &Command, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {

@@ -9,13 +9,13 @@ use std::{
 use toolgate_spec::{Schema, model::ToolId, to_json_text};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{DocumentFormat, NewArgs, ToolKind},
     terminal::{Terminal, visible},
     write::{self, Existing},
 };
 
-pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     refuse_bad_name(&args.name)?;
     let DocumentTemplate { template, schema, extension } = start(args.kind, args.format)?;
     let path = args.dir.join(format!("{}.{extension}", args.name));
@@ -32,7 +32,7 @@ pub fn run(args: &NewArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
         writeln!(terminal, "wrote {}, for editors", visible(&beside.to_string_lossy()))?;
     }
     writeln!(terminal, "\nnext: edit it, then run `toolgate check {shown}` and `toolgate test {shown}`")?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Milliseconds since 1970; 0 if the clock is earlier.

@@ -7,13 +7,13 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate::{Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate};
+use toolgate::{Loaded, LoadedTool, TestRunError, TestRuns, ToolOrigin, Toolgate};
 use toolgate_gate::{Candidate, Trial};
 use toolgate_policy::{LifecycleState, RiskLevel};
 use toolgate_spec::model::ToolId;
 
 use crate::{
-    Ending, Failure, announce,
+    CommandExit, Failure, announce,
     args::{OutputFormat, PublishArgs, UnpublishArgs},
     draft::{self, DraftEdit},
     gateway,
@@ -24,13 +24,13 @@ use crate::{
     vetting::{self, Vetting},
 };
 
-pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
         let loaded = toolgate.loaded();
         let chosen = choose(&loaded, &args.tools)?;
-        let mut ending = Ending::Clean;
+        let mut ending = CommandExit::Clean;
         if args.tools.is_empty() {
             for tool in loaded.tools.iter().filter(|tool| is_withdrawn(tool)) {
                 writeln!(
@@ -45,7 +45,7 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
             let before = terminal.kept_bytes();
             let ended = publish(&toolgate, tool, args, terminal).await?;
             let said = terminal.kept_since(before);
-            tools.push(json!({ "name": tool.name, "published": ended == Ending::Clean, "said": said }));
+            tools.push(json!({ "name": tool.name, "published": ended == CommandExit::Clean, "said": said }));
             ending = ending.max(ended);
         }
         terminal.data(json!({ "tools": tools }));
@@ -53,7 +53,7 @@ pub fn run(args: &PublishArgs, terminal: &mut Terminal) -> Result<Ending, Failur
     })
 }
 
-pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     terminal.keep_lines(args.format == OutputFormat::Json);
     gateway::wait(async {
         let toolgate = args.config.open().await?;
@@ -70,7 +70,7 @@ pub fn unpublish(args: &UnpublishArgs, terminal: &mut Terminal) -> Result<Ending
             writeln!(terminal, "unpublished  {}", visible(tool))?;
         }
         terminal.data(json!({ "unpublished": args.tools }));
-        Ok(Ending::Clean)
+        Ok(CommandExit::Clean)
     })
 }
 
@@ -97,7 +97,7 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
         .collect();
     let found = choose(loaded, &[tool.to_owned()]);
     match found.map(|found| found.into_iter().next()) {
-        Ok(Some(Surveyed { candidate: Ok(candidate), .. })) => {
+        Ok(Some(LoadedTool { candidate: Ok(candidate), .. })) => {
             let live = &candidate.tool;
             records.retain(|record| record.id != live.spec().id.as_str());
             records.push(StoredPublication {
@@ -107,7 +107,7 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
             });
         }
         // There is nothing to unpublish.
-        Ok(Some(Surveyed { candidate: Err(problem), .. })) if records.is_empty() => {
+        Ok(Some(LoadedTool { candidate: Err(problem), .. })) if records.is_empty() => {
             let (name, problem) = (visible(tool), visible(problem));
             return Err(Failure::Findings(format!(
                 "`{name}` has errors, and no test run has this name; use its `toolId`: {problem}"
@@ -121,10 +121,10 @@ fn records(toolgate: &Toolgate, loaded: &Loaded, tool: &str) -> Result<Vec<Store
 
 /// The named tools. Without names, all inactive and broken tools except those that a person unpublished: publishing all
 /// must not undo that decision by accident.
-fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>, Failure> {
-    let tools: Vec<&Surveyed> = loaded.tools.iter().map(AsRef::as_ref).collect();
+fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t LoadedTool>, Failure> {
+    let tools: Vec<&LoadedTool> = loaded.tools.iter().map(AsRef::as_ref).collect();
     if names.is_empty() {
-        let is_waiting = |tool: &&Surveyed| match &tool.candidate {
+        let is_waiting = |tool: &&LoadedTool| match &tool.candidate {
             Ok(candidate) => candidate.lifecycle.state != LifecycleState::Active && !candidate.is_withdrawn,
             Err(problem) => loaded.problems.iter().any(|known| known.what == *problem),
         };
@@ -143,28 +143,28 @@ fn choose<'t>(loaded: &'t Loaded, names: &[String]) -> Result<Vec<&'t Surveyed>,
         .collect()
 }
 
-fn is_withdrawn(tool: &Surveyed) -> bool {
+fn is_withdrawn(tool: &LoadedTool) -> bool {
     tool.candidate.as_ref().is_ok_and(|candidate| candidate.is_withdrawn)
 }
 
 async fn publish(
     toolgate: &Toolgate,
-    tool: &Surveyed,
+    tool: &LoadedTool,
     args: &PublishArgs,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let name = visible(&tool.name).into_owned();
     let candidate = match &tool.candidate {
         Ok(candidate) => candidate.accepting(&vetting::accepted_codes(&args.accept)?),
         Err(problem) => {
             let style = terminal.palette.of("REFUSED");
             writeln!(terminal, "{style}REFUSED{style:#}    {name}: {}", visible(problem))?;
-            return Ok(Ending::Findings);
+            return Ok(CommandExit::Findings);
         }
     };
     let candidate = &candidate;
     if vetting::vet(candidate, terminal)? == Vetting::Refused {
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
     let failure = |problem: String| Failure::new(format!("`{name}`: {}", visible(&problem)));
     let level = candidate.tool.level();
@@ -173,9 +173,9 @@ async fn publish(
     if !concerns.is_empty() && !args.yes && !confirmed(candidate, &concerns, terminal)? {
         let concerns = concerns.join(", and ");
         writeln!(terminal, "not published  {name}: {concerns}; it was not confirmed; nothing was run")?;
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
-    if let (Origin::Shipped, Some(_), true) =
+    if let (ToolOrigin::Shipped, Some(_), true) =
         (&tool.origin, candidate.holding_pass(), candidate.tool.reaches_out())
     {
         return publish_released(toolgate, candidate, terminal);
@@ -186,7 +186,7 @@ async fn publish(
         terminal.flush()?;
     }
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     };
     // StoredPublication at once, before anything that may end the command.
     if trial.was_unpublished {
@@ -196,10 +196,10 @@ async fn publish(
         let style = terminal.palette.of("FAIL");
         writeln!(terminal, "{style}FAIL{style:#}       {name}")?;
         trial::print_failure(candidate, &trial, terminal)?;
-        return Ok(Ending::Findings);
+        return Ok(CommandExit::Findings);
     }
     let mut passed = trial.publishable(candidate).map_err(failure)?;
-    if let Origin::File(file) = &tool.origin {
+    if let ToolOrigin::File(file) = &tool.origin {
         clear_draft(file, &mut passed, terminal)?;
     }
     let record = || {
@@ -210,7 +210,7 @@ async fn publish(
     let style = terminal.palette.of("published");
     writeln!(terminal, "{style}published{style:#}  {name} ({})", level.name())?;
     trial::print_wider(candidate, &trial, terminal)?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Clears `draft: true` in the file. If the file cannot be written, the state stores the decision instead.
@@ -233,7 +233,7 @@ fn publish_released(
     toolgate: &Toolgate,
     candidate: &Candidate,
     terminal: &mut Terminal,
-) -> Result<Ending, Failure> {
+) -> Result<CommandExit, Failure> {
     let name = visible(&candidate.tool.spec().name).into_owned();
     let record = || {
         let noted = toolgate.note_publication("tool.published", &candidate.tool, &gateway::operator());
@@ -242,27 +242,27 @@ fn publish_released(
     let published = toolgate.publisher().publish(candidate, &record);
     published.map_err(|problem| Failure::new(format!("`{name}`: {}", visible(&problem))))?;
     writeln!(terminal, "published  {name} ({}), tested when it was released", candidate.tool.level().name())?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// Runs the test. Returns `None`, after a message, if the run could have real effects and was not confirmed.
 async fn tested(
     toolgate: &Toolgate,
-    tool: &Surveyed,
+    tool: &LoadedTool,
     candidate: &Candidate,
     args: &PublishArgs,
     terminal: &mut Terminal,
 ) -> Result<Option<Trial>, Failure> {
     let name = visible(&tool.name);
-    let failed = |why: &NotTested| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
+    let failed = |why: &TestRunError| Failure::new(format!("`{name}`: {}", visible(&why.to_string())));
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
     let waiting = Spinner::to(format!("testing {name}"));
     let tested = toolgate.local_pass(candidate, &tool.origin, runs).await;
     drop(waiting);
     let why = match tested {
         Ok(trial) => return Ok(Some(trial)),
-        Err(why @ NotTested::Failed(_)) => return Err(failed(&why)),
-        Err(why @ NotTested::NeedsConsent(_)) => why,
+        Err(why @ TestRunError::Failed(_)) => return Err(failed(&why)),
+        Err(why @ TestRunError::NeedsConsent(_)) => why,
     };
     let reason = visible(&why.to_string()).into_owned();
     if !can_ask() {

@@ -19,7 +19,7 @@ use toolgate_spec::{
 };
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, PolicyArgs, ResolveArgs},
     check_file::CheckRules,
     documents::{self, LoadedFile, ToolDocument},
@@ -30,7 +30,7 @@ use crate::{
     write::{self, Existing},
 };
 
-pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let gateway = GatewaySettings::of(args)?;
     let rules = args.policy.or(&gateway.policy).rules()?;
     let (path, loaded, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
@@ -56,7 +56,7 @@ pub fn run(args: &ResolveArgs, terminal: &mut Terminal) -> Result<Ending, Failur
         write_safety(&path, &loaded, &document, &resolved)?;
         Terminal::note(&format!("toolSafety written to {}", visible(&path.to_string_lossy())));
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// The gateway that the tool is resolved for.

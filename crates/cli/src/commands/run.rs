@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gate::{EffectEntry, EndKind, RunFailure, RunReport};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, RunArgs},
     commands::resolve::Resolved,
     documents,
@@ -15,7 +15,7 @@ use crate::{
     terminal::{Terminal, json_pretty, visible},
 };
 
-pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let rules = args.policy.rules()?;
     let (_, _, document) = documents::find(&args.tool, args.name.as_deref(), &rules)?;
     let resolved = Resolved::new(&document, &rules, terminal)?;
@@ -40,11 +40,11 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
     Ok(ending(&report))
 }
 
-fn ending(report: &RunReport) -> Ending {
+fn ending(report: &RunReport) -> CommandExit {
     match &report.outcome {
-        Ok(_) => Ending::Clean,
-        Err(failure) if failure.reason.end() == EndKind::Broken => Ending::CouldNotRead,
-        Err(_) => Ending::Findings,
+        Ok(_) => CommandExit::Clean,
+        Err(failure) if failure.reason.end() == End::Broken => CommandExit::CouldNotRead,
+        Err(_) => CommandExit::Findings,
     }
 }
 

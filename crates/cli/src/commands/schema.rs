@@ -6,20 +6,20 @@ use serde_json::json;
 use toolgate_spec::Schema;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, SchemaArgs},
     similar,
     terminal::{Terminal, visible},
 };
 
-pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     if args.list {
         return list(args.format, terminal);
     }
     if args.name == CONFIG {
         serde_json::to_writer_pretty(&mut *terminal, &toolgate_config::schema())?;
         writeln!(terminal)?;
-        return Ok(Ending::Clean);
+        return Ok(CommandExit::Clean);
     }
     let Some(schema) = Schema::from_name(&args.name) else {
         let names: Vec<&str> = Schema::ALL.map(Schema::name).into_iter().chain([CONFIG]).collect();
@@ -31,14 +31,14 @@ pub fn run(args: &SchemaArgs, terminal: &mut Terminal) -> Result<Ending, Failure
     };
     serde_json::to_writer_pretty(&mut *terminal, &schema.document())?;
     writeln!(terminal)?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
-fn list(format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(format: OutputFormat, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     if format == OutputFormat::Json {
         let names = Schema::ALL.map(Schema::name).into_iter().chain([CONFIG]);
         terminal.data(json!({ "schemas": names.collect::<Vec<_>>() }));
-        return Ok(Ending::Clean);
+        return Ok(CommandExit::Clean);
     }
     for schema in Schema::ALL {
         let document = schema.document();
@@ -46,7 +46,7 @@ fn list(format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure
         writeln!(terminal, "{:<16}{title}", schema.name())?;
     }
     writeln!(terminal, "{CONFIG:<16}The configuration `toolgate.yaml`")?;
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 /// The schema of `toolgate.yaml`, which is not a tool document.

@@ -9,15 +9,15 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use toolgate::{
-    Config, Extras, Front, LogLevel, ServeError, ServeLog, ServeOptions, StopSignals, Tokenless, Toolgate,
-    Watching,
+    Config, ConfigWatch, Extras, LogLevel, ServeError, ServeLog, ServeOptions, ServeTransport, StopSignals,
+    TokenlessCaller, Toolgate,
 };
 use toolgate_config::Overrides;
 use toolgate_gate::Observer;
 use toolgate_store::NewToken;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::ServeArgs,
     commands::connect,
     gateway,
@@ -26,7 +26,7 @@ use crate::{
     tokens::{self, Revoked},
 };
 
-pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<CommandExit, Failure> {
     let overrides = Overrides {
         listen: args.listen.clone(),
         public_url: args.public_url.clone(),
@@ -39,12 +39,12 @@ pub fn run(args: &ServeArgs, _: &mut Terminal) -> Result<Ending, Failure> {
     }
     // Check before anything is opened.
     if args.autonomous && !args.stdio {
-        Tokenless::Local.check(&config).map_err(|error| serve_failure(&error))?;
+        TokenlessCaller::Local.check(&config).map_err(|error| serve_failure(&error))?;
     }
     gateway::wait_without_signals(serve(config, args, overrides))
 }
 
-async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<Ending, Failure> {
+async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result<CommandExit, Failure> {
     let log = Log::new(&config.log);
     let lines = ServeLog::new(move |level, message| match level {
         LogLevel::Error => log.error(message),
@@ -52,34 +52,34 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
         LogLevel::Info | LogLevel::Debug => log.info(message),
     });
     // Watch before reading; otherwise an edit in between would be missed.
-    let watching = Watching::start(&config, &lines);
+    let watching = ConfigWatch::start(&config, &lines);
     let calls = CallLog::start(log, None);
     let observer: Arc<dyn Observer> = Arc::<CallLog>::clone(&calls);
     let extras = Extras { observer: Some(observer), ..Extras::default() };
     let mut signals =
-        StopSignals::hear().map_err(|error| Failure::new(format!("no signal handler: {error}")))?;
+        StopSignals::install().map_err(|error| Failure::new(format!("no signal handler: {error}")))?;
     let opened = tokio::select! {
         opened = gateway::open_with(config, extras, |warning| log.error(warning)) => opened?,
         // Dropping the test runs of shipped tools writes their closing records.
         () = signals.asked() => {
             log.info("stopped before serving");
-            return Ok(Ending::Clean);
+            return Ok(CommandExit::Clean);
         }
     };
-    let tokenless = if args.autonomous { Tokenless::Local } else { Tokenless::AsConfigured };
+    let tokenless = if args.autonomous { TokenlessCaller::Local } else { TokenlessCaller::AsConfigured };
     let options = ServeOptions {
         log: lines,
         tokenless,
         overrides,
         watching: Some(watching),
-        hears_hangup: true,
-        greet: Some(Box::new(move |toolgate, base| {
-            let token =
-                greet(toolgate, base, tokenless, log).map_err(|error| ServeError::new(error.to_string()))?;
+        reload_on_hangup: true,
+        on_listening: Some(Box::new(move |toolgate, base| {
+            let token = announce_base_url(toolgate, base, tokenless, log)
+                .map_err(|error| ServeError::new(error.to_string()))?;
             Ok(Box::new(token) as Box<dyn Any + Send>)
         })),
     };
-    let front = if args.stdio { Front::Stdio } else { Front::Http };
+    let front = if args.stdio { ServeTransport::Stdio } else { ServeTransport::Http };
     let toolgate = Arc::new(opened);
     let stop = CancellationToken::new();
     let local = LocalSocket::open(&toolgate, log, stop.clone()).await;
@@ -87,7 +87,7 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     stop.cancel();
     local.close().await;
     calls.close();
-    served.map(|()| Ending::Clean).map_err(|error| serve_failure(&error))
+    served.map(|()| CommandExit::Clean).map_err(|error| serve_failure(&error))
 }
 
 fn serve_failure(error: &ServeError) -> Failure {
@@ -107,14 +107,14 @@ impl Drop for SessionToken {
     }
 }
 
-fn greet(
+fn announce_base_url(
     toolgate: &Arc<Toolgate>,
     base: &str,
-    tokenless: Tokenless,
+    tokenless: TokenlessCaller,
     log: Log,
 ) -> Result<Option<SessionToken>, Failure> {
     let config = toolgate.config();
-    if tokenless == Tokenless::Local {
+    if tokenless == TokenlessCaller::Local {
         log.warn("--autonomous is on: anyone who reaches the port can call tools as auth.local");
         return Ok(None);
     }

@@ -3,12 +3,12 @@
 use std::{fs::Permissions, io::Write, os::unix::fs::PermissionsExt as _};
 
 use serde_json::{Map, Value, json};
-use toolgate::{Config, Loaded, NotTested, Origin, Surveyed, TestRuns, Toolgate, Writes};
+use toolgate::{Config, JournalOwner, Loaded, LoadedTool, TestRunError, TestRuns, ToolOrigin, Toolgate};
 use toolgate_config::{Overrides, model::RequiredJail};
 use toolgate_gate::{Candidate, Trial, WiderGrant, tightened};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, TestArgs},
     draft, gateway,
     progress::Spinner,
@@ -17,7 +17,7 @@ use crate::{
     trial,
 };
 
-pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     gateway::wait(async {
         refuse_idle_flags(args)?;
         if args.paths.is_empty() {
@@ -25,7 +25,7 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
             if args.sandbox.hardened {
                 config.worker.required = RequiredJail::Hardened;
             }
-            let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
+            let toolgate = gateway::Opened(gateway::open(config, JournalOwner::Command).await?);
             return test_all(&toolgate, args, terminal).await;
         }
         // Documents outside a workspace leave no stored results.
@@ -34,7 +34,7 @@ pub fn run(args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> 
         let scratch = scratch
             .map_err(|error| Failure::new(format!("the scratch directory cannot be created: {error}")))?;
         let config = config_for(args, scratch.path())?;
-        let toolgate = gateway::Opened(gateway::open(config, Writes::Command).await?);
+        let toolgate = gateway::Opened(gateway::open(config, JournalOwner::Command).await?);
         test_all(&toolgate, args, terminal).await
     })
 }
@@ -89,7 +89,11 @@ fn config_for(args: &TestArgs, scratch: &std::path::Path) -> Result<Config, Fail
     Ok(config)
 }
 
-async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+async fn test_all(
+    toolgate: &Toolgate,
+    args: &TestArgs,
+    terminal: &mut Terminal,
+) -> Result<CommandExit, Failure> {
     let loaded = toolgate.loaded();
     let runs = if args.for_real { TestRuns::ForReal } else { TestRuns::Contained };
     let mut passes = Passes { format: args.format, ..Passes::default() };
@@ -101,7 +105,7 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                 drop(waiting);
                 let trial = match tested {
                     Ok(trial) => trial,
-                    Err(why @ NotTested::NeedsConsent(_)) => {
+                    Err(why @ TestRunError::NeedsConsent(_)) => {
                         passes.note_mistake(
                             tool,
                             &format!("{why}; nothing was run; add --for-real to run it"),
@@ -109,7 +113,7 @@ async fn test_all(toolgate: &Toolgate, args: &TestArgs, terminal: &mut Terminal)
                         )?;
                         continue;
                     }
-                    Err(NotTested::Failed(problem)) => {
+                    Err(TestRunError::Failed(problem)) => {
                         let problem = format!("`{}`: {}", visible(&tool.name), visible(&problem));
                         return Err(Failure::new(problem));
                     }
@@ -138,12 +142,12 @@ fn is_mistake(loaded: &Loaded, problem: &str) -> bool {
 
 /// Writes the narrower grants into the document, which must then be tested again.
 fn tighten(
-    tool: &Surveyed,
-    wider: &[WiderGrant],
+    tool: &LoadedTool,
+    wider: &[Wider],
     format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let Origin::File(file) = &tool.origin else { return Ok(()) };
+    let ToolOrigin::File(file) = &tool.origin else { return Ok(()) };
     if wider.iter().all(|one| one.enough.is_null()) {
         return Ok(());
     }
@@ -176,7 +180,7 @@ impl Default for Passes {
 impl Passes {
     fn note(
         &mut self,
-        tool: &Surveyed,
+        tool: &LoadedTool,
         candidate: &Candidate,
         trial: &Trial,
         terminal: &mut Terminal,
@@ -196,7 +200,12 @@ impl Passes {
         trial::print_wider(candidate, trial, terminal)
     }
 
-    fn note_mistake(&mut self, tool: &Surveyed, what: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    fn note_mistake(
+        &mut self,
+        tool: &LoadedTool,
+        what: &str,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
         self.failed += 1;
         if self.format == OutputFormat::Text {
             writeln!(terminal, "FAIL  {}\n  failed   {}", visible(&tool.name), visible(what))?;
@@ -205,7 +214,7 @@ impl Passes {
         Ok(())
     }
 
-    fn finish(self, loaded: &Loaded, terminal: &mut Terminal) -> Result<Ending, Failure> {
+    fn finish(self, loaded: &Loaded, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
         if self.passed + self.failed == 0 {
             return Err(match loaded.problems.first() {
                 Some(problem) => {
@@ -227,18 +236,18 @@ impl Passes {
                 writeln!(terminal, "\n{} passed, {} failed", counted(self.passed, "tool"), self.failed)?;
             }
         }
-        Ok(if self.failed == 0 { Ending::Clean } else { Ending::Findings })
+        Ok(if self.failed == 0 { CommandExit::Clean } else { CommandExit::Findings })
     }
 }
 
-fn named(mut report: Value, tool: &Surveyed) -> Value {
+fn named(mut report: Value, tool: &LoadedTool) -> Value {
     if let Value::Object(members) = &mut report {
         members.insert("tool".to_owned(), json!(tool.name));
         members.insert(
             "file".to_owned(),
             match &tool.origin {
-                Origin::Shipped | Origin::Program => Value::Null,
-                Origin::File(file) => json!(file),
+                ToolOrigin::Shipped | ToolOrigin::Program => Value::Null,
+                ToolOrigin::File(file) => json!(file),
             },
         );
     }

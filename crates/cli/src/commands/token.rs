@@ -7,7 +7,7 @@ use toolgate_config::Overrides;
 use toolgate_store::{NewToken, StateDb, StoredToken, TokenRole};
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, TokenArgs, TokenCommand},
     commands::approvals,
     gateway,
@@ -15,7 +15,7 @@ use crate::{
     time, tokens,
 };
 
-pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
     let state = approvals::state(&config)?;
     match &args.command {
@@ -45,7 +45,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                 OutputFormat::Json => terminal.data(json!({ "name": name, "token": text.as_str() })),
                 OutputFormat::Text => writeln!(terminal, "{}", text.as_str())?,
             }
-            Ok(Ending::Clean)
+            Ok(CommandExit::Clean)
         }
         TokenCommand::List { format } => list(&state, *format, terminal),
         TokenCommand::Revoke { token, format } => {
@@ -56,7 +56,7 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
                         OutputFormat::Json => terminal.data(json!({ "revoked": name })),
                         OutputFormat::Text => writeln!(terminal, "revoked  {}", visible(&name))?,
                     }
-                    Ok(Ending::Clean)
+                    Ok(CommandExit::Clean)
                 }
                 None => Err(Failure::new(format!(
                     "unknown token `{}`; list all with `toolgate token list`",
@@ -67,12 +67,12 @@ pub fn run(args: &TokenArgs, terminal: &mut Terminal) -> Result<Ending, Failure>
     }
 }
 
-fn list(state: &StateDb, format: OutputFormat, terminal: &mut Terminal) -> Result<Ending, Failure> {
+fn list(state: &StateDb, format: OutputFormat, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let tokens = state.list_tokens().map_err(|error| Failure::new(visible(&error.to_string())))?;
     if format == OutputFormat::Json {
         let tokens: Vec<Value> = tokens.iter().map(to_json).collect();
         terminal.data(json!({ "tokens": tokens }));
-        return Ok(Ending::Clean);
+        return Ok(CommandExit::Clean);
     }
     if tokens.is_empty() {
         writeln!(terminal, "no tokens yet; create one with `toolgate token create NAME`")?;
@@ -95,7 +95,7 @@ fn list(state: &StateDb, format: OutputFormat, terminal: &mut Terminal) -> Resul
             token.last_used.map_or_else(|| "never".to_owned(), time::minute)
         )?;
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 fn state_of(token: &StoredToken) -> &'static str {

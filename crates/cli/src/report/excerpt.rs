@@ -1,6 +1,6 @@
 //! The part of a line that a finding is about, short enough for a screen however long the line is.
 
-use toolgate_spec::Span;
+use toolgate_spec::SourceSpan;
 use unicode_width::UnicodeWidthChar;
 
 use crate::terminal::{push_visible, width};
@@ -15,7 +15,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Hides text inside `secrets`, because reports end up in logs that more people read than the document.
-    pub fn new(text: &str, span: Span, secrets: &[Span]) -> Self {
+    pub fn new(text: &str, span: SourceSpan, secrets: &[SourceSpan]) -> Self {
         let start = floor(text, span.start.min(text.len()));
         let end = floor(text, span.end.clamp(start, text.len()));
         let (before, rest) = text.split_at(start);
@@ -66,7 +66,7 @@ fn end(text: &str, most: usize) -> String {
 
 /// Escapes text and hides secrets.
 struct ExcerptWriter<'s> {
-    secrets: &'s [Span],
+    secrets: &'s [SourceSpan],
 }
 
 impl ExcerptWriter<'_> {
@@ -148,13 +148,13 @@ const MARKED: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use toolgate_spec::Span;
+    use toolgate_spec::SourceSpan;
 
     use super::Excerpt;
 
     #[track_caller]
     fn check(text: &str, start: usize, end: usize, expect: (&str, &str, &str)) {
-        let excerpt = Excerpt::new(text, Span::new(start, end), &[]);
+        let excerpt = Excerpt::new(text, SourceSpan::new(start, end), &[]);
         assert_eq!((excerpt.before.as_str(), excerpt.marked.as_str(), excerpt.after.as_str()), expect);
     }
 
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn long_lines_are_cropped() {
         let text = format!("{}X{}", "a".repeat(10_000), "b".repeat(10_000));
-        let excerpt = Excerpt::new(&text, Span::new(10_000, 10_001), &[]);
+        let excerpt = Excerpt::new(&text, SourceSpan::new(10_000, 10_001), &[]);
         assert_eq!(excerpt.before, format!("…{}", "a".repeat(48)));
         assert_eq!((excerpt.marked.as_str(), excerpt.after.len()), ("X", 48 + "…".len()));
-        let whole = Excerpt::new(&text, Span::new(0, text.len()), &[]);
+        let whole = Excerpt::new(&text, SourceSpan::new(0, text.len()), &[]);
         assert_eq!((whole.marked, whole.after), (format!("{}…", "a".repeat(64)), String::new()));
     }
 
@@ -180,7 +180,7 @@ mod tests {
     fn narrow_excerpts_keep_the_marked_part() {
         let text = "  \"sandboxOverrides\": { \"networkmode\": \"open\", \"hostsAllow\": [\"http://api.example.com\"] }";
         let at = text.find("\"networkmode\"").unwrap();
-        let whole = Excerpt::new(text, Span::new(at, at + 13), &[]);
+        let whole = Excerpt::new(text, SourceSpan::new(at, at + 13), &[]);
         assert_eq!(whole.within(200), whole);
         let narrow = whole.within(40);
         assert_eq!(narrow.marked, "\"networkmode\"");
@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn secrets_are_hidden() {
         let text = "{\"key\": \"hunter2\", \"b\": 1}";
-        let secret = Span::new(8, 17);
+        let secret = SourceSpan::new(8, 17);
         let itself = Excerpt::new(text, secret, &[secret]);
         assert_eq!((itself.before.as_str(), itself.marked.as_str()), ("{\"key\": ", "\"*******\""));
-        let neighbour = Excerpt::new(text, Span::new(19, 22), &[secret]);
+        let neighbour = Excerpt::new(text, SourceSpan::new(19, 22), &[secret]);
         assert_eq!(neighbour.before, "{\"key\": \"*******\", ");
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolgate_spec::{Finding, Position, Span};
+use toolgate_spec::{Finding, SourcePosition, SourceSpan};
 
 use super::{Excerpt, FindingLocation, Reported};
 
@@ -12,7 +12,7 @@ pub fn report(
     file: &str,
     text: &str,
     findings: Vec<(Option<String>, Finding)>,
-    secrets: &[Span],
+    secrets: &[SourceSpan],
 ) -> Vec<Reported> {
     let offsets =
         findings.iter().filter_map(|(_, finding)| finding.span).flat_map(|span| [span.start, span.end]);
@@ -31,16 +31,16 @@ pub fn report(
 }
 
 /// The secrets close enough to appear in an excerpt.
-fn near(span: Span, secrets: &[Span]) -> Vec<Span> {
+fn near(span: SourceSpan, secrets: &[SourceSpan]) -> Vec<SourceSpan> {
     let (from, to) = (span.start.saturating_sub(REACH), span.start.saturating_add(REACH));
     secrets.iter().copied().filter(|secret| secret.start < to && from < secret.end).collect()
 }
 
-fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize, Position> {
-    let mut positions: BTreeMap<usize, Position> =
-        offsets.map(|offset| (offset, Position { line: 1, column: 1 })).collect();
+fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize, SourcePosition> {
+    let mut positions: BTreeMap<usize, SourcePosition> =
+        offsets.map(|offset| (offset, SourcePosition { line: 1, column: 1 })).collect();
     let mut wanted = positions.iter_mut().peekable();
-    let mut here = Position { line: 1, column: 1 };
+    let mut here = SourcePosition { line: 1, column: 1 };
     for (offset, character) in text.char_indices() {
         while let Some((_, position)) = wanted.next_if(|(wanted, _)| **wanted <= offset) {
             *position = here;
@@ -49,8 +49,8 @@ fn positions(text: &str, offsets: impl Iterator<Item = usize>) -> BTreeMap<usize
             break;
         }
         here = match character {
-            '\n' => Position { line: here.line + 1, column: 1 },
-            _ => Position { line: here.line, column: here.column + 1 },
+            '\n' => SourcePosition { line: here.line + 1, column: 1 },
+            _ => SourcePosition { line: here.line, column: here.column + 1 },
         };
     }
     wanted.for_each(|(_, position)| *position = here);
@@ -62,7 +62,7 @@ const REACH: usize = 2048;
 
 #[cfg(test)]
 mod tests {
-    use toolgate_spec::{LineIndex, Position};
+    use toolgate_spec::{LineIndex, SourcePosition};
 
     use super::positions;
 
@@ -79,6 +79,6 @@ mod tests {
 
     #[test]
     fn offset_beyond_the_text_maps_to_its_end() {
-        assert_eq!(positions("ab", [9].into_iter())[&9], Position { line: 1, column: 3 });
+        assert_eq!(positions("ab", [9].into_iter())[&9], SourcePosition { line: 1, column: 3 });
     }
 }

@@ -112,7 +112,7 @@ struct LocalServer {
 }
 
 async fn accept(listener: UnixListener, door: Arc<LocalServer>, stop: CancellationToken) {
-    let mut requests = Requests::default();
+    let mut requests = PendingConnections::default();
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
@@ -137,12 +137,12 @@ async fn accept(listener: UnixListener, door: Arc<LocalServer>, stop: Cancellati
 
 /// Connections whose request has not come yet, the oldest first.
 #[derive(Default)]
-struct Requests {
+struct PendingConnections {
     reading: JoinSet<Option<(UnixStream, LocalCall)>>,
     order: VecDeque<AbortHandle>,
 }
 
-impl Requests {
+impl PendingConnections {
     /// Closes the oldest idle connection if there are too many: a command sends its request at once.
     fn read(&mut self, stream: UnixStream, door: &Arc<LocalServer>) {
         self.order.retain(|one| !one.is_finished());

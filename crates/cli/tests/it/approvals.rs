@@ -139,9 +139,9 @@ fn watch_shows_every_question_once() {
 /// A client without a person could answer its own questions, so the gateway logs at start whether clients may answer.
 #[test]
 fn gateway_logs_at_start_who_may_answer() {
-    const CLIENTS: &str = "clients that can ask their user answer for them; `approvals.client_may_answer: false` or \
-        `--autonomous` leaves all answers to the queue";
-    const QUEUE: &str = "only the queue answers questions about calls; see `toolgate approvals`";
+    const CLIENTS: &str = "clients that can show a question may approve calls for their user; to use only the queue, set \
+        `approvals.client_may_answer: false` or start with `--autonomous`";
+    const QUEUE: &str = "calls are approved in the queue only; see `toolgate approvals`";
     let place = Place::new();
     let said = |arguments: &[&str]| {
         let output = place.toolgate(arguments);

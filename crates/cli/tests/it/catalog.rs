@@ -262,7 +262,7 @@ fn shipped_name_is_reserved() {
     let place = Place::new();
     place.write_tool("slugify", &json!({}));
     let said = place.fails(&["list"], 1);
-    assert!(said.contains("is the name of a shipped tool and this is another one"), "{said}");
+    assert!(said.contains("is the name of a shipped tool, and this is a different tool"), "{said}");
     place.fails(&["call", "slugify", "text=hi"], 1);
     let said = place.fails(&["check", "tools"], 1);
     assert!(said.contains("RESERVED_NAME") && said.contains("`catalog.include.names`"), "{said}");
@@ -303,7 +303,7 @@ fn lookalikes_of_shipped_names_are_reserved() {
         let place = Place::new();
         place.write_tool("mine", &json!({ "name": alike }));
         let said = place.fails(&["publish", "--yes", alike], 1);
-        assert!(said.contains("can be taken for the shipped tool `slugify`"), "{alike:?}: {said}");
+        assert!(said.contains("can be mistaken for the shipped tool `slugify`"), "{alike:?}: {said}");
     }
 }
 
@@ -313,7 +313,7 @@ fn name_with_invisible_characters_is_rejected() {
         let place = Place::new();
         place.write_tool("mine", &json!({ "name": unseen }));
         let said = place.fails(&["list"], 1);
-        assert!(said.contains("its name holds a character that nobody sees, U+"), "{unseen:?}: {said}");
+        assert!(said.contains("its name contains an invisible character, U+"), "{unseen:?}: {said}");
     }
     let place = Place::new();
     place.write_tool("mine", &json!({ "name": "Mine, with Spaces" }));

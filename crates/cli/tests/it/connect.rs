@@ -53,7 +53,7 @@ fn client_is_asked_only_if_a_person_uses_it() {
     place.fails(&["connect", "claude", "--attended", "--unattended"], 2);
     // `serve` accepts the flag and does not ask the client.
     let said = place.toolgate(&["serve", "--stdio", "--unattended"]).stderr;
-    assert!(String::from_utf8_lossy(&said).contains("only the queue answers questions"));
+    assert!(String::from_utf8_lossy(&said).contains("calls are approved in the queue only"));
 
     place.ok(&["connect", "cursor", "--transport", "http", "--unattended"]);
     let text = fs::read_to_string(place.path().join(".cursor/mcp.json")).unwrap();

@@ -159,7 +159,7 @@ fn new_tool_with_a_confusing_name_does_not_disable_a_live_one() {
     place.write_tool("other", &json!({ "name": ALIKE }));
     serving.wait_for("reloaded: 2 tools are live");
     place.ok(&["publish", "--yes", "--accept", "LINT_POISON_LOOKALIKE", ALIKE]);
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     let said = serving.wait_for("rename one");
     assert!(said.contains("look alike"), "{said}");
     assert_eq!(serving.names(&token), ["pay", "word_count"], "who was there before still is");
@@ -180,7 +180,7 @@ fn valid_edits_are_live_without_a_restart() {
     serving.wait_for("reloaded: 2 tools are live");
     assert_eq!(serving.names(&token), ["say", "word_count"]);
     fs::write(place.path().join("tools/broken.json"), "{ \"name\": \"broken\", \"code\": ").unwrap();
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     assert_eq!(serving.names(&token), ["say", "word_count"]);
     fs::remove_file(place.path().join("tools/broken.json")).unwrap();
     serving.wait_for("reloaded: 2 tools are live");
@@ -193,7 +193,7 @@ fn valid_edits_are_live_without_a_restart() {
     place.configure(
         "approvals:\n  ask_from: always\n  client_may_answer: false\nlimits:\n  calls: 7\n  depth: 9\n",
     );
-    let said = serving.wait_for("not in force before a restart");
+    let said = serving.wait_for("restart the gateway to apply changes of: ");
     assert!(said.contains("approvals.client_may_answer") && said.contains("limits.calls"), "{said}");
     assert!(!said.contains("approvals.ask_from") && !said.contains("limits.depth"), "{said}");
     serving.stop();
@@ -366,9 +366,9 @@ fn unpublished_tool_disappears_at_once_despite_other_errors() {
     let token = token(&place, &[]);
     let serving = Serving::start(&place);
     fs::write(place.path().join("tools/broken.json"), "{ \"name\": \"broken\", \"code\": ").unwrap();
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     place.ok(&["unpublish", "word_count"]);
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     assert_eq!(serving.names(&token), Vec::<String>::new());
     serving.stop();
 }
@@ -401,7 +401,7 @@ fn live_tool_with_a_broken_document_can_be_unpublished() {
     let serving = Serving::start(&place);
     until_listed(&serving, &token, &["cut", "moved", "sound", "word_count", "wrong"]);
     fs::write(place.path().join("tools/cut.json"), "{ \"name\": \"cut\", \"code\": ").unwrap();
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     place.write_tool("wrong", &json!({ "params": 5 }));
     // An edit makes the tool a draft, even if others have errors.
     place.write_tool("moved", &json!({ "toolId": id(9) }));
@@ -435,7 +435,7 @@ fn excluded_tool_disappears_at_once_despite_other_errors() {
     let serving = Serving::start(&place);
     until_listed(&serving, &token, &["word_count"]);
     fs::write(place.path().join("tools/word_count.json"), "{ \"name\": \"word_count\", \"code\": ").unwrap();
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     assert_eq!(serving.names(&token), ["word_count"], "the last good set");
     place.configure("catalog:\n  preset: none\nexposure:\n  excluded: [word_count]\n");
     until_listed(&serving, &token, &[]);

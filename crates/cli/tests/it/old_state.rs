@@ -93,7 +93,7 @@ fn broken_document_does_not_keep_tighter_settings_of_others_from_being_applied()
     let serving = Serving::start(&place);
     until("all are live", || serving.names(&own).len() == 4);
     fs::write(place.path().join("tools/broken.json"), "{ \"name\": \"broken\", \"code\": ").unwrap();
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     fs::remove_file(place.path().join("tools/removed.json")).unwrap();
     until("a removed tool is gone", || !serving.names(&own).contains(&"removed".to_owned()));
     place.write_tool("edited", &json!({ "humanInTheLoop": { "mode": "REQUIRED" } }));

@@ -45,11 +45,11 @@ fn override_auto_works_like_in_the_document() {
 fn override_without_a_matching_tool_is_reported() {
     let place = place();
     say(&place, "tools: {raeds: {capability: {approval: {level: always}}}}\n");
-    let told = "overrides.yaml: no tool is called `raeds`, and what is said of it has no effect";
-    assert!(place.ok(&["list"]).contains(told));
+    let warning = "overrides.yaml: no tool is called `raeds`, so its override has no effect";
+    assert!(place.ok(&["list"]).contains(warning));
     let listed: Value = serde_json::from_str(&place.ok(&["list", "--format", "json"])).unwrap();
     assert_eq!(listed["problems"], json!([]), "a tool may be gone before its override is");
-    assert!(listed["unheeded"][0]["problem"].as_str().unwrap().contains("`raeds`"), "{listed}");
+    assert!(listed["unusedSettings"][0]["problem"].as_str().unwrap().contains("`raeds`"), "{listed}");
     let doctor = place.toolgate(&["doctor"]);
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("`raeds`"), "{doctor:?}");
     let serving = Serving::start(&place);
@@ -57,7 +57,7 @@ fn override_without_a_matching_tool_is_reported() {
         &place,
         "tools: {raeds: {capability: {approval: {level: ask}}}, reads: {capability: {approval: {level: ask}}}}\n",
     );
-    assert!(serving.wait_for("`raeds`").contains(told), "after a reload");
+    assert!(serving.wait_for("`raeds`").contains(warning), "after a reload");
     serving.stop();
 }
 

@@ -31,7 +31,7 @@ fn open_place() -> Place {
 
 /// The port of the MCP listener and the address of the admin listener.
 fn listeners(serving: &Serving) -> (u16, SocketAddr) {
-    let line = serving.wait_for("serving admins at http://");
+    let line = serving.wait_for("serving the admin API at http://");
     let (_, rest) = line.split_once("http://").unwrap();
     let mcp = serving.address.rsplit(':').next().unwrap().parse().unwrap();
     (mcp, rest.split('/').next().unwrap().parse().unwrap())

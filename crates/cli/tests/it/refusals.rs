@@ -67,7 +67,7 @@ fn refusals_during_a_full_disk_are_recorded_afterwards() {
     for _ in 0..3 {
         assert_eq!(serving.post(None, &listing(), &[]).0, 401);
     }
-    serving.wait_for("refusals at the door are not in the journal");
+    serving.wait_for("refused requests are not in the journal");
     serving.limit_files("unlimited");
     serving.stop();
     let records = refusals(&place);

@@ -80,7 +80,7 @@ fn corrected_new_policy_file_becomes_active() {
     let rules = place.path().join("new.cedar");
     fs::write(&rules, "permit (principal, action ==").unwrap();
     place.configure("policy:\n  cedar: [new.cedar]\n");
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     assert_eq!(serving.names(&token), ["say", "word_count"], "the last good set");
     fs::write(&rules, r#"permit (principal, action == Action::"say", resource);"#).unwrap();
     until("the mended file counts", || serving.names(&token) == ["say"]);
@@ -96,7 +96,7 @@ fn corrected_new_tools_directory_becomes_active() {
     fs::create_dir(&more).unwrap();
     fs::write(more.join(name), "{ \"name\": \"two\", \"code\": ").unwrap();
     place.configure("tools: [tools, more]\n");
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     let sound = json!({
         "name": "two", "description": "Is two, for tests.", "codeType": "Javascript", "code": "return 2", "params": [],
     });
@@ -105,7 +105,7 @@ fn corrected_new_tools_directory_becomes_active() {
     // Tools of a removed directory disappear; those of a restored one come back.
     place.configure("tools: [more]\n");
     serving.wait_for("reloaded: 0 tools are live");
-    serving.wait_for("is not served any more: its document is gone");
+    serving.wait_for("is no longer served: its document was removed");
     place.configure("tools: [tools]\n");
     serving.wait_for("reloaded: 1 tool is live");
     serving.stop();
@@ -125,7 +125,7 @@ fn rejected_edits_are_recorded() {
     let baseline = place.path().join("own.yaml");
     fs::write(&baseline, "nonsense: true").unwrap();
     place.configure("policy:\n  baseline: own.yaml\n");
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     until("the baseline is in the journal", || rejected().iter().any(|told| told.contains("own.yaml")));
     place.configure("exposure: 7\n");
     serving.wait_for("toolgate.yaml");
@@ -133,11 +133,11 @@ fn rejected_edits_are_recorded() {
     // With a full disk the error is still logged.
     serving.limit_files("1");
     place.configure("exposure: 8\n");
-    serving.wait_for("the change is not in force");
+    serving.wait_for("change rejected");
     serving.wait_for("toolgate.yaml");
     serving.wait_for("journal: ");
     place.configure("exposure: {excluded: [word_count]}\n");
-    serving.wait_for("the change is in force, and the journal has no record of it");
+    serving.wait_for("the change is active, but the journal has no record of it");
     serving.limit_files("unlimited");
     assert_eq!(serving.names(&token), Vec::<String>::new());
     serving.stop();

@@ -134,7 +134,7 @@ fn secret_comes_from_the_environment() {
         "auth: {jwt: [{issuer: i, audience: a, algorithms: [HS256], key: {secret_env: LOGIN_WORD}}]}\n",
     );
     let said = place.fails(&["serve", "--listen", "127.0.0.1:0"], 2);
-    assert!(said.contains("`LOGIN_WORD` with the secret of an issuer is not set"), "{said}");
+    assert!(said.contains("`LOGIN_WORD`, which contains the secret of an issuer, is not set"), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every alert is either with the webhook or written down, whenever the gateway stops.
+//! Every alert is either delivered or recorded, whenever the gateway stops.
 
 use std::{fs, path::Path};
 
@@ -13,20 +13,20 @@ fn journal(state: &Path) -> FileJournal {
     FileJournal::new(files, toolgate_audit::Durability::Write)
 }
 
-fn open(state: &Path) -> Arc<Open> {
-    Arc::new(Open { waiting: Mutex::default(), came: Notify::new(), journal: journal(state) })
+fn queue(state: &Path) -> Arc<AlertQueue> {
+    Arc::new(AlertQueue { waiting: Mutex::default(), came: Notify::new(), journal: journal(state) })
 }
 
 fn alert(call: &str) -> Value {
     json!({ "kind": "alert", "callId": call })
 }
 
-/// The calls whose alerts the journal has as not delivered.
-fn written_down(state: &Path) -> Vec<String> {
+/// The calls whose alerts are recorded as not delivered.
+fn undelivered_calls(state: &Path) -> Vec<String> {
     lost(state).iter().map(|entry| entry["callId"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the journal has as not delivered.
+/// The records of alerts that were not delivered.
 fn lost(state: &Path) -> Vec<Value> {
     let mut entries = Vec::new();
     for file in fs::read_dir(state.join("journal")).unwrap() {
@@ -43,56 +43,56 @@ fn lost(state: &Path) -> Vec<Value> {
     entries
 }
 
-/// The webhook has taken the first while the gateway gives up, which settles the first before the task does.
+/// The webhook accepts the first alert while the gateway stops and settles it too.
 #[test]
-fn an_alert_that_is_settled_already_takes_no_other_along() {
+fn settling_an_alert_twice_keeps_the_next_one() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
-    let (posted, _) = open.first().unwrap();
-    assert_eq!(open.take(), Some(alert("a")));
-    assert!(!open.settle(posted));
-    assert_eq!(open.take(), Some(alert("b")), "nobody has sent it, so somebody has to write it down");
+    let (posted, _) = queue.first().unwrap();
+    assert_eq!(queue.take(), Some(alert("a")));
+    assert!(!queue.settle(posted));
+    assert_eq!(queue.take(), Some(alert("b")), "it was not posted, so it must be recorded");
 }
 
 #[test]
-fn an_alert_that_was_posted_is_settled_once() {
+fn posted_alert_is_settled_once() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
-    let (posted, _) = open.first().unwrap();
-    assert!(open.settle(posted) && !open.settle(posted));
-    assert_eq!(open.first().unwrap().1, alert("b"));
+    let (posted, _) = queue.first().unwrap();
+    assert!(queue.settle(posted) && !queue.settle(posted));
+    assert_eq!(queue.first().unwrap().1, alert("b"));
 }
 
 /// A program that drops its gateway without closing it.
 #[tokio::test]
-async fn what_waits_when_the_gateway_is_dropped_is_written_down() {
+async fn dropped_gateway_records_pending_alerts() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
+    let queue = queue(state.path());
     let task = tokio::spawn(std::future::pending());
-    let alerts = Alerts { open: Arc::clone(&open), task, next: None };
+    let alerts = Alerts { queue: Arc::clone(&queue), task, next: None };
     for call in ["a", "b"] {
-        open.add(alert(call));
+        queue.add(alert(call));
     }
-    assert!(written_down(state.path()).is_empty());
+    assert!(undelivered_calls(state.path()).is_empty());
     drop(alerts);
-    assert_eq!(written_down(state.path()), ["a", "b"]);
-    assert!(open.first().is_none());
+    assert_eq!(undelivered_calls(state.path()), ["a", "b"]);
+    assert!(queue.first().is_none());
 }
 
 #[tokio::test]
-async fn an_alert_of_no_call_is_posted_or_written_down_like_the_others() {
+async fn alert_without_a_call_is_posted_or_recorded() {
     let state = tempfile::tempdir().unwrap();
-    let open = open(state.path());
-    let alerts = Alerts { open: Arc::clone(&open), task: tokio::spawn(std::future::pending()), next: None };
+    let queue = queue(state.path());
+    let alerts = Alerts { queue: Arc::clone(&queue), task: tokio::spawn(std::future::pending()), next: None };
     let entry = json!({ "kind": "worker.escape_attempt", "worker": 7, "calls": 3 });
     alerts.raise(&entry);
-    let (_, posted) = open.first().unwrap();
+    let (_, posted) = queue.first().unwrap();
     for key in ["kind", "worker", "calls"] {
         assert_eq!(posted[key], entry[key], "{posted}");
     }

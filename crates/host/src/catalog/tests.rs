@@ -6,7 +6,7 @@ use toolgate_spec::model::ApprovalLevel;
 use super::*;
 
 #[test]
-fn the_ledger_names_every_tool_as_it_is() {
+fn ledger_has_the_digest_of_every_tool() {
     let digests: BTreeMap<String, String> = TOOLS
         .iter()
         .map(|(name, text)| {
@@ -21,12 +21,12 @@ fn the_ledger_names_every_tool_as_it_is() {
     if std::env::var_os("TOOLGATE_BLESS").is_some() {
         fs::write(&path, &text).unwrap();
     }
-    assert_eq!(fs::read_to_string(&path).unwrap(), text, "TOOLGATE_BLESS=1 writes it anew, after a review");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "after a review, run with TOOLGATE_BLESS=1");
 }
 
-/// Also by rules that are added later.
+/// This also covers rules that are added later.
 #[test]
-fn no_shipped_tool_is_kept_from_being_published() {
+fn shipped_tools_have_no_finding_that_blocks_publishing() {
     for tool in shipped_tools() {
         let blocking: Vec<_> =
             tool.check.findings.iter().filter(|finding| finding.blocks_publishing).collect();
@@ -40,7 +40,7 @@ fn every_tool_is_shipped() {
 }
 
 #[test]
-fn a_shipped_name_is_reserved_however_it_is_drawn() {
+fn names_that_look_like_a_shipped_tool_are_reserved() {
     for (known, _) in TOOLS {
         assert_eq!(reserved_by(known), Some(*known), "no shipped tool looks like another");
     }
@@ -54,7 +54,7 @@ fn a_shipped_name_is_reserved_however_it_is_drawn() {
 }
 
 #[test]
-fn presets_name_tools_that_exist_and_everything_is_everything() {
+fn presets_name_existing_tools_and_everything_names_all() {
     for (name, preset) in presets() {
         for tool in &preset.tools {
             assert!(TOOLS.iter().any(|(known, _)| known == tool), "preset {name}: {tool}");
@@ -69,9 +69,9 @@ fn presets_name_tools_that_exist_and_everything_is_everything() {
     assert!(["starter", "files", "dev", "everything"].iter().all(|name| presets().contains_key(*name)));
 }
 
-/// One rule for all of them, kept in one file.
+/// The list is in `catalog/blocked-paths.txt`.
 #[test]
-fn shipped_tools_that_work_with_files_block_the_same_paths() {
+fn shipped_file_tools_block_the_same_paths() {
     let text = fs::read_to_string(root().join("catalog/blocked-paths.txt")).unwrap();
     let rule: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(rule.len(), 3);
@@ -139,12 +139,12 @@ fn catalog_page_lists_every_tool() {
     }
     assert!(
         fs::read_to_string(&path).unwrap() == expected,
-        "docs/catalog.md is not what the documents say; run `make bless` and review the change"
+        "docs/catalog.md differs from the documents; run `make bless` and review the change"
     );
 }
 
-/// The first sentence of a description. A long one ends at its first colon or semicolon. The column `asks` tells whether a
-/// person has to agree, so the sentence does not repeat it.
+/// The first sentence of a description. A long one ends at its first colon or semicolon. The column `asks` shows whether a
+/// person must approve, so the sentence does not repeat it.
 fn summary(description: &str) -> String {
     let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let sentence =
@@ -158,7 +158,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The reference's schema wants text here. Ours also accepts null and values of the type.
+/// The schema of the reference implementation requires text here. Ours also accepts null and values of the type.
 #[test]
 fn test_values_of_shipped_tools_are_text() {
     for tool in shipped_tools() {
@@ -175,6 +175,6 @@ fn test_values_of_shipped_tools_are_text() {
 }
 
 #[test]
-fn shipped_tools_say_that_they_are_built_in() {
+fn shipped_tools_are_marked_built_in() {
     assert!(shipped_tools().iter().all(|tool| tool.check.spec.as_ref().is_some_and(|spec| spec.is_builtin)));
 }

@@ -13,22 +13,22 @@ struct World {
     _folder: TempDir,
 }
 
-/// One question that waits, and a journal that takes what it is given or nothing.
+/// One pending question, and a journal that works or fails.
 fn world(journal_works: bool) -> World {
     let folder = tempfile::tempdir().unwrap();
     let limits = ApprovalLimits { max_pending: 10, max_pending_per_caller: 10 };
     let state = Arc::new(StateDb::open(&folder.path().join("state.db"), limits).unwrap());
     let written = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&written);
+    let records = Arc::clone(&written);
     let note = move |entry: &Value| {
         if !journal_works {
             return Err(OpenError { part: "journal", problem: "the disk is full".to_owned() });
         }
-        heard.lock().unwrap().push(entry.clone());
+        records.lock().unwrap().push(entry.clone());
         Ok(())
     };
-    let blot = |text: &str| Ok(text_for_journal(&Detector::shipped().unwrap(), text.to_owned()));
-    let queue = RecordedQueue::new(state, note, blot);
+    let redact = |text: &str| Ok(text_for_journal(&Detector::shipped().unwrap(), text.to_owned()));
+    let queue = RecordedQueue::new(state, note, redact);
     let text = |text: &str| text.to_owned();
     let question = NewApproval {
         quota: "ann".to_owned(),
@@ -57,7 +57,7 @@ fn at(seconds: u64) -> SystemTime {
 }
 
 #[test]
-fn a_decision_is_written_down_with_who_made_it() {
+fn decision_is_recorded_with_its_author() {
     let world = world(true);
     world
         .queue
@@ -71,7 +71,7 @@ fn a_decision_is_written_down_with_who_made_it() {
 }
 
 #[test]
-fn what_cannot_be_written_down_is_not_decided() {
+fn decision_that_cannot_be_recorded_is_not_made() {
     let world = world(false);
     for verdict in [ApprovalState::Approved, ApprovalState::Denied] {
         let refused =
@@ -82,7 +82,7 @@ fn what_cannot_be_written_down_is_not_decided() {
 }
 
 #[test]
-fn an_answer_that_comes_too_late_leaves_no_record() {
+fn late_answer_is_not_recorded() {
     let world = world(true);
     world
         .queue
@@ -96,9 +96,9 @@ fn an_answer_that_comes_too_late_leaves_no_record() {
         at(2),
     );
     assert_eq!(late.unwrap_err(), ApprovalError::NotPending(ApprovalState::Denied));
-    let nobodys = ApprovalId::from_random([7; 16]);
+    let unknown = ApprovalId::from_random([7; 16]);
     let lost = world.queue.decide(
-        &nobodys,
+        &unknown,
         ApprovalState::Approved,
         &Decider::Client { conversation: None },
         None,
@@ -109,7 +109,7 @@ fn an_answer_that_comes_too_late_leaves_no_record() {
 }
 
 #[test]
-fn a_secret_in_a_note_is_neither_written_down_nor_kept() {
+fn secret_in_a_note_is_redacted_in_journal_and_queue() {
     let world = world(true);
     let note = format!("used {} for it", concat!("AKIA", "QYLPMN5HHHFPZAM2"));
     let decided = world

@@ -35,7 +35,7 @@ impl Workspace {
         self.documents.update(&[self.dir.path().join("tools")], changes);
     }
 
-    /// Updates after changes of these files, and returns the names of all tools and how many files were parsed.
+    /// Updates after changes of these files. Returns the names of all tools, and the number of parsed files.
     fn after(&mut self, changed: &[&str]) -> (Vec<String>, usize) {
         let changed = changed.iter().map(|file| self.path(file)).collect();
         self.update(&FileChanges::Paths(changed));
@@ -68,7 +68,7 @@ fn unchanged_bytes_are_not_parsed() {
     assert_eq!(workspace.documents.parsed, 0);
 }
 
-/// The size and the times of a file can stay the same. The bytes decide.
+/// An edit can leave size and modification time unchanged, so only the bytes count.
 #[test]
 fn changed_bytes_with_the_same_metadata_are_parsed() {
     let mut workspace = Workspace::with(1);
@@ -94,13 +94,13 @@ fn files_come_and_go_in_order() {
     fs::rename(workspace.path("t0005.json"), workspace.path("t002.json")).unwrap();
     let (names, _) = workspace.after(&["t0005.json", "t002.json"]);
     assert_eq!(names, ["t000", "new"]);
-    // Neither a document.
+    // Neither is a tool document.
     fs::write(workspace.path("notes.txt"), document("notes")).unwrap();
     fs::write(workspace.path("list.json"), "[1]").unwrap();
     assert_eq!(workspace.after(&["notes.txt", "list.json"]).0, ["t000", "new"]);
 }
 
-/// A directory that is renamed is reported once, without its files.
+/// The watcher reports a renamed directory once, without its files.
 #[test]
 fn renamed_directories_are_read_whole() {
     let mut workspace = Workspace::with(1);
@@ -111,15 +111,15 @@ fn renamed_directories_are_read_whole() {
     assert_eq!(workspace.after(&["sub", "zub"]).0, ["t000", "x"]);
     fs::rename(workspace.path("zub"), workspace.dir.path().join("away")).unwrap();
     assert_eq!(workspace.after(&["zub"]).0, ["t000"]);
-    // Passed over, as by a walk.
+    // Hidden directories are skipped.
     fs::create_dir(workspace.path(".hidden")).unwrap();
     workspace.write(".hidden/y.json", "y");
     assert_eq!(workspace.after(&[".hidden/y.json"]).0, ["t000"]);
 }
 
-/// A file with another name can change without a report about the name in the workspace.
+/// A symlink or hard link can change without a report about its path in the workspace.
 #[test]
-fn files_with_other_names_are_read_in_every_update() {
+fn aliased_files_are_read_in_every_update() {
     let mut workspace = Workspace::with(2);
     let outside = workspace.dir.path().join("outside.json");
     fs::write(&outside, document("one")).unwrap();
@@ -132,7 +132,7 @@ fn files_with_other_names_are_read_in_every_update() {
 }
 
 #[test]
-fn root_that_is_replaced_is_read_whole() {
+fn replaced_root_is_read_whole() {
     let mut workspace = Workspace::with(2);
     let [old, new] = ["old", "new"].map(|name| workspace.dir.path().join(name));
     fs::rename(workspace.dir.path().join("tools"), &old).unwrap();
@@ -147,7 +147,7 @@ fn root_that_is_replaced_is_read_whole() {
 }
 
 #[test]
-fn broken_and_missing_files_are_reported_until_they_are_mended() {
+fn broken_files_are_reported_until_they_are_fixed() {
     let mut workspace = Workspace::with(2);
     fs::write(workspace.path("t000.json"), "{").unwrap();
     assert_eq!(workspace.after(&["t000.json"]).0, ["t001"]);

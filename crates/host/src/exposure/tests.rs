@@ -32,7 +32,7 @@ fn check(include: CatalogSelection, exclude: CatalogSelection, expect: &[&str]) 
 #[test]
 fn rules_apply_in_their_order_and_exclusion_wins() {
     check(of(&[], &[], &[]), of(&[], &[], &[]), &["d", "a"]);
-    check(of(&["c", "nobody"], &[], &[]), of(&[], &[], &[]), &["d", "a", "c"]);
+    check(of(&["c", "unknown"], &[], &[]), of(&[], &[], &[]), &["d", "a", "c"]);
     check(of(&["c"], &[], &["text"]), of(&[], &[], &[]), &["d", "a", "c", "b"]);
     check(of(&[], &["x", "y"], &[]), of(&["a"], &[], &[]), &["d", "b", "c"]);
     check(of(&["b"], &[], &[]), of(&[], &["y"], &[]), &["a"]);
@@ -40,7 +40,7 @@ fn rules_apply_in_their_order_and_exclusion_wins() {
 }
 
 #[test]
-fn what_is_excluded_is_never_exposed() {
+fn excluded_tool_is_never_exposed() {
     let spec = tool("a", "text", "x");
     let exposure = |auto_add, exposed: &[&str], excluded: &[&str]| Exposure {
         auto_add,
@@ -51,11 +51,11 @@ fn what_is_excluded_is_never_exposed() {
     assert!(!is_exposed(&exposure(false, &[], &[]), &spec));
     assert!(is_exposed(&exposure(false, &["a"], &[]), &spec));
     assert!(!is_exposed(&exposure(true, &["a"], &["id-a"]), &spec));
-    assert!(!is_exposed(&exposure(true, &["a"], &["ID-A"]), &spec), "ids have no letter case");
+    assert!(!is_exposed(&exposure(true, &["a"], &["ID-A"]), &spec), "ids ignore case");
 }
 
 #[test]
-fn no_tool_is_exposed_by_the_name_or_id_of_another() {
+fn tool_is_not_exposed_by_the_name_or_id_of_another() {
     let exposing =
         |entry: &str| Exposure { auto_add: false, exposed: vec![entry.to_owned()], excluded: Vec::new() };
     let with_id = |name: &str, id: &str| ToolSpec {

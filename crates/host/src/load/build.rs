@@ -1,4 +1,4 @@
-//! Builds the set of tools from all documents. Tools that were judged before under the same rules are taken over.
+//! Builds the set of tools from all documents. Reuses tools that were assessed before under the same rules.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,26 +9,26 @@ use toolgate_config::Config;
 use toolgate_gate::{ListPosition, LiveSet, LiveTool};
 
 use super::{
-    FoundTools, LoadWork, Loaded, Problem, Surveyed, collisions, place,
+    FoundTools, LoadProblem, LoadWork, Loaded, LoadedTool, collisions, place,
     rules::Rules,
-    source::{Judged, Source, is_exposed, judge},
+    source::{ToolAssessment, ToolSource, assess, is_exposed},
 };
 use crate::catalog;
 
-/// The tools of a load, by everything that an edit can collide with.
+/// Indexes of the tools of a load, to detect collisions with an edited tool.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     pub names: HashMap<String, ListPosition>,
-    /// By id, of usable tools.
+    /// Usable tools by id.
     pub ids: HashMap<String, ListPosition>,
-    /// Tools that cannot be used. Each load judges them again, because the reason may lie outside of the workspace.
+    /// Tools that cannot be used. Each load assesses them again, because the reason may lie outside the workspace.
     pub unusable: BTreeSet<ListPosition>,
-    /// A document was left out without a problem: it is a copy of a shipped tool.
+    /// A copy of a shipped tool was skipped without a problem.
     pub has_hidden: bool,
 }
 
 impl ToolIndex {
-    pub fn insert(&mut self, position: &ListPosition, tool: &Surveyed) {
+    pub fn insert(&mut self, position: &ListPosition, tool: &LoadedTool) {
         self.names.entry(tool.name.clone()).or_insert_with(|| position.clone());
         match &tool.candidate {
             Ok(candidate) => {
@@ -41,7 +41,7 @@ impl ToolIndex {
         }
     }
 
-    pub fn remove(&mut self, position: &ListPosition, tool: &Surveyed) {
+    pub fn remove(&mut self, position: &ListPosition, tool: &LoadedTool) {
         if self.names.get(&tool.name) == Some(position) {
             self.names.remove(&tool.name);
         }
@@ -55,7 +55,7 @@ impl ToolIndex {
     }
 }
 
-/// A build that is under way.
+/// A build in progress.
 struct Build<'l> {
     loaded: Loaded,
     index: ToolIndex,
@@ -64,28 +64,28 @@ struct Build<'l> {
 
 /// `known` returns the tool of the last load if its result still holds.
 pub(super) fn build<'l>(
-    sources: &[Source<'l>],
-    known: impl Fn(&Source<'l>) -> Option<Arc<Surveyed>>,
+    sources: &[ToolSource<'l>],
+    known: impl Fn(&ToolSource<'l>) -> Option<Arc<LoadedTool>>,
     config: &'l Config,
     rules: &Rules,
 ) -> (Loaded, ToolIndex) {
-    let known: Vec<Option<Arc<Surveyed>>> = sources.iter().map(known).collect();
-    let fresh: Vec<&Source<'l>> =
+    let known: Vec<Option<Arc<LoadedTool>>> = sources.iter().map(known).collect();
+    let fresh: Vec<&ToolSource<'l>> =
         sources.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(source, _)| source).collect();
-    let work = LoadWork { parsed: 0, visited: sources.len(), judged: fresh.len() };
-    let mut judged = judge(&fresh, rules).into_iter();
+    let work = LoadWork { parsed: 0, visited: sources.len(), assessed: fresh.len() };
+    let mut assessed = assess(&fresh, rules).into_iter();
     let mut build =
         Build { loaded: Loaded { work, ..Loaded::default() }, index: ToolIndex::default(), config };
-    build.loaded.problems.extend(catalog::altered().into_iter().map(|name| Problem {
+    build.loaded.problems.extend(catalog::altered().into_iter().map(|name| LoadProblem {
         place: format!("shipped tool `{name}`"),
-        what: "it is not as it was reviewed; this program was built from altered files".to_owned(),
+        what: "it differs from the reviewed version; this program was built from altered files".to_owned(),
     }));
     for (source, known) in sources.iter().zip(known) {
         match known {
             Some(known) => build.take_known(source, known),
             None => {
-                if let Some(judged) = judged.next() {
-                    build.take(source, judged);
+                if let Some(assessed) = assessed.next() {
+                    build.take(source, assessed);
                 }
             }
         }
@@ -94,7 +94,7 @@ pub(super) fn build<'l>(
 }
 
 impl<'l> Build<'l> {
-    fn take_known(&mut self, source: &Source<'l>, known: Arc<Surveyed>) {
+    fn take_known(&mut self, source: &ToolSource<'l>, known: Arc<LoadedTool>) {
         if !source.is_shipped && self.collides(source) {
             return;
         }
@@ -102,50 +102,50 @@ impl<'l> Build<'l> {
         let tool = if known.is_exposed == is_exposed {
             known
         } else {
-            Arc::new(Surveyed { is_exposed, ..known.as_ref().clone() })
+            Arc::new(LoadedTool { is_exposed, ..known.as_ref().clone() })
         };
         self.push(source, tool);
     }
 
-    fn take(&mut self, source: &Source<'l>, judged: Judged) {
-        if let Some(refusal) = judged.refusal {
+    fn take(&mut self, source: &ToolSource<'l>, assessed: ToolAssessment) {
+        if let Some(refusal) = assessed.refusal {
             return self.refuse(source, refusal);
         }
         if !source.is_shipped {
             if self.collides(source) {
                 return;
             }
-            // A mistake, because the tool would get a secret of the gateway.
-            if let Some(what) = judged.asks_for_own {
+            // Refused, because the tool would get a secret of the gateway.
+            if let Some(what) = assessed.asks_for_own {
                 return self.refuse(source, what);
             }
         }
-        let candidate = judged.candidate.map_err(|unfit| {
+        let candidate = assessed.candidate.map_err(|unfit| {
             let (what, is_problem) = source.explain(unfit);
             if is_problem {
                 let place = place(source.check, &source.origin());
-                self.loaded.problems.push(Problem { place, what: what.clone() });
+                self.loaded.problems.push(LoadProblem { place, what: what.clone() });
             }
             what
         });
-        self.push(source, Arc::new(source.surveyed(candidate, self.config)));
+        self.push(source, Arc::new(source.loaded_tool(candidate, self.config)));
     }
 
-    /// Does another tool have its id or name? Then it is refused.
-    fn collides(&mut self, source: &Source<'l>) -> bool {
+    /// Whether another tool has its id or name. If so, refuses this one.
+    fn collides(&mut self, source: &ToolSource<'l>) -> bool {
         let check = source.check;
-        // Passes are kept by id: two tools with one id would take each other's.
+        // Passes are stored by id, so two tools with one id would share them.
         let holder = check.spec.as_ref().and_then(|spec| self.index.ids.get(spec.id.as_str()));
         let holder = holder.and_then(|position| self.loaded.tools.at(position));
         if holder.is_some_and(|tool| tool.name != check.name) {
             self.refuse(
                 source,
-                "another tool has the same `toolId`; leave it out or make a new one".to_owned(),
+                "another tool has the same `toolId`; remove it or write a new one".to_owned(),
             );
             return true;
         }
         let is_taken = self.index.names.contains_key(check.name.as_str());
-        // A copy of the shipped tool itself does not collide with it.
+        // An identical copy of a shipped tool is skipped without a problem.
         if is_taken && catalog::reserved_by(&check.name).is_none() {
             self.refuse(source, format!("there are two tools `{}`; rename one", check.name));
         } else if is_taken {
@@ -154,15 +154,15 @@ impl<'l> Build<'l> {
         is_taken
     }
 
-    fn push(&mut self, source: &Source<'l>, tool: Arc<Surveyed>) {
+    fn push(&mut self, source: &ToolSource<'l>, tool: Arc<LoadedTool>) {
         self.index.insert(&source.position, &tool);
         self.loaded.tools.insert(source.position.clone(), tool);
     }
 
-    fn refuse(&mut self, source: &Source<'l>, what: String) {
+    fn refuse(&mut self, source: &ToolSource<'l>, what: String) {
         let place = place(source.check, &source.origin());
-        self.loaded.problems.push(Problem { place, what: what.clone() });
-        self.push(source, Arc::new(source.surveyed(Err(what), self.config)));
+        self.loaded.problems.push(LoadProblem { place, what: what.clone() });
+        self.push(source, Arc::new(source.loaded_tool(Err(what), self.config)));
     }
 
     fn finish(self) -> (Loaded, ToolIndex) {
@@ -170,7 +170,7 @@ impl<'l> Build<'l> {
         let live: Vec<_> = live(&loaded.tools).collect();
         let names = live.iter().map(|(_, tool)| (tool.name(), tool.spec().name.as_str(), tool.looks()));
         loaded.problems.extend(collisions(names));
-        // At the start neither of two tools that look alike is live. A reload is rejected for the problem above.
+        // At startup, neither of two tools that look alike is live. A reload is rejected because of the problem above.
         (loaded.live, _) = LiveSet::with_positions(live);
         (loaded, index)
     }

@@ -1,8 +1,8 @@
-//! Loads the workspace, and keeps what a reload can use again.
+//! Loads the workspace, and caches results for the next reload.
 //!
-//! A tool is judged again if its document, its Local Pass, the policies or the gateway's own files and variables changed.
-//! Everything else is shared with the last load. A tool that cannot be used is judged again in every load, because the
-//! reason may lie outside of the workspace, such as a program that was missing.
+//! A tool is assessed again if its document, its Local Pass, the policies, or the gateway's own files and variables changed.
+//! Everything else is shared with the last load. A tool that cannot be used is assessed in every load, because the reason may
+//! lie outside the workspace, such as a missing program.
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
@@ -13,16 +13,16 @@ use toolgate_spec::model::ToolId;
 use toolgate_store::{FileChanges, PassChanges};
 
 use super::{
-    FoundTools, InCode, Loaded, Problem, Surveyed, Unusable,
+    FoundTools, InCode, LoadProblem, Loaded, LoadedTool, PolicyLoadFailure,
     build::{ToolIndex, build},
     patch::SoundLoad,
     policy_problem,
     rules::Rules,
-    source::{self, Source},
+    source::{self, ToolSource},
 };
 use crate::{
     catalog,
-    documents::{Documents, Touched},
+    documents::{DocumentChanges, Documents},
     policies,
 };
 
@@ -31,16 +31,16 @@ use crate::{
 pub(crate) struct LoadCache {
     documents: Documents,
     tools: FoundTools,
-    /// The rules that `tools` were judged by. `None`: the next load judges all of them again.
+    /// The rules for which `tools` were assessed. `None`: the next load assesses all tools.
     rules: Option<Arc<Rules>>,
-    /// `None`: the next load goes through all tools.
+    /// `None`: the next load visits all tools.
     sound: Option<SoundLoad>,
-    /// The number of the last change of a pass that was seen.
+    /// The sequence number of the last pass change that was read.
     passes_seen: i64,
     policies: Option<KnownPolicies>,
 }
 
-/// The operator's policies, with the files and the tools that they were loaded for.
+/// The operator's policies, with the sources and tools for which they were loaded.
 struct KnownPolicies {
     sources: Vec<(String, String)>,
     tools: FoundTools,
@@ -48,7 +48,7 @@ struct KnownPolicies {
 }
 
 impl LoadCache {
-    /// Forgets everything that was judged: the next load judges all tools again.
+    /// Makes the next load assess all tools.
     pub fn forget(&mut self) {
         self.rules = None;
         self.sound = None;
@@ -58,15 +58,15 @@ impl LoadCache {
         self.passes_seen
     }
 
-    /// The rules of the last load if they are the same. This is the only place where rules are compared.
-    pub fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
-        let now = Rules::now(publisher, config);
+    /// Returns the rules of the last load if they are equal. Other code compares pointers only.
+    pub fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
+        let now = Rules::now(workshop, config);
         let known = self.rules.as_ref().filter(|known| known.are_same_as(&now));
         known.map_or_else(|| Arc::new(now), Arc::clone)
     }
 
-    /// `changes` names what changed on the disk since the last load, and `passes` the passes that changed since then.
-    /// `None`: they cannot be read, and nothing that was judged is used again.
+    /// Loads after these changes on the disk and of passes since the last load. `passes` is `None` if they cannot be read;
+    /// then no result is reused.
     pub fn load(
         &mut self,
         config: &Config,
@@ -79,14 +79,14 @@ impl LoadCache {
         self.passes_seen = passes.map_or(0, |passes| passes.last);
         let last = self.sound.take();
         let patched = match (last, &touched, passes) {
-            (Some(last), Touched::Files(files), Some(passes)) => {
+            (Some(last), DocumentChanges::Files(files), Some(passes)) => {
                 last.patched(files, passes, (config, in_code, rules))
             }
             _ => None,
         };
         let (mut loaded, sound) = match patched {
             Some((mut loaded, sound)) => {
-                loaded.unheeded = unheeded(&sound.index, rules, config);
+                loaded.unused_settings = unused_settings(&sound.index, rules, config);
                 (loaded, Some(sound))
             }
             None => self.build(config, rules, in_code, passes),
@@ -99,7 +99,7 @@ impl LoadCache {
         loaded
     }
 
-    /// Goes through all tools, and judges those of which nothing is known.
+    /// Visits all tools, and assesses those without a cached result.
     fn build(
         &self,
         config: &Config,
@@ -109,19 +109,22 @@ impl LoadCache {
     ) -> (Loaded, Option<SoundLoad>) {
         let are_same = self.rules.as_ref().is_some_and(|known| Arc::ptr_eq(known, rules));
         let changed = passes.filter(|_| are_same).map(ChangedPasses::of);
-        let known = |source: &Source<'_>| {
+        let known = |source: &ToolSource<'_>| {
             let changed = changed.as_ref()?;
             let known = self.tools.at(&source.position)?;
             (source.is_same_as(known) && changed.leave(known)).then(|| Arc::clone(known))
         };
-        let sources: Vec<Source<'_>> = source::all(config, &self.documents, in_code).collect();
+        let sources: Vec<ToolSource<'_>> = source::all(config, &self.documents, in_code).collect();
         let (mut loaded, index) = build(&sources, known, config, rules);
         let unread = self.documents.unread();
         loaded.unread = unread
-            .map(|unread| Problem { place: unread.file.display().to_string(), what: unread.problem.clone() })
+            .map(|unread| LoadProblem {
+                place: unread.file.display().to_string(),
+                what: unread.problem.clone(),
+            })
             .collect();
         loaded.problems.extend_from_slice(&loaded.unread);
-        loaded.unheeded = unheeded(&index, rules, config);
+        loaded.unused_settings = unused_settings(&index, rules, config);
         let sound = SoundLoad::of(&loaded, index, rules, config);
         (loaded, sound)
     }
@@ -131,7 +134,7 @@ impl LoadCache {
         loaded: &mut Loaded,
         files: &[PathBuf],
         in_code: &[(String, String)],
-    ) -> Result<Option<Arc<CedarPolicies>>, Unusable> {
+    ) -> Result<Option<Arc<CedarPolicies>>, PolicyLoadFailure> {
         if files.is_empty() && in_code.is_empty() {
             self.policies = None;
             return Ok(None);
@@ -141,11 +144,11 @@ impl LoadCache {
             let shown = file.display().to_string();
             match policies::text(file) {
                 Ok(text) => sources.push((shown, text)),
-                Err(error) => loaded.problems.push(Problem { place: shown, what: error.problem }),
+                Err(error) => loaded.problems.push(LoadProblem { place: shown, what: error.problem }),
             }
         }
         if sources.len() < files.len() {
-            return Err(Unusable);
+            return Err(PolicyLoadFailure);
         }
         sources.extend_from_slice(in_code);
         let known = self.policies.take().filter(|known| known.hold_for(&sources, &loaded.tools));
@@ -157,11 +160,11 @@ impl LoadCache {
                 Ok(policies) => Arc::new(policies),
                 Err(errors) => {
                     loaded.problems.extend(errors.iter().map(policy_problem));
-                    return Err(Unusable);
+                    return Err(PolicyLoadFailure);
                 }
             }
         };
-        loaded.unheeded.extend(policies.warnings().iter().map(policy_problem));
+        loaded.unused_settings.extend(policies.warnings().iter().map(policy_problem));
         let tools = loaded.tools.clone();
         self.policies = Some(KnownPolicies { sources, tools, policies: Arc::clone(&policies) });
         Ok(Some(policies))
@@ -169,11 +172,11 @@ impl LoadCache {
 }
 
 impl KnownPolicies {
-    /// Would the same policies be loaded for these tools?
+    /// Whether loading for these sources and tools would give the same policies.
     fn hold_for(&self, sources: &[(String, String)], tools: &FoundTools) -> bool {
-        let is_same = |(old, new): (Option<&Surveyed>, Option<&Surveyed>)| match (
-            old.and_then(Surveyed::usable),
-            new.and_then(Surveyed::usable),
+        let is_same = |(old, new): (Option<&LoadedTool>, Option<&LoadedTool>)| match (
+            old.and_then(LoadedTool::usable),
+            new.and_then(LoadedTool::usable),
         ) {
             (Some(old), Some(new)) => old.tool.for_policies().is_same_as(&new.tool.for_policies()),
             (old, new) => old.is_none() && new.is_none(),
@@ -196,31 +199,31 @@ impl<'p> ChangedPasses<'p> {
         }
     }
 
-    /// Does the result of a usable tool still hold?
-    fn leave(&self, tool: &Surveyed) -> bool {
+    /// Whether the pass of this usable tool is unchanged.
+    fn leave(&self, tool: &LoadedTool) -> bool {
         tool.usable().map(|candidate| candidate.tool.spec()).is_some_and(|spec| {
             !self.ids.contains(spec.id.as_str()) && !self.names.contains(spec.name.as_str())
         })
     }
 }
 
-/// Overrides of tools that do not exist. No error: a tool may be removed before its override, and the rest must go on.
-fn unheeded(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<Problem> {
+/// Overrides of tools that do not exist. This is only a warning, because a tool may be removed before its override.
+fn unused_settings(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<LoadProblem> {
     let place = config.policy.overrides.as_ref().map(|file| file.display().to_string());
     let place = place.unwrap_or_default();
     let is_shipped = |name: &str| catalog::shipped_tools().iter().any(|tool| tool.name == name);
     let has_id = |entry: &str| {
-        // Most ids are in lower case.
+        // Try the fast lookup first: most ids are in lower case.
         index.ids.contains_key(&entry.to_ascii_lowercase())
             || index.ids.keys().any(|id| id.eq_ignore_ascii_case(entry))
     };
-    let is_meant = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
-    let names = rules.publisher.overrides.iter().flat_map(|overrides| overrides.tool_names());
-    let unknown = names.filter(|name| !is_meant(name) && !is_shipped(name));
+    let is_known = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
+    let names = rules.workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
+    let unknown = names.filter(|name| !is_known(name) && !is_shipped(name));
     let what = |name: &str| {
         format!(
-            "no tool is called `{name}`, and what is said of it has no effect; correct the name, or take it out"
+            "no tool is called `{name}`, so its override has no effect; correct the name or remove the override"
         )
     };
-    unknown.map(|name| Problem { place: place.clone(), what: what(name) }).collect()
+    unknown.map(|name| LoadProblem { place: place.clone(), what: what(name) }).collect()
 }

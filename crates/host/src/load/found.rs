@@ -1,19 +1,19 @@
-//! The tools of a workspace in the order of lists. A copy shares everything, so a reload costs as much as it changes.
+//! The tools of a workspace in listing order. Copies share their data, so a reload costs as much as it changes.
 
 use std::sync::Arc;
 
 use imbl::{OrdMap, ordmap::DiffItem};
 use toolgate_gate::ListPosition;
 
-use super::Surveyed;
+use super::LoadedTool;
 
-/// The tools that were found, in order: shipped ones first, as the preset has them, then those of the files.
+/// The tools that were found, in order: shipped tools in preset order, then tools of files, then tools of the program.
 #[derive(Clone, Debug, Default)]
 pub struct FoundTools(OrdMap<ListPosition, SharedTool>);
 
-/// Two are equal if they are the very same.
+/// Equality compares pointers.
 #[derive(Clone, Debug)]
-struct SharedTool(Arc<Surveyed>);
+struct SharedTool(Arc<LoadedTool>);
 
 impl PartialEq for SharedTool {
     fn eq(&self, other: &Self) -> bool {
@@ -30,24 +30,24 @@ impl FoundTools {
         self.0.is_empty()
     }
 
-    /// In order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Surveyed>> {
+    /// Iterates in listing order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<LoadedTool>> {
         self.0.values().map(|tool| &tool.0)
     }
 
-    pub(crate) fn with_positions(&self) -> impl Iterator<Item = (&ListPosition, &Arc<Surveyed>)> {
+    pub(crate) fn with_positions(&self) -> impl Iterator<Item = (&ListPosition, &Arc<LoadedTool>)> {
         self.0.iter().map(|(position, tool)| (position, &tool.0))
     }
 
-    pub(crate) fn at(&self, position: &ListPosition) -> Option<&Arc<Surveyed>> {
+    pub(crate) fn at(&self, position: &ListPosition) -> Option<&Arc<LoadedTool>> {
         self.0.get(position).map(|tool| &tool.0)
     }
 
-    pub(crate) fn insert(&mut self, position: ListPosition, tool: Arc<Surveyed>) {
+    pub(crate) fn insert(&mut self, position: ListPosition, tool: Arc<LoadedTool>) {
         self.0.insert(position, SharedTool(tool));
     }
 
-    pub(super) fn remove(&mut self, position: &ListPosition) -> Option<Arc<Surveyed>> {
+    pub(super) fn remove(&mut self, position: &ListPosition) -> Option<Arc<LoadedTool>> {
         self.0.remove(position).map(|tool| tool.0)
     }
 
@@ -55,7 +55,7 @@ impl FoundTools {
     pub(super) fn changes<'a, 'b>(
         &'a self,
         now: &'b Self,
-    ) -> impl Iterator<Item = (Option<&'a Surveyed>, Option<&'b Surveyed>)> {
+    ) -> impl Iterator<Item = (Option<&'a LoadedTool>, Option<&'b LoadedTool>)> {
         self.0.diff(&now.0).map(|change| match change {
             DiffItem::Add(_, new) => (None, Some(new.0.as_ref())),
             DiffItem::Update { old: (_, old), new: (_, new) } => (Some(old.0.as_ref()), Some(new.0.as_ref())),
@@ -65,7 +65,7 @@ impl FoundTools {
 }
 
 impl<'t> IntoIterator for &'t FoundTools {
-    type Item = &'t Arc<Surveyed>;
+    type Item = &'t Arc<LoadedTool>;
     type IntoIter = Box<dyn Iterator<Item = Self::Item> + 't>;
 
     fn into_iter(self) -> Self::IntoIter {

@@ -1,4 +1,4 @@
-//! Patches the set of the last load where documents or passes changed. The work does not grow with the number of tools.
+//! Updates the last load after changes of documents or passes. The work does not grow with the number of tools.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,11 +16,11 @@ use super::{
     FoundTools, InCode, LoadWork, Loaded,
     build::ToolIndex,
     rules::Rules,
-    source::{Judged, Source, judge},
+    source::{ToolAssessment, ToolSource, assess},
 };
 use crate::documents::TouchedFile;
 
-/// The last load, if none of its tools had a problem with another one. Such a load can be patched.
+/// The last load, if it had no problems. Only such a load can be patched.
 pub(super) struct SoundLoad {
     tools: FoundTools,
     live: LiveSet,
@@ -31,7 +31,7 @@ pub(super) struct SoundLoad {
 }
 
 impl SoundLoad {
-    /// `None`: the load has problems, or depends on the order of documents.
+    /// `None`: the load has problems, or its result depends on the order of documents.
     pub fn of(loaded: &Loaded, index: ToolIndex, rules: &Arc<Rules>, config: &Config) -> Option<Self> {
         let is_sound = loaded.problems.is_empty() && !index.has_hidden;
         is_sound.then(|| Self {
@@ -48,7 +48,7 @@ impl SoundLoad {
         Arc::ptr_eq(&self.rules, rules) && self.catalog == config.catalog && self.exposure == config.exposure
     }
 
-    /// The next load. `None`: a mistake or a collision; then all tools are looked at together, which explains it.
+    /// Returns the next load. `None`: there is an error or a collision; a full load then reports it.
     pub fn patched(
         mut self,
         files: &[TouchedFile],
@@ -60,38 +60,38 @@ impl SoundLoad {
         }
         let before = self.tools.clone();
         let mut outdated = self.outdated(passes);
-        let mut sources: BTreeMap<ListPosition, Source<'_>> = BTreeMap::new();
+        let mut sources: BTreeMap<ListPosition, ToolSource<'_>> = BTreeMap::new();
         for position in &outdated {
-            let source = Source::again(position, before.at(position)?, in_code)?;
+            let source = ToolSource::again(position, before.at(position)?, in_code)?;
             sources.insert(position.clone(), source);
         }
         for file in files {
-            for source in Source::of_touched(file, &file.before) {
+            for source in ToolSource::of_touched(file, &file.before) {
                 sources.remove(&source.position);
                 outdated.insert(source.position);
             }
             sources.extend(
-                Source::of_touched(file, &file.after).map(|source| (source.position.clone(), source)),
+                ToolSource::of_touched(file, &file.after).map(|source| (source.position.clone(), source)),
             );
         }
-        let sources: Vec<&Source<'_>> = sources.values().collect();
-        let judged = judge(&sources, rules);
-        let gone = self.remove(&outdated);
-        let mut come = Vec::new();
-        for (source, judged) in sources.iter().zip(judged) {
-            self.add(source, judged, config, &mut come)?;
+        let sources: Vec<&ToolSource<'_>> = sources.values().collect();
+        let assessed = assess(&sources, rules);
+        let removed = self.remove(&outdated);
+        let mut added = Vec::new();
+        for (source, assessed) in sources.iter().zip(assessed) {
+            self.add(source, assessed, config, &mut added)?;
         }
-        self.live = self.live.changed(gone.iter().map(AsRef::as_ref), come)?;
+        self.live = self.live.changed(removed.iter().map(AsRef::as_ref), added)?;
         let loaded = Loaded {
             tools: self.tools.clone(),
             live: self.live.clone(),
-            work: LoadWork { parsed: 0, visited: sources.len(), judged: sources.len() },
+            work: LoadWork { parsed: 0, visited: sources.len(), assessed: sources.len() },
             ..Loaded::default()
         };
         Some((loaded, self))
     }
 
-    /// Tools that are judged again although their documents did not change.
+    /// Tools that must be assessed again although their documents did not change.
     fn outdated(&self, passes: &PassChanges) -> BTreeSet<ListPosition> {
         let mut outdated = self.index.unusable.clone();
         for (id, name) in &passes.tools {
@@ -101,34 +101,34 @@ impl SoundLoad {
         outdated
     }
 
-    /// Returns those that were live.
+    /// Removes these tools. Returns the live ones.
     fn remove(&mut self, outdated: &BTreeSet<ListPosition>) -> Vec<Arc<LiveTool>> {
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for position in outdated {
             if let Some(tool) = self.tools.remove(position) {
                 self.index.remove(position, &tool);
-                gone.extend(tool.live().cloned());
+                removed.extend(tool.live().cloned());
             }
         }
-        gone
+        removed
     }
 
-    /// Adds a tool, also to `come` if it is live. `None`: it has a mistake, or its name or id is taken.
+    /// Adds a tool, and also to `added` if it is live. `None`: it has an error, or its name or id is taken.
     fn add(
         &mut self,
-        source: &Source<'_>,
-        judged: Judged,
+        source: &ToolSource<'_>,
+        assessed: ToolAssessment,
         config: &Config,
-        come: &mut Vec<(ListPosition, Arc<LiveTool>)>,
+        added: &mut Vec<(ListPosition, Arc<LiveTool>)>,
     ) -> Option<()> {
         let id = source.check.spec.as_ref().map(|spec| spec.id.as_str());
         let is_taken = self.index.names.contains_key(&source.check.name)
             || id.is_some_and(|id| self.index.ids.contains_key(id));
-        let is_refused = judged.refusal.is_some() || judged.asks_for_own.is_some();
+        let is_refused = assessed.refusal.is_some() || assessed.asks_for_own.is_some();
         if is_taken || is_refused {
             return None;
         }
-        let candidate = match judged.candidate {
+        let candidate = match assessed.candidate {
             Ok(candidate) => Ok(candidate),
             Err(unfit) => {
                 let (what, is_problem) = source.explain(unfit);
@@ -138,9 +138,9 @@ impl SoundLoad {
                 Err(what)
             }
         };
-        let tool = Arc::new(source.surveyed(candidate, config));
+        let tool = Arc::new(source.loaded_tool(candidate, config));
         self.index.insert(&source.position, &tool);
-        come.extend(tool.live().map(|live| (source.position.clone(), Arc::clone(live))));
+        added.extend(tool.live().map(|live| (source.position.clone(), Arc::clone(live))));
         self.tools.insert(source.position.clone(), tool);
         Some(())
     }

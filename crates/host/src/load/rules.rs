@@ -1,21 +1,21 @@
-//! The rules that tools are judged by. Results hold as long as the rules are equal.
+//! The inputs of an assessment besides the document. A result is valid as long as they are equal.
 
 use std::{path::PathBuf, sync::Arc};
 
 use toolgate_config::{Config, OwnNames};
 use toolgate_gate::Publisher;
 
-/// Policies, overrides, and the gateway's own files and variables, from which tools are kept away.
+/// Policies, overrides, and the gateway's own files and variables, which tools must not access.
 pub(crate) struct Rules {
     pub publisher: Arc<Publisher>,
     pub own: OwnNames,
-    /// The gateway's own paths, each with its real path. A tool keeps away from the targets it was judged with.
+    /// The gateway's own paths, each with its real path. A tool's blocked paths contain the real paths of its assessment.
     guarded: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Rules {
-    /// Build them before tools are judged: a symlink that is switched meanwhile differs in the next load.
-    pub fn now(publisher: Arc<Publisher>, config: &Config) -> Self {
+    /// Call this before tools are assessed. A symlink that changes meanwhile then differs in the next load.
+    pub fn now(workshop: Arc<Workshop>, config: &Config) -> Self {
         let with_real = |path: PathBuf| (path.clone(), path.canonicalize().unwrap_or(path));
         Self {
             publisher,
@@ -24,7 +24,7 @@ impl Rules {
         }
     }
 
-    /// Would both judge every tool alike?
+    /// Whether both give the same result for every tool.
     pub fn are_same_as(&self, other: &Self) -> bool {
         self.publisher.policies == other.publisher.policies
             && self.publisher.overrides == other.publisher.overrides

@@ -1,4 +1,4 @@
-//! One tool that was found, and its judgement without regard to the other tools.
+//! One tool that was found, and its assessment independent of other tools.
 
 use std::{
     path::Path,
@@ -10,7 +10,7 @@ use toolgate_gate::{Candidate, ListPosition, Unpublishable};
 use toolgate_handlers::{EnvironmentSecrets, check_variables};
 use toolgate_spec::{ToolCheck, is_deceptive};
 
-use super::{InCode, Origin, Surveyed, is_javascript, rules::Rules};
+use super::{InCode, LoadedTool, ToolOrigin, is_javascript, rules::Rules};
 use crate::{
     catalog,
     documents::{Document, Documents, TouchedFile},
@@ -20,19 +20,19 @@ use crate::{
 };
 
 /// A tool that was found.
-pub(super) struct Source<'d> {
+pub(super) struct ToolSource<'d> {
     pub position: ListPosition,
     pub check: &'d ToolCheck,
-    /// Only of a tool from a file.
+    /// Set for a tool from a file.
     pub document: Option<&'d Arc<Document>>,
     pub is_shipped: bool,
 }
 
-/// The result for one tool.
-pub(super) struct Judged {
-    /// Its name cannot be used.
+/// The result of assessing one tool.
+pub(super) struct ToolAssessment {
+    /// Why its name is refused.
     pub refusal: Option<String>,
-    /// It asks for a variable of the gateway.
+    /// The problem if it uses an environment variable of the gateway.
     pub asks_for_own: Option<String>,
     pub candidate: Result<Candidate, Unpublishable>,
 }
@@ -42,20 +42,21 @@ pub(super) fn all<'d>(
     config: &Config,
     documents: &'d Documents,
     in_code: &'d InCode,
-) -> impl Iterator<Item = Source<'d>> {
-    let shipped = chosen_shipped(config).enumerate().map(|(index, check)| Source::shipped(index, check));
-    let found = documents.tools().map(|(root, index, document)| Source::of_file(root, index, document));
-    let of_program = in_code.checks.iter().enumerate().map(|(index, check)| Source::of_program(index, check));
+) -> impl Iterator<Item = ToolSource<'d>> {
+    let shipped = chosen_shipped(config).enumerate().map(|(index, check)| ToolSource::shipped(index, check));
+    let found = documents.tools().map(|(root, index, document)| ToolSource::of_file(root, index, document));
+    let of_program =
+        in_code.checks.iter().enumerate().map(|(index, check)| ToolSource::of_program(index, check));
     shipped.chain(found).chain(of_program)
 }
 
-/// Judges tools, on several threads if there are many.
-pub(super) fn judge(sources: &[&Source<'_>], rules: &Rules) -> Vec<Judged> {
+/// Assesses tools, on several threads if there are many.
+pub(super) fn assess(sources: &[&ToolSource<'_>], rules: &Rules) -> Vec<ToolAssessment> {
     let secrets = EnvironmentSecrets(own_variables(rules.own.clone()));
-    in_parallel(sources, |source| source.judged(rules, &secrets))
+    in_parallel(sources, |source| source.assess(rules, &secrets))
 }
 
-impl<'d> Source<'d> {
+impl<'d> ToolSource<'d> {
     fn shipped(index: usize, check: &'d ToolCheck) -> Self {
         let position = ListPosition { section: SHIPPED, file: Arc::clone(&NO_FILE), index };
         Self { position, check, document: None, is_shipped: true }
@@ -76,48 +77,48 @@ impl<'d> Source<'d> {
     pub fn of_touched(
         file: &TouchedFile,
         documents: &'d [Arc<Document>],
-    ) -> impl Iterator<Item = Source<'d>> {
+    ) -> impl Iterator<Item = ToolSource<'d>> {
         let root = file.root;
         documents.iter().enumerate().map(move |(index, document)| Self::of_file(root, index, document))
     }
 
-    /// The tool that was found at a position before.
-    pub fn again(position: &ListPosition, tool: &'d Surveyed, in_code: &'d InCode) -> Option<Self> {
+    /// The tool that the last load found at a position.
+    pub fn again(position: &ListPosition, tool: &'d LoadedTool, in_code: &'d InCode) -> Option<Self> {
         let (check, document) = match (&tool.origin, &tool.document) {
-            (Origin::File(_), Some(document)) => (&document.check, Some(document)),
-            (Origin::File(_), None) => return None,
-            (Origin::Shipped, _) => {
+            (ToolOrigin::File(_), Some(document)) => (&document.check, Some(document)),
+            (ToolOrigin::File(_), None) => return None,
+            (ToolOrigin::Shipped, _) => {
                 let shipped = catalog::shipped_tools().iter().find(|shipped| shipped.name == tool.name)?;
                 (&shipped.check, None)
             }
-            (Origin::Program, _) => (in_code.checks.get(position.index)?, None),
+            (ToolOrigin::Program, _) => (in_code.checks.get(position.index)?, None),
         };
-        let is_shipped = tool.origin == Origin::Shipped;
+        let is_shipped = tool.origin == ToolOrigin::Shipped;
         Some(Self { position: position.clone(), check, document, is_shipped })
     }
 
-    /// Is this the very document that `known` was judged from?
-    pub fn is_same_as(&self, known: &Surveyed) -> bool {
+    /// Whether `known` was assessed from this document.
+    pub fn is_same_as(&self, known: &LoadedTool) -> bool {
         match (&known.document, self.document) {
             (Some(known), Some(document)) => Arc::ptr_eq(known, document),
-            // Documents in code never change, and neither do names.
+            // Documents in code never change, so the name identifies them.
             (known_document, document) => {
                 known_document.is_none() && document.is_none() && known.name == self.check.name
             }
         }
     }
 
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> ToolOrigin {
         match self.document {
-            Some(document) => Origin::File(document.file.to_path_buf()),
-            None if self.is_shipped => Origin::Shipped,
-            None => Origin::Program,
+            Some(document) => ToolOrigin::File(document.file.to_path_buf()),
+            None if self.is_shipped => ToolOrigin::Shipped,
+            None => ToolOrigin::Program,
         }
     }
 
     /// The tool with this result.
-    pub fn surveyed(&self, candidate: Result<Candidate, String>, config: &Config) -> Surveyed {
-        Surveyed {
+    pub fn loaded_tool(&self, candidate: Result<Candidate, String>, config: &Config) -> LoadedTool {
+        LoadedTool {
             name: self.check.name.clone(),
             origin: self.origin(),
             is_exposed: is_exposed(config, &candidate),
@@ -126,22 +127,22 @@ impl<'d> Source<'d> {
         }
     }
 
-    /// Why the tool cannot be used, and whether that is a mistake in its document.
-    pub fn explain(&self, unfit: Unpublishable) -> (String, bool) {
+    /// Why the tool cannot be used, and whether that is an error in its document.
+    pub fn explain(&self, unfit: Unfit) -> (String, bool) {
         match unfit {
             Unpublishable::Findings(findings) => {
                 let first = findings.first();
                 (first.map_or_else(|| "it has errors".to_owned(), |one| one.message.clone()), true)
             }
-            // A command can be missing on this machine only. Features of JavaScript are the same everywhere.
-            Unpublishable::NotOffered(what) => (what, is_javascript(self.check)),
-            Unpublishable::Unreadable(what) => (what, true),
+            // A command may be missing on this host only. JavaScript features are the same everywhere.
+            Unfit::NotOffered(what) => (what, is_javascript(self.check)),
+            Unfit::Unreadable(what) => (what, true),
         }
     }
 
-    fn judged(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> Judged {
+    fn assess(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> ToolAssessment {
         let spec = self.check.spec.as_ref().filter(|_| !self.is_shipped);
-        Judged {
+        ToolAssessment {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
             asks_for_own: spec.and_then(|spec| check_variables(spec, secrets).err()),
             candidate: rules.publisher.assess(self.check),
@@ -154,7 +155,7 @@ pub(super) fn is_exposed(config: &Config, candidate: &Result<Candidate, String>)
     candidate.as_ref().is_ok_and(|candidate| exposure::is_exposed(exposure, candidate.tool.spec()))
 }
 
-/// The shipped tools that the configuration chooses, in order.
+/// The shipped tools that the configuration selects, in order.
 fn chosen_shipped(config: &Config) -> impl Iterator<Item = &'static ToolCheck> {
     let shipped = catalog::shipped_tools();
     let specs = shipped.iter().filter_map(|tool| tool.check.spec.as_ref());
@@ -166,18 +167,18 @@ fn chosen_shipped(config: &Config) -> impl Iterator<Item = &'static ToolCheck> {
         .map(|tool| &tool.check)
 }
 
-/// Why a tool may not have its name: it deceives the eye, or it belongs to a shipped tool.
+/// Why a name is refused: it has an invisible character, or it belongs to a shipped tool.
 fn refused_name(check: &ToolCheck) -> Option<String> {
-    if let Some(unseen) = check.name.chars().find(|character| is_deceptive(*character)) {
+    if let Some(invisible) = check.name.chars().find(|character| is_deceptive(*character)) {
         return Some(format!(
-            "its name holds a character that nobody sees, U+{:04X}; write the name without it",
-            u32::from(unseen)
+            "its name contains an invisible character, U+{:04X}; remove it",
+            u32::from(invisible)
         ));
     }
     catalog::reserved_name(check).map(|finding| format!("{}; {}", finding.message, finding.remedy))
 }
 
-/// The sections of lists: shipped tools, then one section for each configured path, then tools of the program.
+/// The sections of a listing: shipped tools, then one section per configured path, then tools of the program.
 const SHIPPED: usize = 0;
 const FIRST_ROOT: usize = 1;
 const OF_PROGRAM: usize = usize::MAX;

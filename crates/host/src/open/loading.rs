@@ -1,4 +1,4 @@
-//! Loads tools and puts them in force.
+//! Loads tools and activates them.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -12,14 +12,14 @@ use super::{
     parts::{approval_settings, argument_limits},
 };
 use crate::{
-    journals::Writes,
+    journals::JournalOwner,
     load::{LoadCache, Loaded, Rules},
 };
 
 impl Toolgate {
-    /// Reads what changed, and shares the rest with the last load.
-    pub(super) fn load(&self, config: &Config, publisher: Arc<Publisher>, changes: &FileChanges) -> Loaded {
-        let rules = self.rules(publisher, config);
+    /// Loads changed files, and shares the rest with the last load.
+    pub(super) fn load(&self, config: &Config, workshop: Arc<Workshop>, changes: &FileChanges) -> Loaded {
+        let rules = self.rules(workshop, config);
         self.load_by(config, &rules, changes)
     }
 
@@ -29,22 +29,22 @@ impl Toolgate {
         cache.load(config, rules, &self.in_code, changes, passes.as_ref())
     }
 
-    /// The rules of the last load, if these judge every tool alike. Then its results still hold.
-    pub(super) fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
-        self.cache().rules(publisher, config)
+    /// The rules of the last load if they are equal to these. Then its results are still valid.
+    pub(super) fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
+        self.cache().rules(workshop, config)
     }
 
     pub(super) fn cache(&self) -> MutexGuard<'_, LoadCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only in this order: a journal that cannot be written must not keep a tighter set from being in force.
-    pub(super) fn put_in_force(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
+    /// Activates first and records second, because a failing journal must not delay stricter settings.
+    pub(super) fn activate(&self, loaded: Loaded, config: &Config) -> Result<(), OpenError> {
         let (_, record) = self.swap(loaded, config);
         self.note_loaded(&record)
     }
 
-    /// Swaps tools, policies and the settings of their configuration in one piece. Returns the record for the journal.
+    /// Swaps tools, policies and settings atomically. Returns the record for the journal.
     pub(super) fn swap(&self, mut loaded: Loaded, config: &Config) -> (Arc<Loaded>, Value) {
         loaded.has_broken_policies = loaded.policies.is_err();
         // Without usable policies no tool is served.
@@ -63,9 +63,9 @@ impl Toolgate {
     }
 
     pub(super) fn note_loaded(&self, record: &Value) -> Result<(), OpenError> {
-        match self.writes {
-            Writes::Gateway => self.note(record),
-            Writes::Command => Ok(()),
+        match self.journal_owner {
+            JournalOwner::Gateway => self.note(record),
+            JournalOwner::Command => Ok(()),
         }
     }
 }

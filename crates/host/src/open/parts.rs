@@ -1,4 +1,4 @@
-//! The parts of a gateway, each made from the configuration.
+//! Opens the parts of a gateway, each from the configuration.
 
 use std::{path::Path, sync::Arc, time::SystemTime};
 
@@ -22,26 +22,27 @@ use crate::{
     decisions::recorded_queue,
     journal::FileJournal,
     policies::{overrides_from, policies_from},
-    restored::{Revived, remember_compared, withdraw_revived},
+    rollback::{StateRollback, remember_compared, undo_rollback},
 };
 
-/// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
+/// Withdraws tools and tokens that an older, restored state brought back, and records it. Runs before tools are loaded, so
+/// none of them is served.
 pub(super) fn compare_with_journals(
     config: &Config,
     state: &StateDb,
     journal: &FileJournal,
-) -> Result<Revived, OpenError> {
+) -> Result<StateRollback, OpenError> {
     let now = SystemTime::now();
     let broken = |error: toolgate_store::StateError| OpenError { part: "state", problem: error.to_string() };
-    let revived = withdraw_revived(&config.state, state, now).map_err(broken)?;
-    if !revived.is_empty() {
-        journal.write(&revived.record())?;
+    let rollback = undo_rollback(&config.state, state, now).map_err(broken)?;
+    if !rollback.is_empty() {
+        journal.write(&rollback.record())?;
     }
     remember_compared(state, now).map_err(broken)?;
-    Ok(revived)
+    Ok(rollback)
 }
 
-/// The database alone, for what needs neither tools nor sandbox.
+/// Opens the database alone, for commands that need neither tools nor sandbox.
 pub fn open_state(config: &Config) -> Result<Arc<StateDb>, OpenError> {
     let limits = QueueLimits {
         max_pending: config.approvals.max_pending,
@@ -52,10 +53,10 @@ pub fn open_state(config: &Config) -> Result<Arc<StateDb>, OpenError> {
         .map_err(|error| OpenError { part: "state", problem: error.to_string() })
 }
 
-/// Egress for requests outside of a gateway, such as telemetry. No request reaches a listener of a gateway that has the same
-/// state directory.
+/// Opens egress for tools and for the gateway's own requests. No request reaches a listener of a gateway with the same state
+/// directory.
 pub fn open_egress(state: &Path) -> Result<Egress, OpenError> {
-    let broken = |problem: String| OpenError { part: "way out", problem };
+    let broken = |problem: String| OpenError { part: "egress", problem };
     let resolver = SystemResolver::new().map_err(|error| broken(error.to_string()))?;
     let listeners = Listeners::published_in(state.join("listeners"));
     Egress::new(Arc::new(resolver), &TlsRoots::System, EgressLimits::default(), listeners)
@@ -125,7 +126,7 @@ pub(super) fn approval_settings(approvals: &Approvals) -> ApprovalSettings {
     }
 }
 
-/// The configured threshold, for the gate.
+/// Converts the configured threshold for the gate.
 pub const fn ask_threshold(ask_from: AskFrom) -> AskThreshold {
     match ask_from {
         AskFrom::Always => AskThreshold::Always,
@@ -145,16 +146,16 @@ pub(super) fn argument_limits(config: &Config) -> ArgumentLimits {
     }
 }
 
-/// The delivery of alerts, and the observer of calls.
-pub(super) type Told = (Option<Arc<Alerts>>, Option<Arc<dyn Observer>>);
+/// The webhook delivery, if configured, and the observer of calls.
+pub(super) type AlertWiring = (Option<Arc<Alerts>>, Option<Arc<dyn Observer>>);
 
-/// The observer of calls. With a webhook, alerts are sent first.
+/// Starts the webhook delivery, which then observes calls before `next`.
 pub(super) fn open_alerts(
     config: &Config,
     egress: &Egress,
     journal: &FileJournal,
     next: Option<Arc<dyn Observer>>,
-) -> Result<Told, OpenError> {
+) -> Result<AlertWiring, OpenError> {
     let Some(webhook) = &config.audit.webhook else { return Ok((None, next)) };
     let alerts = Arc::new(Alerts::start(webhook, egress, journal.clone(), next)?);
     let observer: Arc<dyn Observer> = Arc::<Alerts>::clone(&alerts);

@@ -1,7 +1,7 @@
-//! Puts edits in force while the gateway runs.
+//! Applies edits of configuration, policies and documents while the gateway runs.
 //!
-//! Without a mistake all of them are swapped in one piece. With a mistake only what narrows is: tools whose documents were removed
-//! or edited, or that were unpublished or excluded, go. A tool whose own document has the mistake stays as it was.
+//! Without errors, all edits apply atomically. With errors, only edits that narrow apply: tools whose documents were removed or
+//! edited, or that were unpublished or excluded, are no longer served. A tool whose own document has the error stays as it was.
 
 use std::sync::Arc;
 
@@ -12,73 +12,73 @@ use toolgate_store::FileChanges;
 
 use super::{
     OpenError, Toolgate,
-    narrowed::narrowed,
-    parts::{approval_settings, argument_limits, publisher},
-    staying::is_published,
+    kept_tools::is_published,
+    narrowing::narrowed,
+    parts::{approval_settings, argument_limits, workshop},
 };
 use crate::{
     exposure::is_exposed,
     handlers::own_variables,
-    load::{Loaded, Problem},
+    load::{LoadProblem, Loaded},
 };
 
-/// Was all that a configuration names watched before it was read?
+/// Whether the files that a configuration names were watched before they were read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Watched {
+pub enum WatchStart {
     Already,
-    /// From now on: what was read before may be another thing by now.
+    /// The watch starts now, so files that were read before may have changed since.
     FromNow,
 }
 
-/// What stands beside a gateway and follows its configuration.
-pub trait Beside {
-    /// Told of the configuration as it was read, be it found wanting or not, before anything is read that it names: whoever
-    /// mends that is heard.
-    fn watch(&mut self, read: &Config) -> Watched;
+/// A part outside the gateway that follows its configuration, such as the file watch and the HTTP authentication.
+pub trait ConfigFollower {
+    /// Watches the files that this configuration names, before they are read. Called also for a configuration with errors, so
+    /// a fix is noticed.
+    fn watch(&mut self, read: &Config) -> WatchStart;
 
-    /// Makes ready what this configuration asks for. A mistake in it leaves everything as it was.
-    fn prepare(&mut self, config: &Config) -> Result<(), Problem>;
+    /// Prepares the settings of this configuration. An error changes nothing.
+    fn prepare(&mut self, config: &Config) -> Result<(), LoadProblem>;
 
-    /// Puts in force what was made ready last.
-    fn put_in_force(&mut self);
+    /// Activates the settings that were prepared last.
+    fn activate(&mut self);
 }
 
-/// What is in force since a reload.
+/// The result of a reload without errors.
 #[derive(Debug)]
-pub struct Reloaded {
+pub struct ReloadReport {
     pub loaded: Arc<Loaded>,
-    /// Why the journal does not say so. It is in force all the same: what is tighter waits for no record.
+    /// Why the reload is not recorded. It is active anyway, because stricter settings must not wait for the journal.
     pub unrecorded: Option<OpenError>,
 }
 
 impl Toolgate {
-    /// Reads configuration, policies and documents. With a mistake in any document no tool is added or changed, policies are
-    /// put in force, and callers, approvals and limits as far as they are tighter. A mistake in those leaves them as they were. Of the
-    /// configuration, `IN_FORCE_AT_ONCE` counts at once; the rest after a restart.
+    /// Reloads configuration, policies and documents. With an error in any document, no tool is added or changed. Policies still
+    /// apply, and so do callers, approvals and limits as far as they are stricter. An error in those leaves them as they were.
+    /// The keys in `APPLIED_AT_ONCE` apply now, all other keys after a restart.
     ///
-    /// Nothing waits for test runs here, so that what is tighter is in force at once; shipped tools that have no pass under
-    /// the new policies are not live until `try_shipped` and the next reload.
+    /// This does not wait for test runs, so stricter settings apply at once. Shipped tools without a pass under the new policies
+    /// are not live until `test_shipped` and the next reload.
     pub async fn reload_with(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
-    ) -> Result<Reloaded, Vec<Problem>> {
-        self.reload_changed(overrides, beside, FileChanges::Everything).await
+        follower: &mut impl ConfigFollower,
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
+        self.reload_changed(overrides, follower, FileChanges::Everything).await
     }
 
-    /// As `reload_with`, if it is known which files changed since the last reload. Other documents are not read.
+    /// Like `reload_with`, but reads only the files that changed since the last reload.
     pub async fn reload_changed(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
+        follower: &mut impl ConfigFollower,
         changes: FileChanges,
-    ) -> Result<Reloaded, Vec<Problem>> {
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
         let _alone = self.changing.lock().await;
-        self.take_over(overrides, beside, changes).map_err(|problems| self.note_rejection(problems))
+        self.take_over(overrides, follower, changes).map_err(|problems| self.note_rejection(problems))
     }
 
-    /// Makes the next reload judge every tool again, also those whose documents did not change.
-    pub fn forget_judgements(&self) {
+    /// Makes the next reload assess every tool, also those whose documents did not change.
+    pub fn forget_assessments(&self) {
         self.cache().forget();
     }
 
@@ -94,21 +94,21 @@ impl Toolgate {
     fn take_over(
         &self,
         overrides: &Overrides,
-        beside: &mut impl Beside,
+        follower: &mut impl ConfigFollower,
         mut changes: FileChanges,
-    ) -> Result<Reloaded, Vec<Problem>> {
+    ) -> Result<ReloadReport, Vec<LoadProblem>> {
         let (config, awaits_restart) = loop {
             let read = self.read_config(overrides).inspect_err(|_| {
                 self.drop_changed(&self.config(), &changes);
             })?;
-            // The file itself may have been edited while the watch began. One that stands still names the same again.
-            if beside.watch(&read.0) == Watched::Already {
+            // The file may have been edited while the watch started, so read it again. If it names the same files, this ends.
+            if follower.watch(&read.0) == WatchStart::Already {
                 break read;
             }
-            // The new watch knows nothing of changes before it.
+            // The new watch does not know changes before its start.
             changes = FileChanges::Everything;
         };
-        // What the configuration names anew is guarded anew.
+        // Block the files and variables that the new configuration names.
         let own = own_variables(config.own_variables());
         let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
         let publisher = publisher(&config, &Arc::new(handlers), &self.state).map_err(|error| {
@@ -118,70 +118,70 @@ impl Toolgate {
         let rules = self.rules(Arc::new(publisher), &config);
         let publisher = Arc::clone(&rules.publisher);
         let mut loaded = Loaded { awaits_restart, ..self.load_by(&config, &rules, &changes) };
-        let about_callers = beside.prepare(&config).err();
+        let about_callers = follower.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
-            let staying = self.staying(&loaded, &config, &publisher);
-            self.gate.retain(|tool| staying.includes(tool));
+            let kept = self.kept_tools(&loaded, &config, &workshop);
+            self.gate.retain(|tool| kept.includes(tool));
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
-            return Err(self.take_over_narrowed(loaded, config, publisher, beside));
+            return Err(self.take_over_narrowed(loaded, config, workshop, follower));
         }
-        // INVARIANT: tools and policies before callers. Whoever is let in anew meets the new policies, never the old ones.
+        // INVARIANT: swap tools and policies before callers. A newly authenticated caller must never meet the old policies.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
-        self.publisher.store(publisher);
-        beside.put_in_force();
-        Ok(Reloaded { loaded, unrecorded: self.note_loaded(&record).err() })
+        self.workshop.store(workshop);
+        follower.activate();
+        Ok(ReloadReport { loaded, unrecorded: self.note_loaded(&record).err() })
     }
 
-    /// Whatever was wrong, the journal says that something was asked for and is not in force.
-    fn note_rejection(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
-        // What is wrong is quoted, and may be a secret that somebody wrote into the wrong place.
-        let tell = |one: &Problem| text_for_journal(&self.secrets, one.to_string());
-        let told: Vec<String> = problems.iter().map(tell).collect();
-        if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": told })) {
+    /// Records that a reload was rejected.
+    fn note_rejection(&self, mut problems: Vec<LoadProblem>) -> Vec<LoadProblem> {
+        // Messages quote the faulty value, which may be a secret in the wrong place.
+        let redacted: Vec<String> =
+            problems.iter().map(|one| text_for_journal(&self.secrets, one.to_string())).collect();
+        if let Err(error) = self.note(&json!({ "kind": "tools.rejected", "problems": redacted })) {
             problems.extend(broken(error));
         }
         problems
     }
 
-    /// The mistakes are in tool documents alone: policies are put in force, callers, approvals and limits as far as they are
-    /// tighter, and the set of tools only shrinks.
+    /// Applies an edit whose errors are in tool documents only: policies apply, and so do callers, approvals and limits as far
+    /// as they are stricter. The set of tools only shrinks.
     fn take_over_narrowed(
         &self,
         mut loaded: Loaded,
         config: Config,
-        publisher: Arc<Publisher>,
-        beside: &mut impl Beside,
-    ) -> Vec<Problem> {
+        workshop: Arc<Workshop>,
+        follower: &mut impl ConfigFollower,
+    ) -> Vec<LoadProblem> {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
-        let are_callers_ready = beside.prepare(&config).is_ok();
-        let staying = self.staying(&loaded, &config, &publisher);
+        let are_callers_ready = follower.prepare(&config).is_ok();
+        let kept = self.kept_tools(&loaded, &config, &workshop);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
-        // INVARIANT: as without mistakes, tools and policies before callers.
-        self.gate.narrow(|tool| staying.includes(tool), policies, approvals, arguments);
+        // INVARIANT: as without errors, swap tools and policies before callers.
+        self.gate.narrow(|tool| kept.includes(tool), policies, approvals, arguments);
         self.config.store(Arc::new(config));
         self.publisher.store(publisher);
         if are_callers_ready {
-            beside.put_in_force();
+            follower.activate();
         }
         loaded.problems
     }
 
-    /// For a configuration or policies that cannot be used: what was removed or edited is not served any more, by the last good
-    /// policies.
+    /// Stops serving tools that were removed or edited, if the configuration or policies cannot be used. The previous policies
+    /// stay active.
     fn drop_changed(&self, config: &Config, changes: &FileChanges) {
-        let publisher = self.publisher();
-        let loaded = self.load(config, Arc::clone(&publisher), changes);
-        let staying = self.staying(&loaded, config, &publisher);
-        self.gate.retain(|tool| staying.includes(tool));
+        let workshop = self.workshop();
+        let loaded = self.load(config, Arc::clone(&workshop), changes);
+        let kept = self.kept_tools(&loaded, config, &workshop);
+        self.gate.retain(|tool| kept.includes(tool));
     }
 
-    /// Stops serving tools that were unpublished or are not exposed any more, without a reload.
-    pub fn drop_taken_back(&self) {
+    /// Stops serving tools that were unpublished or are no longer exposed, without a reload.
+    pub fn drop_unpublished(&self) {
         let config = self.config();
         let published = self.state.published_digests().unwrap_or_default();
         let stays =
@@ -191,12 +191,12 @@ impl Toolgate {
         }
     }
 
-    /// The file as it is now, with what was fixed at the start: what is in force from now on, and the keys that await a restart.
-    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<Problem>> {
+    /// Reads the file, and keeps the settings that are fixed at startup. Also returns the changed keys that need a restart.
+    fn read_config(&self, overrides: &Overrides) -> Result<(Config, Vec<String>), Vec<LoadProblem>> {
         let current = self.config();
         let Some(file) = &current.file else { return Ok((current.as_ref().clone(), Vec::new())) };
         let read = Config::load(file, &|name| std::env::var(name).ok(), overrides).map_err(|errors| {
-            let problem = |error: &toolgate_config::ConfigError| Problem {
+            let problem = |error: &toolgate_config::ConfigError| LoadProblem {
                 place: file.display().to_string(),
                 what: error.to_string(),
             };
@@ -209,7 +209,7 @@ impl Toolgate {
         config.auth = read.auth;
         let kept = &current.approvals;
         config.approvals = Approvals {
-            // The doors were opened with it, and a flag may have closed it.
+            // The fronts were started with it, and a command-line flag may have set it.
             client_may_answer: kept.client_may_answer,
             max_pending: kept.max_pending,
             max_pending_per_caller: kept.max_pending_per_caller,
@@ -220,15 +220,15 @@ impl Toolgate {
     }
 }
 
-fn broken(error: OpenError) -> Vec<Problem> {
-    vec![Problem { place: error.part.to_owned(), what: error.problem }]
+fn broken(error: OpenError) -> Vec<LoadProblem> {
+    vec![LoadProblem { place: error.part.to_owned(), what: error.problem }]
 }
 
-/// Keys that the file says otherwise than when the gateway was started, and that count only after a restart.
+/// Keys that changed since the gateway started and take effect after a restart.
 fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
-    let counts_at_once = |key: &str| {
+    let applies_at_once = |key: &str| {
         let rest_behind = |section: &&'static str| key.strip_prefix(*section);
-        IN_FORCE_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
+        APPLIED_AT_ONCE.iter().filter_map(rest_behind).any(|rest| rest.is_empty() || rest.starts_with('.'))
     };
     let value_in = |config: &Config, key: &str| {
         config.entries().iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
@@ -236,7 +236,7 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
     let both = read.entries().iter().chain(current.entries());
     let mut keys: Vec<String> = both
         .map(|entry| entry.key.as_str())
-        .filter(|key| !counts_at_once(key) && value_in(read, key) != value_in(current, key))
+        .filter(|key| !applies_at_once(key) && value_in(read, key) != value_in(current, key))
         .map(str::to_owned)
         .collect();
     keys.sort_unstable();
@@ -244,8 +244,8 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
     keys
 }
 
-/// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 12] = [
+/// The sections and keys of the configuration that a reload applies.
+const APPLIED_AT_ONCE: [&str; 12] = [
     "auth",
     "tools",
     "catalog",

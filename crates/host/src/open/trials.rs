@@ -1,4 +1,4 @@
-//! Runs the tests of tools, on files that they may change.
+//! Runs the tests of tools on files that they may change.
 //!
 //! A shipped tool gets the fixtures of the catalog. A document that writes gets a copy of the workspace. Anything else a test
 //! run could change needs a person's consent first.
@@ -16,33 +16,33 @@ use toolgate_store::FileChanges;
 use super::{OpenError, Toolgate};
 use crate::{
     catalog,
-    load::{Loaded, Origin, ToTry},
+    load::{Loaded, ToolOrigin, TrialSelection},
 };
 
 /// The effects that test runs may have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TestRuns {
-    /// None on the operator's files and hosts: a tool that writes gets a copy of the workspace, and a tool that could change more
-    /// is not run.
+    /// No effect on the operator's files and hosts. A tool that writes gets a copy of the workspace; a tool that could change
+    /// more is not run.
     #[default]
     Contained,
-    /// All that the tool is granted, on the workspace itself. An operator agreed to that.
+    /// Every effect that the tool is granted, on the workspace itself. Needs an operator's consent.
     ForReal,
 }
 
 /// Why a tool was not tested.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum NotTested {
-    /// Its run could change something for real, and was not confirmed.
+pub enum TestRunError {
+    /// The run could change real data, and was not confirmed.
     NeedsConsent(String),
     Failed(String),
 }
 
-impl fmt::Display for NotTested {
+impl fmt::Display for TestRunError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NeedsConsent(why) => {
-                write!(formatter, "its test run could change something for real: {why}")
+                write!(formatter, "its test run could change real data: {why}")
             }
             Self::Failed(why) => formatter.write_str(why),
         }
@@ -50,52 +50,53 @@ impl fmt::Display for NotTested {
 }
 
 impl Toolgate {
-    /// The test run of a tool that was found, in the sandbox that it will be served in. The result is stored; a pass does
-    /// not publish by itself.
+    /// Tests a tool in the sandbox that will serve it. Stores the result. A pass alone does not publish the tool.
     pub async fn local_pass(
         &self,
         candidate: &Candidate,
-        origin: &Origin,
+        origin: &ToolOrigin,
         runs: TestRuns,
-    ) -> Result<Trial, NotTested> {
+    ) -> Result<Trial, TestRunError> {
         let effects = TestEffects::of(&candidate.tool);
         if let (TestEffects::Beyond(why), TestRuns::Contained) = (&effects, runs) {
-            return Err(NotTested::NeedsConsent(why.clone()));
+            return Err(TestRunError::NeedsConsent(why.clone()));
         }
-        // A new one for each run: no tool sees the changes of another.
+        // Each run gets new files, so no tool sees the changes of another.
         let bench = match (origin, effects, runs) {
-            (Origin::Shipped, ..) => Some(self.bench_with_fixtures().map_err(NotTested::Failed)?),
-            (Origin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
+            (ToolOrigin::Shipped, ..) => Some(self.bench_with_fixtures().map_err(TestRunError::Failed)?),
+            (ToolOrigin::File(_), TestEffects::Workspace, TestRuns::Contained) => {
                 Some(self.bench_with_copy(candidate).await?)
             }
-            (Origin::File(_) | Origin::Program, ..) => None,
+            (ToolOrigin::File(_) | ToolOrigin::Program, ..) => None,
         };
         let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
-        let moved = moved.transpose().map_err(NotTested::Failed)?;
+        let moved = moved.transpose().map_err(TestRunError::Failed)?;
         let candidate = moved.as_ref().unwrap_or(candidate);
-        let publisher = self.publisher();
-        // On the heap: the future of a whole call would be a part of every caller's.
-        let passed = Box::pin(publisher.local_pass(&self.gate, candidate, SystemTime::now())).await;
-        passed.map_err(NotTested::Failed)
+        let workshop = self.workshop();
+        // Boxed, because the future of a whole call is large.
+        let passed = Box::pin(workshop.local_pass(&self.gate, candidate, SystemTime::now())).await;
+        passed.map_err(TestRunError::Failed)
     }
 
-    /// Publishes every tool that passes, for programs whose tools are their own: calling this is the program's yes, at whatever
-    /// level of risk. A tool whose run could change something for real is an error, unless the program asked for that
-    /// (`Builder::test_for_real`). One that has passed as it is now is not run again, unless a part of it is made in code;
-    /// one that was unpublished stays so until it is published by its name. Returns the runs that there were.
-    /// A document whose texts attack models or hold a secret is not run; the error names it, after the others were published. A program
-    /// cannot accept such findings; a person must read them.
+    /// Tests all tools and publishes those that pass, at any risk level. For programs that trust their own tools. Returns the
+    /// test runs.
+    ///
+    /// - A tool whose run could change real data is an error, unless the program called `Builder::test_for_real`.
+    /// - A tool that passed before and did not change is not run again, unless a part of it is code.
+    /// - A tool that was unpublished stays unpublished until it is published by name.
+    /// - A document whose texts attack models or contain a secret is not run. The error names it, after the other tools were
+    ///   published. A program cannot accept such findings; a person must read them.
     pub async fn publish_all(&self) -> Result<Vec<Trial>, OpenError> {
         let _alone = self.changing.lock().await;
         let (config, publisher) = (self.config(), self.publisher());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
-        // By what is known of them now: the last load may be long ago.
-        for tool in self.load(&config, Arc::clone(&publisher), &FileChanges::Everything).tools.iter() {
+        // Load again, because the last load may be long ago.
+        for tool in self.load(&config, Arc::clone(&workshop), &FileChanges::Everything).tools.iter() {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
             }
-            let told = |problem: String| OpenError {
+            let failed = |problem: String| OpenError {
                 part: "passes",
                 problem: format!("`{}`: {problem}", tool.name),
             };
@@ -104,25 +105,25 @@ impl Toolgate {
                 continue;
             }
             if self.has_passed_as_it_is(candidate) {
-                self.publish_passed(&publisher, candidate).map_err(told)?;
+                self.publish_passed(&workshop, candidate).map_err(failed)?;
                 continue;
             }
-            if tool.origin == Origin::Shipped && candidate.tool.reaches_out() {
-                self.accept_release_pass(&publisher, candidate, "library").map_err(told)?;
+            if tool.origin == ToolOrigin::Shipped && candidate.tool.reaches_out() {
+                self.accept_release_pass(&workshop, candidate, "library").map_err(failed)?;
                 continue;
             }
             let trial = self.local_pass(candidate, &tool.origin, self.test_runs).await;
-            let trial = trial.map_err(|not_tested| told(not_tested.to_string()))?;
-            if trial.was_unpublished {
+            let trial = trial.map_err(|error| failed(error.to_string()))?;
+            if trial.took_back {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             if trial.has_passed() {
-                let passed = trial.publishable(candidate).map_err(told)?;
-                self.publish_passed(&publisher, &passed).map_err(told)?;
+                let passed = trial.publishable(candidate).map_err(failed)?;
+                self.publish_passed(&workshop, &passed).map_err(failed)?;
             }
             trials.push(trial);
         }
-        self.put_in_force(self.load(&config, Arc::clone(&publisher), &FileChanges::Everything), &config)?;
+        self.activate(self.load(&config, Arc::clone(&workshop), &FileChanges::Everything), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {
@@ -130,8 +131,8 @@ impl Toolgate {
         }
     }
 
-    /// A pass is for the document: it says nothing about a command line, a parser or a function in code, which may be another
-    /// one by now.
+    /// Whether the tool has a valid pass and no part in code. A pass covers the document only; a command line, parser or
+    /// function in code may have changed since.
     fn has_passed_as_it_is(&self, candidate: &Candidate) -> bool {
         let (handlers, name) = (&self.handlers, &candidate.tool.spec().name);
         let is_made_in_code = handlers.cli.commands.contains_key(name)
@@ -151,52 +152,52 @@ impl Toolgate {
         publisher.publish(passed, &note)
     }
 
-    /// Shipped tools that were chosen and have no pass, or `which` besides, take their test run here, and are published by passing:
-    /// they are live after the next load. Those that reach other hosts are not run; the pass of their release counts. Dropped, it
-    /// leaves the rest untried.
-    pub async fn try_shipped(&self, which: ToTry) {
-        Box::pin(self.try_untried(&self.loaded(), which)).await;
+    /// Tests the selected shipped tools, and publishes those that pass. They are live after the next load. Tools that reach other
+    /// hosts are not run; they keep the pass of their release. If the future is dropped, the remaining tools stay untested.
+    pub async fn test_shipped(&self, which: TrialSelection) {
+        Box::pin(self.test_untested(&self.loaded(), which)).await;
     }
 
-    /// The ids of the shipped tools that `try_shipped` would try.
-    pub fn untried(&self, which: ToTry) -> BTreeSet<String> {
+    /// The ids of the shipped tools that `test_shipped` would test.
+    pub fn untested(&self, which: TrialSelection) -> BTreeSet<String> {
         let loaded = self.loaded();
-        loaded.untried(which).map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
+        loaded.untested(which).map(|candidate| candidate.tool.spec().id.as_str().to_owned()).collect()
     }
 
-    /// Was there anything to try?
-    pub(super) async fn try_untried(&self, loaded: &Loaded, which: ToTry) -> bool {
-        let publisher = self.publisher();
-        let (released, untried): (Vec<&Candidate>, Vec<&Candidate>) =
-            loaded.untried(which).partition(|candidate| candidate.tool.reaches_out());
-        // No request is sent without an operator's or caller's wish. Without its record a tool is not live; the next start tries again.
+    /// Returns whether any tool was tested or got the pass of its release.
+    pub(super) async fn test_untested(&self, loaded: &Loaded, which: TrialSelection) -> bool {
+        let workshop = self.workshop();
+        let (released, untested): (Vec<&Candidate>, Vec<&Candidate>) =
+            loaded.untested(which).partition(|candidate| candidate.tool.reaches_out());
+        // The gateway sends no request that neither an operator nor a caller asked for. A tool whose pass cannot be recorded is not
+        // live, and the next start tries again.
         let recorded = released
             .into_iter()
             .filter(|candidate| self.accept_release_pass(&publisher, candidate, "catalog").is_ok())
             .count();
-        if untried.is_empty() {
+        if untested.is_empty() {
             return recorded > 0;
         }
-        // Without room for a scratch folder the tools stay untested, and are not live.
+        // Without a scratch directory the tools stay untested, and are not live.
         let Ok(bench) = self.bench_with_fixtures() else { return recorded > 0 };
-        for candidate in untried {
+        for candidate in untested {
             let Ok(candidate) = candidate.run_by(&bench.handlers) else { continue };
             let note = || {
                 let noted = self.note_published(&candidate, "catalog");
                 noted.map_err(|error| error.to_string())
             };
             let now = SystemTime::now();
-            // Without its record it is not live, and the next start tries again.
-            let tried = publisher.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
-            if tried.is_ok_and(|trial| trial.was_unpublished) {
-                // It is over already; a journal that cannot be written is told of with the next record.
+            // If the pass cannot be recorded, the tool is not live, and the next start tries again.
+            let tried = workshop.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
+            if tried.is_ok_and(|trial| trial.took_back) {
+                // The tool is unpublished already. If this record fails, the next record reports the failure.
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }
         }
         true
     }
 
-    /// A shipped tool that reaches other hosts was tested with stand-ins for them when it was released.
+    /// Publishes a shipped tool that reaches other hosts. It was tested with fake hosts when it was released.
     fn accept_release_pass(
         &self,
         publisher: &Publisher,
@@ -211,15 +212,16 @@ impl Toolgate {
     }
 
     fn bench_with_fixtures(&self) -> Result<Bench, String> {
-        let told = |error: std::io::Error| format!("no scratch folder for the test run: {error}");
-        let (files, root) = scratch().map_err(told)?;
+        let failed =
+            |error: std::io::Error| format!("cannot create a scratch directory for the test run: {error}");
+        let (files, root) = scratch().map_err(failed)?;
         let (workspace, state) = (root.join("workspace"), root.join("state"));
-        catalog::write_fixtures(&workspace).map_err(told)?;
+        catalog::write_fixtures(&workspace).map_err(failed)?;
         let places = Places { workspace, home: root.join("home"), state, guarded: Vec::new() };
         Ok(self.bench(files, places))
     }
 
-    async fn bench_with_copy(&self, candidate: &Candidate) -> Result<Bench, NotTested> {
+    async fn bench_with_copy(&self, candidate: &Candidate) -> Result<Bench, TestRunError> {
         let (tool, places) = (Arc::clone(&candidate.tool), self.handlers.js.places.clone());
         let copied = tokio::task::spawn_blocking(move || {
             let (files, workspace) = scratch().map_err(|error| error.to_string())?;
@@ -228,8 +230,8 @@ impl Toolgate {
         });
         let copied = copied.await.unwrap_or_else(|error| Err(error.to_string()));
         let (files, places) = copied.map_err(|why| {
-            NotTested::NeedsConsent(format!(
-                "it writes files, and the workspace cannot be copied for it: {why}"
+            TestRunError::NeedsConsent(format!(
+                "it writes files, and the workspace cannot be copied for the test: {why}"
             ))
         })?;
         Ok(self.bench(files, places))
@@ -244,7 +246,7 @@ impl Toolgate {
     }
 }
 
-/// The same places with a copy of the workspace, in which the names of the gateway's own files are blocked as well.
+/// The same paths with a copy of the workspace. The gateway's own files are blocked in the copy too.
 fn moved(mut places: Places, copy: PathBuf) -> Places {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let own: Vec<PathBuf> = places.guarded.iter().flat_map(|path| [path.clone(), real(path)]).collect();
@@ -262,7 +264,7 @@ fn scratch() -> std::io::Result<(TempDir, PathBuf)> {
     Ok((files, root))
 }
 
-/// Handlers with a workspace that is thrown away.
+/// Handlers with a temporary workspace.
 struct Bench {
     handlers: ToolHandlers,
     /// Removed with the bench.

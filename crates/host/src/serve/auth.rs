@@ -1,4 +1,4 @@
-//! Who may come through the door? The configuration's answer, in the door's words.
+//! Converts the `auth` section of the configuration to settings of the HTTP server.
 
 use std::{collections::BTreeSet, fs, future::Future, pin::Pin, sync::Arc, time::SystemTime};
 
@@ -13,17 +13,17 @@ use toolgate_store::StateDb;
 use super::ServeError;
 use crate::{Config, Toolgate};
 
-/// Who is it that comes without a token?
+/// The caller of HTTP requests without a token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Tokenless {
-    /// Nobody, or whom `auth.anonymous` takes them for.
+pub enum TokenlessCaller {
+    /// None, or the anonymous caller if `auth.anonymous` is set.
     AsConfigured,
     /// With `--autonomous`: the caller of `auth.local`, as on stdio.
     Local,
 }
 
-impl Tokenless {
-    /// Refused is what would let in whoever is not on this machine.
+impl TokenlessCaller {
+    /// Rejects configurations that allow unauthenticated access from other hosts.
     pub fn check(self, config: &Config) -> Result<(), ServeError> {
         let who = match (self, &config.auth.anonymous) {
             (Self::AsConfigured, None) => return Ok(()),
@@ -31,60 +31,60 @@ impl Tokenless {
             (Self::Local, None) => "--autonomous",
             (Self::Local, Some(_)) => {
                 return Err(ServeError::new(
-                    "--autonomous and `auth.anonymous` each say who comes without a token; remove one of them",
+                    "--autonomous and `auth.anonymous` both define the caller without a token; remove one of them",
                 ));
             }
         };
-        // Of a gateway that runs, this is where it listens: another address in the file counts after a restart.
+        // In a running gateway this is the address it listens on. A new address in the file applies after a restart.
         match config.server.beyond_loopback() {
             None => Ok(()),
             Some(address) => Err(ServeError::new(format!(
-                "{who} lets in whoever comes without a token, and `{address}` is not on this machine alone; start it on \
-                 `127.0.0.1` without a `public_url`, or leave {who} out and hand out tokens"
+                "{who} allows calls without a token, and `{address}` can be reached from other hosts; listen on `127.0.0.1` \
+                 without a `public_url`, or remove {who} and use tokens"
             ))),
         }
     }
 }
 
-/// The door's authentication, which follows the configuration.
+/// The authentication of the HTTP front. It follows the configuration.
 #[derive(Debug)]
-pub struct Callers {
+pub struct HttpAuthentication {
     pub authenticator: Arc<Authenticator>,
-    pub tokenless: Tokenless,
+    pub tokenless: TokenlessCaller,
     prepared: Option<PreparedAuth>,
 }
 
-impl Callers {
-    pub fn new(toolgate: &Toolgate, tokenless: Tokenless) -> Result<Self, ServeError> {
+impl HttpAuthentication {
+    pub fn new(toolgate: &Toolgate, tokenless: TokenlessCaller) -> Result<Self, ServeError> {
         let settings = settings(&toolgate.config(), toolgate, tokenless)?;
-        let authenticator = Authenticator::new(settings).map_err(|error| told(&error))?;
+        let authenticator = Authenticator::new(settings).map_err(|error| serve_error(&error))?;
         Ok(Self { authenticator: Arc::new(authenticator), tokenless, prepared: None })
     }
 
-    /// Makes ready what this configuration says of callers.
+    /// Prepares the callers of this configuration.
     pub fn prepare(&mut self, config: &Config, toolgate: &Toolgate) -> Result<(), ServeError> {
         self.prepared = None;
         let settings = settings(config, toolgate, self.tokenless)?;
-        self.prepared = Some(self.authenticator.prepare(settings).map_err(|error| told(&error))?);
+        self.prepared = Some(self.authenticator.prepare(settings).map_err(|error| serve_error(&error))?);
         Ok(())
     }
 
-    /// Puts in force what was made ready last.
-    pub fn put_in_force(&mut self) {
+    /// Activates the callers that were prepared last.
+    pub fn activate(&mut self) {
         if let Some(prepared) = self.prepared.take() {
             self.authenticator.replace(prepared);
         }
     }
 }
 
-pub fn told(error: &AuthSettingsError) -> ServeError {
+pub fn serve_error(error: &AuthSettingsError) -> ServeError {
     ServeError::new(error.to_string())
 }
 
 pub fn settings(
     config: &Config,
     toolgate: &Toolgate,
-    tokenless: Tokenless,
+    tokenless: TokenlessCaller,
 ) -> Result<AuthSettings, ServeError> {
     tokenless.check(config)?;
     let tokens = config
@@ -96,7 +96,7 @@ pub fn settings(
         name: "anybody".to_owned(),
         permissions: anonymous.permissions.iter().cloned().collect(),
     });
-    let danger_local = (tokenless == Tokenless::Local).then(|| Local {
+    let danger_local = (tokenless == TokenlessCaller::Local).then(|| Local {
         name: config.auth.local.subject.clone(),
         permissions: config.auth.local.permissions.iter().cloned().collect(),
     });
@@ -116,7 +116,7 @@ fn issuer(issuer: &JwtIssuer) -> Result<IssuerSettings, ServeError> {
             let secret = std::env::var(name).ok().filter(|secret| !secret.trim().is_empty());
             let secret = secret.ok_or_else(|| {
                 ServeError::new(format!(
-                    "the environment variable `{name}` with the secret of an issuer is not set"
+                    "the environment variable `{name}`, which contains the secret of an issuer, is not set"
                 ))
             })?;
             KeySettings::Secret(Secret::new(secret))
@@ -176,7 +176,7 @@ impl TokenVerifier for StoredTokens {
                 toolgate_store::TokenRole::Caller => Role::Caller,
                 toolgate_store::TokenRole::Admin => Role::Admin,
             },
-            // The store has looked already; it is asked anew for every request.
+            // The store checks the expiry itself, for every request.
             expires: None,
         }))
     }
@@ -186,7 +186,7 @@ impl TokenVerifier for StoredTokens {
     }
 }
 
-/// Key sets come through the same guarded way out as everything else, from the very host that is configured.
+/// Fetches key sets through egress, only from the configured host.
 struct KeySets(Egress);
 
 impl Fetch for KeySets {
@@ -209,7 +209,7 @@ impl Fetch for KeySets {
             let response = self.0.fetch(&rules, request).await.map_err(|error| error.message)?;
             match response.status {
                 200 => Ok(response.body),
-                status => Err(format!("the answer is {status}")),
+                status => Err(format!("the server responded with status {status}")),
             }
         })
     }

@@ -1,5 +1,4 @@
-//! How does a gateway stay what its files say? Everything is read anew when a file or a pass has changed; shipped tools are tried
-//! beside that, and the journal is signed every minute.
+//! The background task of a serving gateway: reloads after edits, tests shipped tools, and signs the journal every minute.
 
 use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,21 +13,24 @@ use toolgate_gate::LiveSet;
 use toolgate_store::FileWatch;
 
 use super::{
-    auth::Callers,
+    auth::HttpAuthentication,
     log::ServeLog,
     stopping::{hung_up, in_terminal},
 };
-use crate::{Beside, Config, FileChanges, Loaded, Problem, Reloaded, ToTry, Toolgate, Watched};
+use crate::{
+    Config, ConfigFollower, FileChanges, LoadProblem, Loaded, ReloadReport, Toolgate, TrialSelection,
+    WatchStart,
+};
 
-/// The files that are watched, which the configuration itself can change.
-pub struct Watching {
+/// The watch on the configuration and all files that it names.
+pub struct ConfigWatch {
     paths: Vec<PathBuf>,
     changed: watch::Receiver<u64>,
     watch: Option<FileWatch>,
 }
 
-impl Watching {
-    /// To be started before anything is read, so that no edit falls between reading and watching.
+impl ConfigWatch {
+    /// Start it before reading any file. Otherwise an edit between reading and watching would be missed.
     pub fn start(config: &Config, log: &ServeLog) -> Self {
         Self::of(named_by(config), log)
     }
@@ -36,35 +38,35 @@ impl Watching {
     fn of(paths: Vec<PathBuf>, log: &ServeLog) -> Self {
         let (ticks, changed) = watch::channel(0);
         let watch = FileWatch::start(paths.clone(), ticks)
-            .inspect_err(|error| log.warn(&format!("{error}; edits are live after a restart or SIGHUP")))
+            .inspect_err(|error| log.warn(&format!("{error}; edits apply after a restart or SIGHUP")))
             .ok();
         Self { paths, changed, watch }
     }
 
-    /// The files that changed since the last call. Without a watch nothing is known of them.
+    /// The files that changed since the last call. Without a watch, all files may have changed.
     fn take_changes(&self) -> FileChanges {
         self.watch.as_ref().map_or(FileChanges::Everything, FileWatch::take_changes)
     }
 
-    /// Watches what is in force and what was read: a file that keeps the latter from being in force may be mended.
-    fn follow(&mut self, in_force: &Config, read: &Config, log: &ServeLog) -> Watched {
+    /// Watches the files of both the active and the new configuration. If the new one has an error, a fix is noticed.
+    fn follow(&mut self, in_force: &Config, read: &Config, log: &ServeLog) -> WatchStart {
         let mut paths = named_by(in_force);
         paths.extend(named_by(read));
         paths.sort_unstable();
         paths.dedup();
         if paths == self.paths {
-            return Watched::Already;
+            return WatchStart::Already;
         }
         *self = Self::of(paths, log);
-        Watched::FromNow
+        WatchStart::FromNow
     }
 }
 
-/// In order, each once.
+/// The files that a configuration names, sorted and without duplicates.
 fn named_by(config: &Config) -> Vec<PathBuf> {
     let policy = &config.policy;
     let files = [&config.file, &policy.baseline, &policy.profiles, &policy.overrides];
-    // Key sets are looked at by whoever verifies with them.
+    // The authenticator watches key sets itself.
     let keys = config.auth.jwt.iter().filter_map(|issuer| match &issuer.key {
         JwtKey::PemFile(path) => Some(path),
         JwtKey::SecretEnv(_) | JwtKey::JwksFile(_) | JwtKey::JwksUrl(_) => None,
@@ -76,48 +78,49 @@ fn named_by(config: &Config) -> Vec<PathBuf> {
     paths
 }
 
-/// Who has to know of another configuration, beside the gateway.
-pub struct Followers {
-    pub watching: Watching,
-    /// Of the HTTP front; over stdio there are none.
-    pub callers: Option<Callers>,
-    /// Does SIGHUP reload?
-    pub hears_hangup: bool,
+/// The parts of `keep_fresh`.
+pub struct FreshnessParts {
+    pub watching: ConfigWatch,
+    /// The authentication of the HTTP front. `None` over stdio.
+    pub callers: Option<HttpAuthentication>,
+    /// Whether SIGHUP reloads.
+    pub reload_on_hangup: bool,
     pub log: ServeLog,
 }
 
-/// Test runs of shipped tools, beside everything else: what is tighter does not wait for them, and they give way to it.
-struct Trials {
+/// Test runs of shipped tools in the background. A reload does not wait for them; it cancels them.
+struct ShippedToolTests {
     running: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// The tools that are tried, by id.
+    /// The ids of the tools under test.
     of: BTreeSet<String>,
 }
 
-impl Trials {
-    fn begin(toolgate: &Arc<Toolgate>, which: ToTry) -> Option<Self> {
-        let of = toolgate.untried(which);
+impl ShippedToolTests {
+    fn begin(toolgate: &Arc<Toolgate>, which: TrialSelection) -> Option<Self> {
+        let of = toolgate.untested(which);
         if of.is_empty() {
             return None;
         }
         let toolgate = Arc::clone(toolgate);
-        Some(Self { running: Box::pin(async move { toolgate.try_shipped(which).await }), of })
+        Some(Self { running: Box::pin(async move { toolgate.test_shipped(which).await }), of })
     }
 }
 
-/// Until `stop`.
+/// Runs until `stop` is cancelled.
 pub async fn keep_fresh(
     toolgate: Arc<Toolgate>,
-    followers: Followers,
+    followers: FreshnessParts,
     overrides: Overrides,
     stop: CancellationToken,
 ) {
-    let Followers { mut watching, mut callers, hears_hangup, log } = followers;
-    let mut hangups = (hears_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
+    let FreshnessParts { mut watching, mut callers, reload_on_hangup, log } = followers;
+    let mut hangups =
+        (reload_on_hangup && !in_terminal()).then(|| signal(SignalKind::hangup()).ok()).flatten();
     let mut state = toolgate_gate::ApprovalQueue::changes(toolgate.state().as_ref());
-    // At the start once more what has failed; beside the doors, for nobody waits for a host that may still be down.
-    let mut to_try = ToTry::AlsoFailed;
-    let mut trials = Trials::begin(&toolgate, to_try);
-    let mut upkeep = Upkeep::new(&toolgate);
+    // At startup, failed tools are tested again. This runs in the background, because a host may still be down.
+    let mut to_try = TrialSelection::UntestedOrFailed;
+    let mut trials = ShippedToolTests::begin(&toolgate, to_try);
+    let mut upkeep = PeriodicChecks::new(&toolgate);
     loop {
         let mut is_everything = false;
         let may_try = tokio::select! {
@@ -128,78 +131,82 @@ pub async fn keep_fresh(
             }
             Ok(()) = watching.changed.changed() => true,
             Ok(()) = state.changed() => {
-                // Approvals and tokens are in there too; only passes concern the tools. Trials also write passes, and a
-                // reload follows them.
+                // Approvals and tokens also change the state, but only passes affect the tools. Test runs write passes too;
+                // a reload follows when they end.
                 let is_tried = |id: &String| trials.as_ref().is_some_and(|trials| trials.of.contains(id));
                 if toolgate.changed_passes().is_ok_and(|changed| changed.iter().all(is_tried)) {
-                    // What somebody took back while it is tried goes before the end of the trials.
+                    // Stop serving a tool that was unpublished during its test run.
                     if trials.is_some() {
-                        toolgate.drop_taken_back();
+                        toolgate.drop_unpublished();
                     }
                     continue;
                 }
                 true
             }
             () = hung_up(&mut hangups) => {
-                toolgate.forget_judgements();
+                toolgate.forget_assessments();
                 is_everything = true;
                 true
             }
-            // What could not be tried now is not tried again before something changes.
+            // Tools that failed are not tested again until something changes.
             () = ended(&mut trials) => {
-                to_try = ToTry::Untried;
+                to_try = TrialSelection::Untested;
                 false
             }
             () = upkeep.due(&toolgate, &log) => continue,
         };
-        // They were for what was in force; what has passed is kept.
+        // Cancel the test runs, because they were for the previous configuration. Passes so far are kept.
         trials = None;
-        // Before anything is read: a change in the meantime is in the next batch.
+        // Take the changes before reading files. A later change is in the next batch.
         let changes = watching.take_changes();
         let changes = if is_everything { FileChanges::Everything } else { changes };
-        let mut doors =
-            Doors { toolgate: &toolgate, watching: &mut watching, callers: callers.as_mut(), log: &log };
+        let mut doors = FrontFollower {
+            toolgate: &toolgate,
+            watching: &mut watching,
+            callers: callers.as_mut(),
+            log: &log,
+        };
         reload(&toolgate, &mut doors, (&overrides, changes), &log).await;
         if may_try {
-            trials = Trials::begin(&toolgate, to_try);
+            trials = ShippedToolTests::begin(&toolgate, to_try);
         }
     }
 }
 
-impl fmt::Debug for Watching {
+impl fmt::Debug for ConfigWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watching").field("paths", &self.paths).finish_non_exhaustive()
+        f.debug_struct("ConfigWatch").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
-/// What is done by the clock.
-struct Upkeep {
+/// Checks that run every second or minute.
+struct PeriodicChecks {
     minute: Interval,
     second: Interval,
-    /// What was last said of the journal.
-    told: Option<String>,
-    /// How many records could not be written at the last look.
+    /// The problem of the journal that was logged last.
+    journal_problem: Option<String>,
+    /// The number of failed writes at the last check.
     failures: u64,
-    /// What was last said of the state.
-    told_of_state: Option<String>,
-    /// Was the clock behind the journal at the last look?
+    /// The problem of the state that was logged last.
+    state_problem: Option<String>,
+    /// Whether the clock was behind the journal at the last check.
     is_clock_behind: bool,
 }
 
-impl Upkeep {
-    /// A clock that is behind at the start was reported when the gateway was opened.
+impl PeriodicChecks {
+    /// A clock that is behind at startup was reported when the gateway was opened.
     fn new(toolgate: &Toolgate) -> Self {
         Self {
             minute: tokio::time::interval(Duration::from_mins(1)),
             second: tokio::time::interval(Duration::from_secs(1)),
-            told: None,
+            journal_problem: None,
             failures: 0,
-            told_of_state: None,
+            state_problem: None,
             is_clock_behind: toolgate.clock_behind().is_some(),
         }
     }
 
-    /// Ends after each thing that was done.
+    /// Returns after one check.
     async fn due(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         tokio::select! {
             _ = self.second.tick() => {
@@ -231,8 +238,8 @@ impl Upkeep {
         let problem = toolgate.try_journal();
         let (failures, last) = toolgate.journal_failures();
         let has_failed = failures > std::mem::replace(&mut self.failures, failures);
-        if problem == self.told {
-            // A failure that is over already, as on a disk that is nearly full: short records fit, and long ones do not.
+        if problem == self.journal_problem {
+            // The failure is already over. On a disk that is nearly full, short records fit and long ones do not.
             if let Some(last) = last.filter(|_| has_failed && problem.is_none()) {
                 log.error(&format!("calls were refused: the journal could not be written: {last}"));
             }
@@ -244,120 +251,117 @@ impl Upkeep {
             }
             None => log.info("the journal can be written again"),
         }
-        self.told = problem;
+        self.journal_problem = problem;
     }
 
     fn watch_state(&mut self, toolgate: &Toolgate, log: &ServeLog) {
         let problem = toolgate.state().check().err().map(|error| error.to_string());
-        if problem == self.told_of_state {
+        if problem == self.state_problem {
             return;
         }
         match &problem {
             Some(problem) => log.error(&format!("callers with tokens are refused: {problem}")),
             None => log.info("the state can be read again"),
         }
-        self.told_of_state = problem;
+        self.state_problem = problem;
     }
 }
 
-/// What follows the configuration.
-struct Doors<'g> {
+/// The file watch and the HTTP authentication, which follow the configuration.
+struct FrontFollower<'g> {
     toolgate: &'g Toolgate,
-    watching: &'g mut Watching,
-    callers: Option<&'g mut Callers>,
+    watching: &'g mut ConfigWatch,
+    callers: Option<&'g mut HttpAuthentication>,
     log: &'g ServeLog,
 }
 
-impl Beside for Doors<'_> {
-    fn watch(&mut self, read: &Config) -> Watched {
+impl ConfigFollower for FrontFollower<'_> {
+    fn watch(&mut self, read: &Config) -> WatchStart {
         self.watching.follow(&self.toolgate.config(), read, self.log)
     }
 
-    fn prepare(&mut self, config: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, config: &Config) -> Result<(), LoadProblem> {
         let Some(callers) = &mut self.callers else { return Ok(()) };
         callers
             .prepare(config, self.toolgate)
-            .map_err(|failure| Problem { place: "auth".to_owned(), what: failure.to_string() })
+            .map_err(|failure| LoadProblem { place: "auth".to_owned(), what: failure.to_string() })
     }
 
-    fn put_in_force(&mut self) {
+    fn activate(&mut self) {
         if let Some(callers) = &mut self.callers {
-            callers.put_in_force();
+            callers.activate();
         }
     }
 }
 
-/// Whoever comes without a token is worth a word whenever it begins.
+/// Warns about anonymous access, at startup and when a reload enables it.
 pub fn warn_of_anonymous(config: &Config, log: &ServeLog) {
     if config.auth.anonymous.is_some() {
-        log.warn("auth.anonymous is on: whoever reaches the port may call tools");
+        log.warn("`auth.anonymous` is on: anyone who can reach the port may call tools");
     }
 }
 
-/// An override that nobody heeds looks like a guard and is none.
-pub fn warn_of_unheeded(loaded: &Loaded, log: &ServeLog) {
-    for problem in &loaded.unheeded {
+/// Warns about overrides and policies that have no effect.
+pub fn warn_of_unused_settings(loaded: &Loaded, log: &ServeLog) {
+    for problem in &loaded.unused_settings {
         log.warn(&problem.to_string());
     }
 }
 
-/// Names the tools that were live before a reload and are not any more, with the reason and the remedy.
+/// Logs the tools that a reload stopped serving, each with the reason and the remedy.
 fn report_gone(before: &LiveSet, toolgate: &Toolgate, loaded: &Loaded, log: &ServeLog) {
     let now = toolgate.gate().live();
     let gone = now.gone_since(before);
     for (position, tool) in gone.iter().take(MOST_GONE) {
         let name = tool.spec().name.as_str();
-        // Usually the document is still in its file.
+        // Usually the document is still in the same file.
         let found = loaded.tools.at(position).filter(|tool| tool.name == name);
         let found = found.or_else(|| loaded.tools.iter().find(|tool| tool.name == name));
         let why = match found.map(|tool| (&tool.candidate, tool.is_exposed)) {
-            None => "its document is gone".to_owned(),
+            None => "its document was removed".to_owned(),
             Some((Err(problem), _)) => problem.clone(),
             Some((Ok(_), false)) => "`exposure` or its document hides it".to_owned(),
             Some((Ok(candidate), true)) => {
                 format!("{}; publish it with `toolgate publish {name}`", candidate.lifecycle.because)
             }
         };
-        log.warn(&format!("`{name}` is not served any more: {why}"));
+        log.warn(&format!("`{name}` is no longer served: {why}"));
     }
     if gone.len() > MOST_GONE {
-        log.warn(&format!(
-            "{} more tools are not served any more; see `toolgate list`",
-            gone.len() - MOST_GONE
-        ));
+        log.warn(&format!("{} more tools are no longer served; see `toolgate list`", gone.len() - MOST_GONE));
     }
 }
 
-/// How many tools the log names after one reload.
+/// The maximum number of tools that the log names after one reload.
 const MOST_GONE: usize = 20;
 
 async fn reload(
     toolgate: &Toolgate,
-    doors: &mut Doors<'_>,
+    doors: &mut FrontFollower<'_>,
     (overrides, changes): (&Overrides, FileChanges),
     log: &ServeLog,
 ) {
     let was_open = toolgate.config().auth.anonymous.is_some();
     let before = toolgate.gate().live();
     match toolgate.reload_changed(overrides, doors, changes).await {
-        Ok(Reloaded { loaded, unrecorded }) => {
+        Ok(ReloadReport { loaded, unrecorded }) => {
             if !was_open {
                 warn_of_anonymous(&toolgate.config(), log);
             }
             let count = toolgate.gate().live_count();
             log.info(&format!("reloaded: {count} {} live", if count == 1 { "tool is" } else { "tools are" }));
             report_gone(&before, toolgate, &loaded, log);
-            warn_of_unheeded(&loaded, log);
+            warn_of_unused_settings(&loaded, log);
             if let Some(problem) = unrecorded {
-                log.error(&format!("the change is in force, and the journal has no record of it: {problem}"));
+                log.error(&format!("the change is active, but the journal has no record of it: {problem}"));
             }
             if !loaded.awaits_restart.is_empty() {
                 let keys = loaded.awaits_restart.join(", ");
-                log.warn(&format!("changed, and not in force before a restart: {keys}"));
+                log.warn(&format!("restart the gateway to apply changes of: {keys}"));
             }
         }
         Err(problems) => {
-            log.error("the change is not in force, except for what it takes away; mend these mistakes:");
+            log.error("change rejected; only removals and stricter settings apply. Fix these problems:");
             for problem in &problems {
                 log.error(&problem.to_string());
             }
@@ -365,18 +369,18 @@ async fn reload(
     }
 }
 
-async fn ended(trials: &mut Option<Trials>) {
+async fn ended(trials: &mut Option<ShippedToolTests>) {
     match trials {
         Some(trials) => trials.running.as_mut().await,
         None => std::future::pending().await,
     }
 }
 
-/// The warning about a clock that was set back.
+/// The warning for a clock that was set back.
 pub fn clock_is_behind(behind: Duration) -> String {
     format!(
-        "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records keep that `time` \
-         and have the real one in `wallClock`",
+        "the system clock is {} behind the newest journal record; check the clock. Until it catches up, records repeat that \
+         `time` and have the real time in `wallClock`",
         rounded(behind)
     )
 }

@@ -1,4 +1,4 @@
-//! Standard input whose end is held back: the SDK would drop the calls that still run a few seconds after it.
+//! Standard input that delays its end. The SDK drops running calls a few seconds after the end of the input.
 
 use std::{
     future::Future,
@@ -11,14 +11,14 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 #[derive(Debug)]
-pub struct Input<R> {
+pub struct HeldInput<R> {
     inner: R,
     has_ended: bool,
     seen: CancellationToken,
     released: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// The other side: is told of the end, and lets it through.
+/// Waits for the end of the input, and later passes it on to the reader.
 #[derive(Clone, Debug, Default)]
 pub struct InputEnd {
     seen: CancellationToken,
@@ -26,23 +26,23 @@ pub struct InputEnd {
 }
 
 impl InputEnd {
-    pub fn hold<R>(&self, inner: R) -> Input<R> {
+    pub fn hold<R>(&self, inner: R) -> HeldInput<R> {
         let released = Box::pin(self.released.clone().cancelled_owned());
-        Input { inner, has_ended: false, seen: self.seen.clone(), released }
+        HeldInput { inner, has_ended: false, seen: self.seen.clone(), released }
     }
 
-    /// Until the client has closed its end.
+    /// Waits until the client closes its end.
     pub async fn seen(&self) {
         self.seen.cancelled().await;
     }
 
-    /// From now on the input is at its end, whatever the client still sends.
+    /// Ends the input for the reader, even if the client still sends.
     pub fn release(&self) {
         self.released.cancel();
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for HeldInput<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Input<R> {
         let before = buffer.filled().len();
         match Pin::new(&mut this.inner).poll_read(context, buffer) {
             Poll::Ready(Ok(())) if buffer.filled().len() > before => Poll::Ready(Ok(())),
-            // An input that cannot be read is one that has ended.
+            // A read error counts as the end.
             Poll::Ready(_) => {
                 this.has_ended = true;
                 this.seen.cancel();

@@ -1,14 +1,14 @@
-//! The port for what a serving gateway reports to its operator.
+//! The log of a serving gateway.
 
 use std::{fmt, sync::Arc};
 
 use toolgate_config::model::LogLevel;
 
-type Write = dyn Fn(LogLevel, &str) + Send + Sync;
+type LogSink = dyn Fn(LogLevel, &str) + Send + Sync;
 
-/// Receives each line with its level. The lines may quote documents and callers; escape them before you print them.
+/// Receives each line with its level. Lines may quote documents and callers, so escape them before printing.
 #[derive(Clone)]
-pub struct ServeLog(Arc<Write>);
+pub struct ServeLog(Arc<LogSink>);
 
 impl ServeLog {
     pub fn new(write: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Self {

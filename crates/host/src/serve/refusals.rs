@@ -1,4 +1,4 @@
-//! How do refusals at the door get into journal and log? From a task of their own: no request waits for it.
+//! Records refused requests in journal and log, from a separate task. Requests do not wait for it.
 
 use std::{
     sync::Arc,
@@ -12,7 +12,7 @@ use toolgate_server::{RefusalLog, RefusalSummary};
 use super::log::ServeLog;
 use crate::Toolgate;
 
-/// Writes down what `refusals` gathers, until it is finished.
+/// The task that records what `refusals` collects.
 pub struct RefusalRecords {
     pub refusals: Arc<RefusalLog>,
     stop: CancellationToken,
@@ -28,7 +28,7 @@ impl RefusalRecords {
         Self { refusals, stop, task }
     }
 
-    /// Writes what is left. To be called when the doors are closed and the journal is not.
+    /// Records the rest. Call it after the fronts are closed and before the journal is.
     pub async fn finish(self) {
         self.stop.cancel();
         let _ = self.task.await;
@@ -43,7 +43,7 @@ async fn write_down(
 ) {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     let mut left = Vec::new();
-    let mut told = None;
+    let mut last_problem = None;
     loop {
         let is_over = tokio::select! {
             () = stop.cancelled() => true,
@@ -55,7 +55,7 @@ async fn write_down(
         let due = std::mem::take(&mut left);
         if !due.is_empty() {
             let (toolgate, warnings) = (Arc::clone(&toolgate), log.clone());
-            // The journal may wait for the disk, and the log for whoever reads it.
+            // The journal may block on the disk, and the log on its reader.
             let written = tokio::task::spawn_blocking(move || {
                 let written = note_all(&toolgate, due);
                 for line in &lines {
@@ -66,11 +66,11 @@ async fn write_down(
             .await;
             let problem;
             (left, problem) = written.unwrap_or_default();
-            if problem.is_some() && problem != told {
+            if problem.is_some() && problem != last_problem {
                 let problem = problem.as_deref().unwrap_or_default();
-                log.error(&format!("refusals at the door are not in the journal: {problem}"));
+                log.error(&format!("refused requests are not in the journal: {problem}"));
             }
-            told = problem;
+            last_problem = problem;
         }
         if is_over {
             return;
@@ -78,7 +78,7 @@ async fn write_down(
     }
 }
 
-/// What could not be written, to be tried again, and why.
+/// Returns the summaries that could not be written, for a retry, and why.
 fn note_all(toolgate: &Toolgate, mut due: Vec<RefusalSummary>) -> (Vec<RefusalSummary>, Option<String>) {
     while let Some(refusal) = due.pop() {
         if let Err(error) = toolgate.note(&refusal.entry()) {
@@ -89,8 +89,8 @@ fn note_all(toolgate: &Toolgate, mut due: Vec<RefusalSummary>) -> (Vec<RefusalSu
     (due, None)
 }
 
-/// Counts of one kind are added up, and of no more kinds than a few are addresses and callers known: whoever knocks while the
-/// disk is full fills no memory either.
+/// Adds up summaries of the same kind. Beyond `MOST_LEFT` kinds it drops addresses and callers, so requests cannot fill the memory
+/// while the disk is full.
 fn add(left: &mut Vec<RefusalSummary>, more: Vec<RefusalSummary>) {
     for mut one in more {
         let is_known = |known: &&mut RefusalSummary, one: &RefusalSummary| {
@@ -106,7 +106,7 @@ fn add(left: &mut Vec<RefusalSummary>, more: Vec<RefusalSummary>) {
     }
 }
 
-/// With one more for each code.
+/// Each code may add one summary without address and caller.
 const MOST_LEFT: usize = 64;
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_written_is_added_up_and_bounded() {
+    fn unwritten_summaries_are_added_up_and_bounded() {
         let mut left = Vec::new();
         for number in 0..1_000 {
             let peer = Some(format!("192.0.{}.{}", number / 250, number % 250));

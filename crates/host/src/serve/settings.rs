@@ -1,4 +1,4 @@
-//! The settings of the doors, from the configuration.
+//! Converts the configuration to settings of the HTTP and MCP fronts.
 
 use std::time::Duration;
 
@@ -44,13 +44,13 @@ pub fn mcp_settings(config: &Config) -> Result<McpSettings, ServeError> {
             in_all: config.server.max_connections as usize * 4,
             per_caller: 64,
             streams_per_caller: 64,
-            // In the order in which a call may wait and work.
+            // A call may wait for a slot, then for an approval, then run.
             idle: MOST_QUEUEING + config.approvals.timeout + LONGEST_RUN.max(config.server.request_timeout),
         },
     })
 }
 
-/// Longer than a call waits for its place.
+/// Longer than a call waits for a run slot.
 const MOST_QUEUEING: Duration = Duration::from_mins(2);
-/// The longest time that a tool can be given.
+/// The longest timeout that a tool can have.
 const LONGEST_RUN: Duration = Duration::from_mins(10);

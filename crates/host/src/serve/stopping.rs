@@ -1,4 +1,4 @@
-//! How does a gateway stop? Calls finish within the grace, the rest is ended, and only then is the journal closed.
+//! Shutdown: calls get a grace period, the rest is ended, and then the journal is closed.
 
 use std::{
     fs::File,
@@ -20,29 +20,29 @@ use toolgate_server::Drained;
 use super::log::ServeLog;
 
 /// A source of requests to stop: the process's signals, or a future of the program.
-pub trait StopWish: Send {
-    /// Waits until the gateway is to stop. Called again, until it is to stop at once.
+pub trait StopSource: Send {
+    /// Waits for a request to stop. The second call waits for a request to stop at once.
     fn asked(&mut self) -> impl Future<Output = ()> + Send;
 
     fn was_asked(&self) -> bool;
 }
 
-/// Stops when a future of the program is done.
-pub struct Until {
+/// Stops when a future of the program completes.
+pub struct StopFuture {
     done: Pin<Box<dyn Future<Output = ()> + Send>>,
     was_asked: bool,
 }
 
-impl Until {
+impl StopFuture {
     pub fn new(done: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { done: Box::pin(done), was_asked: false }
     }
 }
 
-impl StopWish for Until {
+impl StopSource for StopFuture {
     async fn asked(&mut self) {
         if self.was_asked {
-            // The program asks once; running calls keep their grace.
+            // The program asks only once, so running calls keep their grace period.
             return std::future::pending().await;
         }
         self.done.as_mut().await;
@@ -54,18 +54,19 @@ impl StopWish for Until {
     }
 }
 
-/// SIGINT and SIGTERM, and SIGHUP in a terminal, heard from when this is made: before the address is printed, because an early signal must stop the gateway and not kill it.
+/// Handlers for SIGINT and SIGTERM, and for SIGHUP in a terminal. Install them before the address is printed: an early signal must
+/// stop the gateway and not kill it.
 #[derive(Debug)]
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// Only in a terminal. Elsewhere SIGHUP reloads.
+    /// Set in a terminal. Elsewhere SIGHUP reloads.
     hangup: Option<Signal>,
     was_asked: bool,
 }
 
 impl StopSignals {
-    pub fn hear() -> io::Result<Self> {
+    pub fn install() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -79,14 +80,14 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
-            // The kernel and the shell may both send it when a terminal closes, so only the first counts.
+            // The kernel and the shell may both send it when a terminal closes, so only the first one stops.
             () = hung_up(&mut self.hangup) => self.hangup = None,
         }
         self.was_asked = true;
     }
 }
 
-impl StopWish for StopSignals {
+impl StopSource for StopSignals {
     async fn asked(&mut self) {
         Self::asked(self).await;
     }
@@ -96,12 +97,12 @@ impl StopWish for StopSignals {
     }
 }
 
-/// Whether this process was started in a terminal and ends with it. A process that started a new session has no `/dev/tty`.
+/// Whether this process belongs to a terminal and ends with it. A process in a new session has no `/dev/tty`.
 pub fn in_terminal() -> bool {
     (io::stdin().is_terminal() || io::stderr().is_terminal()) && File::open("/dev/tty").is_ok()
 }
 
-/// Waits for SIGHUP; forever where it is not heard.
+/// Waits for SIGHUP. Without a handler, never returns.
 pub async fn hung_up(signals: &mut Option<Signal>) {
     match signals {
         Some(signals) => drop(signals.recv().await),
@@ -109,9 +110,9 @@ pub async fn hung_up(signals: &mut Option<Signal>) {
     }
 }
 
-/// Waits for a second request to stop. After a client closed its end there may have been no first one: that one lets no new
-/// call in and leaves the running ones their grace.
-async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
+/// Waits for a second request to stop. If the client closed its end, the first one may still come; it refuses new calls
+/// and leaves running calls their grace period.
+async fn asked_again(stop: &mut impl StopSource, gate: &Gate) {
     if !stop.was_asked() {
         stop.asked().await;
         gate.begin_shutdown();
@@ -119,29 +120,29 @@ async fn asked_again(stop: &mut impl StopWish, gate: &Gate) {
     stop.asked().await;
 }
 
-/// Waits for the calls that run. When the grace is over, or on a second signal, the rest is ended.
-pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopWish, log: &ServeLog) {
+/// Waits for running calls. Ends the rest after the grace period or at a second signal.
+pub async fn finish_calls(gate: &Gate, grace: Duration, stop: &mut impl StopSource, log: &ServeLog) {
     tokio::select! {
         () = gate.idle() => return,
         () = sleep(grace) => {}
         () = asked_again(stop, gate) => {}
     }
-    log.warn(&format!("{} calls did not finish in time and were ended", gate.open_calls()));
+    log.warn(&format!("calls ended because they did not finish in time: {}", gate.open_calls()));
     gate.end_calls();
-    // A call that does not heed this ends with its connection.
+    // A call that ignores this ends with its connection.
     let _ = timeout(ENDING, gate.idle()).await;
 }
 
-/// The last look before the journal is closed: a call that came late has its closing record too.
+/// Ends late calls before the journal is closed, so each has a closing record.
 pub async fn seal(gate: &Gate, log: &ServeLog) {
     gate.seal();
     gate.end_calls();
     if timeout(ENDING, gate.idle()).await.is_err() {
-        log.error(&format!("{} calls do not end and have no closing record", gate.open_calls()));
+        log.error(&format!("calls that did not end and have no closing record: {}", gate.open_calls()));
     }
 }
 
-/// Waits until every front has sent its last answers. Streams that clients keep open are ended after a moment.
+/// Waits until every front has sent its last responses. Ends streams that clients keep open after a moment.
 pub async fn close_fronts(mut serving: JoinSet<Drained>, streams: &CancellationToken, log: &ServeLog) {
     let _ = timeout(LAST_ANSWERS, fronts_end(&mut serving, log)).await;
     streams.cancel();
@@ -151,17 +152,17 @@ pub async fn close_fronts(mut serving: JoinSet<Drained>, streams: &CancellationT
 async fn fronts_end(serving: &mut JoinSet<Drained>, log: &ServeLog) {
     while let Some(ended) = serving.join_next().await {
         if let Ok(Drained::Cut(cut)) = ended {
-            log.warn(&format!("{cut} connections did not finish in time and were cut"));
+            log.warn(&format!("connections closed because they did not finish in time: {cut}"));
         }
     }
 }
 
-/// How long a front lets its connections live: longer than the calls, so that a call that was ended is still answered.
+/// How long connections may stay open: longer than the calls, so a call that was ended still gets its response.
 pub fn connection_grace(grace: Duration) -> Duration {
     grace.saturating_add(ENDING).saturating_add(LAST_ANSWERS * 2)
 }
 
-/// For calls that were ended to write their closing records.
+/// Time for ended calls to write their closing records.
 const ENDING: Duration = Duration::from_secs(3);
-/// For answers to reach their clients.
+/// Time for responses to reach the clients.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);

@@ -3,14 +3,14 @@
 use std::{error::Error, fmt};
 
 use miette::Diagnostic;
-use toolgate_spec::{LineIndex, Position, edit_distance};
+use toolgate_spec::{LineIndex, SourcePosition, edit_distance};
 
 /// One error in one file. Policies with an error are not used.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CedarError {
     /// The file, or another cause such as a tool.
     pub file: String,
-    pub position: Option<Position>,
+    pub position: Option<SourcePosition>,
     pub message: String,
     pub help: Option<String>,
 }
@@ -51,7 +51,9 @@ impl CedarError {
 impl fmt::Display for CedarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.position {
-            Some(Position { line, column }) => write!(f, "{}:{line}:{column}: {}", self.file, self.message)?,
+            Some(SourcePosition { line, column }) => {
+                write!(f, "{}:{line}:{column}: {}", self.file, self.message)?;
+            }
             None => write!(f, "{}: {}", self.file, self.message)?,
         }
         match &self.help {

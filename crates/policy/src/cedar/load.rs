@@ -128,7 +128,7 @@ fn validate(
     }
 }
 
-/// Where the policy starts, and whether an error in it was already reported.
+/// The start of the policy, and whether an error in it was already reported.
 fn placed(rule: Option<(&CedarRule, &CheckedPolicy)>) -> (usize, bool) {
     rule.map_or((0, false), |(rule, checked)| (rule.start, !checked.errors.is_empty()))
 }

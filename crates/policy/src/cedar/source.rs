@@ -1,7 +1,7 @@
 //! Parses a file of policies.
 
 use cedar_policy::{Effect, Policy, PolicyId, PolicySet, pst};
-use toolgate_spec::{LineIndex, Position};
+use toolgate_spec::{LineIndex, SourcePosition};
 
 use super::error::CedarError;
 
@@ -94,7 +94,7 @@ impl File<'_> {
             }
             Some(id) => id.trim().to_owned(),
             None => {
-                let Position { line, column } = self.lines.position(start);
+                let SourcePosition { line, column } = self.lines.position(start);
                 format!("{}:{line}:{column}", self.name)
             }
         };
@@ -137,7 +137,7 @@ fn offset_of(text: &str, written: &str, after: usize) -> usize {
     rest.find(written).map_or(after.min(text.len()), |at| after + at)
 }
 
-/// Where the annotations end.
+/// The end of the annotations.
 fn body_of(written: &str) -> usize {
     let mut chars = written.char_indices();
     while let Some((at, c)) = chars.next() {

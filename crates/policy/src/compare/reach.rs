@@ -1,4 +1,4 @@
-//! Orders two values of one setting: does one allow at least as much as the other?
+//! Compares two values of one setting by how much they allow.
 //!
 //! Works on the values that `SettingValues` holds, because the policy of an earlier publication exists only in that form.
 

@@ -64,7 +64,7 @@ fn shown(entries: &[&str]) -> String {
     if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
-/// What an entry gives access to, most severe first.
+/// The risk of the access that an entry grants, most severe first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClassRisk {
     Critical,

@@ -1,6 +1,6 @@
-//! `password = …`: is that a password, or code and placeholders?
+//! Distinguishes a password from code and placeholders in `password = …`.
 //!
-//! Only the value's own form counts, never words near it: an attacker can write any word.
+//! Only the form of the value counts, never words near it: an attacker can write any word.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use super::{
     keylike::{MIN_KEY, MIN_LETTERS, has_stray, has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
-use crate::marker::Marks;
+use crate::marker::MarkerSpans;
 
 mod apart;
 mod names;
 
-/// The value, if it is a literal that somebody could log in with. `pattern` begins with the word that tells it, and ends with
-/// the first character of the value.
-pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+/// The value, if it is a literal that could be a password. `pattern` begins with the keyword and ends with the first character
+/// of the value.
+pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &MarkerSpans) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
     let name = hay.get(name_around(hay, pattern.start))?;
     if is_part_of_word(hay, pattern.start, name) {
@@ -38,7 +38,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
 }
 
 /// The value, if it looks generated and the name is that of a key or a token.
-pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<Range<usize>> {
+pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &MarkerSpans) -> Option<Range<usize>> {
     let value = pattern.end.checked_sub(1)?;
     if !may_be_key(hay, value) {
         return None;
@@ -62,13 +62,13 @@ fn is_random_word(value: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// Whether a value behind a weak name such as `pw` is a password: mixed, and not code.
+/// Whether a value after a weak name such as `pw` is a password: mixed, and not code.
 pub(super) fn is_password(value: &[u8]) -> bool {
     let is_code = value.iter().any(|byte| b"()[]{}".contains(byte)) || is_member_access(value);
     apart::is_literal(value) && !is_code && !names::is_identifier(value)
 }
 
-/// Whether the value at `span` is generated, and the name that is joined to it by a sign is that of a key.
+/// Whether the value at `span` looks generated, and a sign joins it to the name of a key.
 pub(super) fn is_joined(hay: &[u8], span: &Range<usize>) -> bool {
     let Some(end) = span.start.checked_sub(1) else { return false };
     let name = name_around(hay, end).start..end;
@@ -92,7 +92,11 @@ fn may_be_key(hay: &[u8], start: usize) -> bool {
 }
 
 /// The spans at `start` that look generated, the longest first.
-fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator<Item = Range<usize>> + 't {
+fn generated<'t>(
+    hay: &'t [u8],
+    start: usize,
+    marks: &'t MarkerSpans,
+) -> impl Iterator<Item = Range<usize>> + 't {
     lengths(hay, start).filter_map(move |length| {
         let is_quoted = is_quoted(hay, start);
         let rest = hay.get(start..)?;
@@ -105,7 +109,7 @@ fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator
         if is_pair(rest.get(..rest.len().min(MAX_TOKEN))?) {
             return None;
         }
-        // A full stop or a colon behind a value belongs to the sentence.
+        // A full stop or a colon after a value belongs to the sentence.
         let written = rest.get(..length)?;
         let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
         let span = start..start + kept;
@@ -115,7 +119,7 @@ fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator
     })
 }
 
-/// How long the value at `start` may be. A quoted value ends at its closing quote, or earlier at a blank, a comma, a
+/// The possible lengths of the value at `start`. A quoted value ends at its closing quote, or earlier at a blank, a comma, a
 /// backslash or another quote: a key that was read from a file ends with `\n`.
 fn lengths(hay: &[u8], start: usize) -> impl Iterator<Item = usize> + use<> {
     let is_quoted = is_quoted(hay, start);
@@ -137,14 +141,14 @@ fn is_names(value: &[u8]) -> bool {
     is_member_access(value) && value.split(|byte| *byte == b'.').all(|part| noise(part) < MIN_PART)
 }
 
-/// Whether arguments follow on the same line, perhaps behind blanks.
+/// Whether arguments follow on the same line, also after blanks.
 fn calls(hay: &[u8], end: usize) -> bool {
     let behind = hay.get(end..hay.len().min(end + MAX_NAME)).unwrap_or_default();
     let blanks = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     matches!(behind.get(blanks), Some(b'(' | b'[')) || behind.starts_with(b"::") || behind.starts_with(b"<'")
 }
 
-/// `bypass`, `compass`: `pass` and `pwd` tell a password only as words of a name.
+/// `bypass`, `compass`: `pass` and `pwd` mean a password only as separate words of a name.
 fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
     let is_short = |short: &&[u8]| {
         let text = hay.get(word..).unwrap_or_default();
@@ -158,7 +162,7 @@ fn is_part_of_word(hay: &[u8], word: usize, name: &[u8]) -> bool {
 }
 
 /// `length` is one of `lengths`.
-fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option<usize> {
+fn literal_end(hay: &[u8], start: usize, length: usize, marks: &MarkerSpans) -> Option<usize> {
     let is_quoted = is_quoted(hay, start);
     let most = if is_quoted { MAX_TOKEN } else { MAX_VALUE };
     let rest = hay.get(start..hay.len().min(start + most))?;
@@ -178,7 +182,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
     if is_text || is_about(name) {
         return None;
     }
-    // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
+    // In quotes, a marker is a literal like other text. Without quotes, its brackets would look like code.
     let value = if is_quoted { hay.get(span.clone())?.into() } else { marks.without(hay, &span) };
     if is_setting && value.len() >= MIN_SETTING && !is_template(&value) && !is_member_access(&value) {
         return Some(span.end);
@@ -191,7 +195,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
         return None;
     }
     let is_literal = if is_quoted { is_quoted_literal(&value) } else { is_bare_literal(hay, &span, &value) };
-    // A token is generated; behind its name a word is a test's or a form's.
+    // Tokens are generated. A plain word after such a name belongs to a test or a form.
     let signs = value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"-_./:".contains(byte)).count();
     let is_random = noise(&value) > 0 || signs >= MIN_SIGNS || value.iter().all(u8::is_ascii_digit);
     let is_of_key = names::is_of_key(name);
@@ -229,8 +233,8 @@ fn quoted_length(before: &[u8], rest: &[u8]) -> Option<usize> {
     rest.get(length).is_some_and(|byte| !byte.is_ascii_whitespace()).then_some(length)
 }
 
-/// Whether a quote behind this many backslashes closes a string whose opening quote has `depth` of them. An even number of
-/// backslashes at depth 0 is escaped backslashes.
+/// Whether a quote after this many backslashes closes a string whose opening quote has `depth` of them. At depth 0, an even
+/// number means escaped backslashes.
 const fn is_closing(escapes: usize, depth: usize) -> bool {
     if depth == 0 { escapes.is_multiple_of(2) } else { escapes <= depth }
 }
@@ -239,20 +243,20 @@ fn is_bare(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !is_quote(byte) && !matches!(byte, b'<' | b'>' | b'&' | b'\\')
 }
 
-/// Whether a value is there at all: no placeholder, and not one character over and over.
+/// Whether this is a value: not a placeholder, and not one repeated character.
 pub(super) fn is_written(value: &[u8]) -> bool {
     !is_placeholder(value)
 }
 
-/// `secretName`, `passwordPath`: not the secret, but where it is and what kind it is of.
+/// `secretName`, `passwordPath`: the location or kind of the secret, not the secret itself.
 fn is_about(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     ABOUT.iter().any(|end| lower.ends_with(end))
         || words(name).last().is_some_and(|last| ABOUT_WORDS.contains(&last.as_slice()))
 }
 
-/// `password: 84736251`, `{"pwd":84736251}`: how long the number is. Of other secrets, and of what is about a password, it tells
-/// lengths, times and counts.
+/// The length of a number such as `password: 84736251` or `{"pwd":84736251}`. After other names, numbers are lengths, times and
+/// counts.
 fn number_length(name: &[u8], rest: &[u8]) -> Option<usize> {
     let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let ends = |byte: &u8| !is_bare(*byte) || matches!(byte, b',' | b';' | b'}' | b']' | b')');
@@ -263,7 +267,7 @@ fn number_length(name: &[u8], rest: &[u8]) -> Option<usize> {
     (is_password && is_number).then_some(length)
 }
 
-/// Within quotes anything is a literal but a sentence, the version of a package, an address, a path and a name.
+/// In quotes, everything is a literal except sentences, package versions, addresses, paths and names.
 fn is_quoted_literal(value: &[u8]) -> bool {
     if is_version(value) || is_between_strings(value) || is_reference(value) || names::is_of_secret(value) {
         return false;
@@ -279,7 +283,7 @@ fn is_between_strings(value: &[u8]) -> bool {
     opens && (closes || !has_digit(value)) || closes && !has_digit(value)
 }
 
-/// An address without a password in it, a path, a selector of a page, a resource of a cloud.
+/// An address without a password, a path, a CSS selector, or a cloud resource.
 fn is_reference(value: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
     let slashes = memchr::memchr_iter(b'/', value).count();
@@ -294,7 +298,7 @@ fn is_reference(value: &[u8]) -> bool {
     has(b"://") || is_path || is_selector || value.starts_with(b"arn:") || value.starts_with(b"urn:")
 }
 
-/// Without quotes it may be a name, a type or a call; those have no digits among their letters, or end in a bracket.
+/// Without quotes it may be a name, a type or a call. Those have no digits between their letters, or end with a bracket.
 fn is_bare_literal(hay: &[u8], span: &Range<usize>, value: &[u8]) -> bool {
     if is_step(hay, span.start) {
         return false;
@@ -329,7 +333,7 @@ fn ends_with_number(value: &[u8]) -> bool {
     value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count() >= 2
 }
 
-/// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file, or as a command and a list are given variables.
+/// `DB_PASSWORD=value` at the beginning of a line, as in a `.env` file, or as a variable of a command or a list.
 fn is_environment_line(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let Some(before) = before.strip_suffix(b"=") else { return false };
@@ -338,7 +342,7 @@ fn is_environment_line(hay: &[u8], value: usize) -> bool {
     !name.is_empty() && (before.is_empty() || BEFORE_VARIABLES.iter().any(|end| before.ends_with(end)))
 }
 
-/// `first_pass = compute01`: a pass over something, set to a name. A password would be quoted, or have no blank before it.
+/// `first_pass = compute01`: a processing pass, with a name as its value. A password would be quoted, or follow without a blank.
 fn is_step(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let name = name_before(before);
@@ -355,7 +359,7 @@ fn is_config_line(hay: &[u8], value: &Range<usize>) -> bool {
         && matches!(hay.get(value.end), None | Some(b'\r' | b'\n'))
 }
 
-/// `Server=db;Uid=sa;Pwd=…;`: behind another setting of a connection.
+/// `Server=db;Uid=sa;Pwd=…;`: after another setting of a connection.
 fn is_in_connection(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let Some(before) = before.trim_ascii_end().strip_suffix(b"=") else { return false };
@@ -371,7 +375,7 @@ fn is_environment(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
-/// `PASS: ` at the beginning of a line or a text, or behind `--- `: what follows is the name of a test.
+/// `PASS: ` at the beginning of a line or a text, or after `--- `: the name of a test follows.
 fn is_verdict(hay: &[u8], value: usize) -> bool {
     let before = hay.get(value.saturating_sub(MAX_NAME)..value).unwrap_or_default();
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -379,7 +383,7 @@ fn is_verdict(hay: &[u8], value: usize) -> bool {
     is_printed || line == b"PASS: " || line.trim_ascii_start() == b"--- PASS: "
 }
 
-/// `^5.0.1`, `6.0.0-beta.1`, `4.13+dfsg1-1_amd64.deb`: numbers and dots, and perhaps a name behind them.
+/// `^5.0.1`, `6.0.0-beta.1`, `4.13+dfsg1-1_amd64.deb`: numbers and dots, optionally followed by a name.
 fn is_version(value: &[u8]) -> bool {
     let rest = value.strip_prefix(b"^").or_else(|| value.strip_prefix(b"~")).unwrap_or(value);
     let numbers = rest.split(|byte| matches!(byte, b'-' | b'+')).next().unwrap_or_default();
@@ -408,7 +412,7 @@ fn has_letter(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// The ends of names of what is no secret itself.
+/// The ends of names of values that are not secrets.
 const ABOUT: &[&[u8]] =
     &[b"name", b"path", b"file", b"ref", b"type", b"field", b"label", b"arn", b"encryption"];
 /// The last words of such names.
@@ -476,9 +480,9 @@ const ABOUT_WORDS: &[&[u8]] = &[
     b"protection",
     b"hashers",
 ];
-/// Words that are a part of others.
+/// Words that also occur inside other words.
 const SHORT: &[&[u8]] = &[b"pass", b"pwd"];
-/// The ends of names of what may be a number.
+/// The ends of names whose value may be a number.
 const PASSWORDS: &[&[u8]] = &[b"password", b"passwd", b"passphrase", b"pwd"];
 /// `export NAME=`, `docker run -e NAME=`, `Environment=NAME=`, `["NAME=…"]`.
 const BEFORE_VARIABLES: &[&[u8]] = &[
@@ -497,18 +501,18 @@ const MAX_NAME: usize = 80;
 const MIN_RANDOM_WORD: usize = 20;
 /// Longer than a password without digits.
 const LONG_TEXT: usize = 64;
-/// Signs that no name has.
+/// Characters that names do not contain.
 const MIN_SIGNS: usize = 3;
-/// As random as a part of a token at least is.
+/// The minimum entropy of a part of a token.
 const MIN_PART: usize = 12;
 const MIN_VALUE: usize = 6;
-/// A connection setting named `Password` holds a password, even a short one.
+/// A connection setting named `Password` contains a password, even a short one.
 const MIN_SETTING: usize = 4;
-/// A word alone, without a digit.
+/// For a single word without a digit.
 const MIN_WORD: usize = 8;
-/// What is longer is no password; without quotes its beginning is taken for one all the same.
+/// Longer values are not passwords. Without quotes, their beginning is still treated as one.
 const MAX_VALUE: usize = 400;
-/// A value of this length behind the name of a key is a token.
+/// A value of this length after the name of a key is a token.
 const MIN_TOKEN: usize = 16;
 /// A token in quotes may be longer.
 const MAX_TOKEN: usize = 2000;

@@ -1,4 +1,4 @@
-//! Does the checksum of Base58Check hold? Private keys of Bitcoin carry it.
+//! The Base58Check checksum of Bitcoin private keys.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,7 +9,7 @@ pub(super) fn is_sound(text: &[u8]) -> bool {
     Sha256::digest(Sha256::digest(body)).starts_with(sum)
 }
 
-/// A number in base 58, the highest byte first. Digit by digit: a hundred characters, once per candidate.
+/// Decodes a number in base 58, highest byte first. Digit by digit is fast enough for a hundred characters per candidate.
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut reversed: Vec<u8> = Vec::new();
     for byte in text {
@@ -34,7 +34,7 @@ const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqr
 mod tests {
     use super::is_sound;
 
-    /// A key of BIP 32's first test vector, and the one that Bitcoin's wiki takes as its example.
+    /// A key of BIP 32's first test vector, and the example of the Bitcoin wiki.
     #[test]
     fn the_standards_own_examples() {
         let extended = [

@@ -1,4 +1,4 @@
-//! Does the checksum of BIP 173 hold? Keys of `age` and Nostr carry it.
+//! The BIP 173 checksum of `age` and Nostr keys.
 
 pub(super) fn is_sound(text: &[u8]) -> bool {
     let lower = text.to_ascii_lowercase();

@@ -1,6 +1,6 @@
-//! Do the last characters of a token sum up the others? Those of GitHub's, npm's and Grafana's tokens do.
+//! The checksums at the end of GitHub, npm and Grafana tokens.
 
-/// `prefix_` + body + six characters: the CRC-32 of the body in base 62, filled with zeroes in front.
+/// `prefix_` + body + six characters: the CRC-32 of the body in base 62, padded with leading zeroes.
 pub(super) fn is_sound(token: &[u8]) -> bool {
     let Some(start) = memchr::memchr(b'_', token) else { return false };
     let Some((body, sum)) = token.get(start + 1..).and_then(|rest| rest.split_last_chunk::<6>()) else {
@@ -10,7 +10,7 @@ pub(super) fn is_sound(token: &[u8]) -> bool {
     stated == Some(u64::from(crc32(body)))
 }
 
-/// `prefix_` + body + `_` + eight hex digits: the CRC-32 of what stands before the last `_`, the lowest byte first.
+/// `prefix_` + body + `_` + eight hex digits: the CRC-32 of the part before the last `_`, lowest byte first.
 pub(super) fn is_sound_in_hex(token: &[u8]) -> bool {
     let Some(at) = memchr::memrchr(b'_', token) else { return false };
     let (summed, sum) = token.split_at(at);
@@ -29,7 +29,7 @@ fn base62(byte: u8) -> Option<u64> {
     Some(u64::from(digit))
 }
 
-/// Bit by bit: thirty bytes, once per candidate.
+/// Bit by bit is fast enough for thirty bytes per candidate.
 fn crc32(bytes: &[u8]) -> u32 {
     let fold = |mut sum: u32, byte: &u8| {
         sum ^= u32::from(*byte);

@@ -1,12 +1,12 @@
-//! Does something random that is no secret begin here: a digest, a commit, or the data of an image?
+//! Recognises random data that is not secret: a digest, a commit, or the data of an image.
 //!
-//! Anybody can write `sha256:` or `;base64,` before a key, so the name alone is not believed.
+//! An attacker can write `sha256:` or `;base64,` before a key, so the name alone does not suffice.
 
 use super::decode;
 
 pub(super) fn begins_at(hay: &[u8], start: usize) -> bool {
     let before = hay.get(start.saturating_sub(LONGEST_NAME)..start).unwrap_or_default();
-    // Not to its end, which may be far away: a text can have a telling word at every turn.
+    // Reads a bounded part, because a text can contain many such names.
     let value = hay.get(start..hay.len().min(start + LONGEST_VALUE)).unwrap_or_default();
     if before.ends_with(b"base64,") {
         return is_image(value);
@@ -14,7 +14,7 @@ pub(super) fn begins_at(hay: &[u8], start: usize) -> bool {
     is_commit(before, value) || DIGESTS.iter().any(|digest| digest.is_named(before, value))
 }
 
-/// `acme/action@…`, `repository#…`, `commit …`, and exactly as long as one.
+/// `acme/action@…`, `repository#…`, `commit …`, with the exact length of a commit.
 fn is_commit(before: &[u8], value: &[u8]) -> bool {
     let hex = value.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let goes_on = value.get(hex).is_some_and(|byte| is_base64(*byte));
@@ -22,12 +22,12 @@ fn is_commit(before: &[u8], value: &[u8]) -> bool {
     is_named && hex == 40 && !goes_on
 }
 
-struct Digest {
+struct NamedDigest {
     name: &'static [u8],
     bytes: usize,
 }
 
-impl Digest {
+impl NamedDigest {
     /// `sha256:…`, or `sha512-…`, whose name consists of letters of base64 and may be a part of the value.
     fn is_named(&self, before: &[u8], value: &[u8]) -> bool {
         let is_before = before.strip_suffix(b":").or_else(|| before.strip_suffix(b"-"));
@@ -56,23 +56,23 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// Whether the data begins as those of an image, a font or a drawing do.
+/// Whether the data begins like an image, a font or a drawing.
 fn is_image(value: &[u8]) -> bool {
     let head = value.get(..HEAD).and_then(decode).unwrap_or_default();
     IMAGES.iter().any(|(at, magic)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic)))
 }
 
-const DIGESTS: [Digest; 4] = [
-    Digest { name: b"sha1", bytes: 20 },
-    Digest { name: b"sha256", bytes: 32 },
-    Digest { name: b"sha384", bytes: 48 },
-    Digest { name: b"sha512", bytes: 64 },
+const DIGESTS: [NamedDigest; 4] = [
+    NamedDigest { name: b"sha1", bytes: 20 },
+    NamedDigest { name: b"sha256", bytes: 32 },
+    NamedDigest { name: b"sha384", bytes: 48 },
+    NamedDigest { name: b"sha512", bytes: 64 },
 ];
-/// `sha512:` and `base64,` alike.
+/// The length of `sha512:` and of `base64,`.
 const LONGEST_NAME: usize = 7;
-/// `sha512-` and 128 digits, and enough to see that they end there.
+/// `sha512-` and 128 digits, plus a few bytes to see their end.
 const LONGEST_VALUE: usize = 160;
-/// So many characters hold every beginning below.
+/// The length of the longest beginning below.
 const HEAD: usize = 24;
 const IMAGES: &[(usize, &[u8])] = &[
     (0, b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"),

@@ -1,18 +1,19 @@
-//! Was something set to this value, or does it name a commit, a digest or a request?
+//! Distinguishes an assigned value from the name of a commit, a digest or a request.
 //!
-//! A provider's name near forty hex digits tells little: `uses: acme/action@…` and `Bump acme-agent` have both. A key stands
-//! where keys are written: behind an assignment, as an argument in quotes, or behind a word that says that it is one.
+//! A provider's name near forty hex digits proves little: `uses: acme/action@…` and `Bump acme-agent` have both. A key follows an
+//! assignment, is a quoted argument, or follows a word for a key.
 
-use crate::marker::Marks;
+use crate::marker::MarkerSpans;
 
-/// Whether the value at `start` stands where a key would. Marks between say nothing: somebody else may have put them there.
-pub(super) fn is_given(hay: &[u8], start: usize, marks: &Marks) -> bool {
+/// Whether the value at `start` is in a position where keys are written. Ignores markers in between, because the text may have
+/// contained them before.
+pub(super) fn is_given(hay: &[u8], start: usize, marks: &MarkerSpans) -> bool {
     let from = start.saturating_sub(marks.reach_before(start, REACH));
     let before = marks.without(hay, &(from..start));
     let before = before.as_ref();
     let unquoted = trimmed(before, |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\'));
     let is_quoted = unquoted.len() < before.len();
-    // Tools that format code break a line behind the sign; a line of its own without quotes is a digest's.
+    // Code formatters break a line after the sign. A separate line without quotes is a digest.
     let is_blank = |byte: u8| matches!(byte, b' ' | b'\t') || is_quoted && matches!(byte, b'\r' | b'\n');
     let text = trimmed(unquoted, is_blank);
     let touches = text.len() == before.len();
@@ -26,17 +27,17 @@ pub(super) fn is_given(hay: &[u8], start: usize, marks: &Marks) -> bool {
     }
 }
 
-/// `name =`, `"name": `, `name => `, `<name>`, unless the name is that of something public.
+/// `name =`, `"name": `, `name => `, `<name>`, unless the name is that of a public value.
 fn is_assigned(text: &[u8], touches: bool) -> bool {
     let left = before_sign(text);
     let name = last_word(left);
-    // `registry/acme/agent:` has a tag behind it.
+    // A tag follows `registry/acme/agent:`.
     let is_path =
         touches && text.ends_with(b":") && left.strip_suffix(name).is_some_and(|path| path.ends_with(b"/"));
     !is_path && !is_public(name)
 }
 
-/// The name of what is set to the value behind `text`, which ends with the sign, blanks and quotes.
+/// The name to which the value after `text` is assigned. `text` ends with the sign, blanks and quotes.
 pub(super) fn name_before(text: &[u8]) -> &[u8] {
     last_word(before_sign(text))
 }
@@ -47,7 +48,7 @@ fn before_sign(text: &[u8]) -> &[u8] {
     })
 }
 
-/// `commit`, `imageDigest`, `trace_id`, `traceId`: what stands in logs, in lock files and in addresses.
+/// `commit`, `imageDigest`, `trace_id`, `traceId`: names of values in logs, lock files and URLs.
 fn is_public(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     let is_id = matches!(name, [.., b'_' | b'-', b'i' | b'I', b'd' | b'D'] | [.., b'a'..=b'z', b'I', b'd']);
@@ -72,13 +73,13 @@ fn trimmed(text: &[u8], goes: impl Fn(u8) -> bool) -> &[u8] {
     text.get(..kept).unwrap_or_default()
 }
 
-/// A name, a sign, blanks and quotes.
+/// Enough for a name, a sign, blanks and quotes.
 const REACH: usize = 80;
-/// Where an address has a key for its next part.
+/// Parts of a URL that a key follows.
 const ENDPOINTS: &[&[u8]] = &[b"/v2/", b"/v3/", b"/inputs/"];
-/// Whole names.
+/// Whole names of public values.
 const SHORT_PUBLIC: &[&[u8]] = &[b"id", b"v", b"ver", b"rev", b"ref", b"h1", b"etag", b"index"];
-/// The ends of names.
+/// The ends of names of public values.
 const PUBLIC: &[&[u8]] = &[
     b"commit",
     b"revision",
@@ -102,17 +103,17 @@ const KEYS: &[&[u8]] =
 
 #[cfg(test)]
 mod tests {
-    use super::{Marks, is_given};
+    use super::{MarkerSpans, is_given};
 
     #[track_caller]
     fn check(before: &[&str], expect: bool) {
         for text in before {
-            assert_eq!(is_given(text.as_bytes(), text.len(), &Marks::default()), expect, "{text:?}");
+            assert_eq!(is_given(text.as_bytes(), text.len(), &MarkerSpans::default()), expect, "{text:?}");
         }
     }
 
     #[test]
-    fn what_something_is_set_to_is_given() {
+    fn assigned_values_are_given() {
         check(
             &[
                 "DD_API_KEY=",
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_something_is_not() {
+    fn names_of_public_values_are_not_given() {
         check(
             &[
                 "",

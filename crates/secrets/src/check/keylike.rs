@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn names_paths_and_versions_are_none() {
+    fn names_paths_and_versions_are_not_keys() {
         check(
             &[
                 "base64EncodedString2",

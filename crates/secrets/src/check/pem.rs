@@ -1,22 +1,24 @@
-//! Where does a private key block end?
+//! Finds the end of a private key block.
 //!
-//! At its `-----END …-----`, unless a body goes on behind it: anybody can write an end. Where there is none, the block is all
-//! that still looks like one, however long: a key that was cut off is a key. A line of something else in it, dashes or another
-//! header, is no end where a line of a body follows. A header without a body is a sentence about keys. A body without its
-//! header is known by how its format begins, and ends with its lines. What a search or a log prints before each line is no end.
+//! - A block ends at its `-----END …-----` line, unless the body continues after it: an attacker can insert such a line.
+//! - Without that line, the block extends as far as the text looks like a body, because a truncated key is still a key.
+//! - Foreign lines, dashes or another header do not end a block if a line of a body follows.
+//! - A header without a body is a sentence about keys.
+//! - A body without a header is recognised by the first bytes of its format, and ends with its lines.
+//! - Prefixes that a search or a log prints before each line are skipped.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
 use self::prefix::{before_line, prefix_length, prefix_of_lines, resumed};
-use super::Judged;
-use crate::rule::End;
+use super::CheckResult;
+use crate::rule::MatchEnd;
 
 mod prefix;
 
 /// `header` is the `-----BEGIN …-----` line.
-pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
+pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> CheckResult {
     let rest = hay.get(header.end..).unwrap_or_default();
     let prefix = prefix_of_lines(hay, header.start, rest);
     let dashes = memmem::find(rest, DASHES).unwrap_or(rest.len());
@@ -24,22 +26,22 @@ pub(super) fn judge(hay: &[u8], header: &Range<usize>) -> Judged {
     let closes = is_closing(rest.get(dashes..).unwrap_or_default());
     if closes && key_characters(body, prefix) >= MIN_BODY {
         let (length, end) = closed(rest, dashes, prefix);
-        return Judged::Extends(header.start..header.end + length, end);
+        return CheckResult::Extends(header.start..header.end + length, end);
     }
     let first = body.get(..body_run(body, prefix)).unwrap_or_default();
     let begins_here = key_characters(first, prefix) >= MIN_BODY;
     if !begins_here && !is_behind_something(rest) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let (length, end) = block(rest, prefix);
     if !begins_here && next_line(rest.get(..length).unwrap_or_default()).is_none() {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
-    Judged::Extends(header.start..header.end + length, end)
+    CheckResult::Extends(header.start..header.end + length, end)
 }
 
-/// Whether a body begins a little behind its header, behind a tag, a comment or an end that is none. One line may be a digest;
-/// two are not, nor is one with the end of a key behind it.
+/// Whether a body begins shortly after its header, behind a tag, a comment or an inserted end. One line may be a digest. Two
+/// lines, or one line before the end of a key, are a body.
 fn is_behind_something(rest: &[u8]) -> bool {
     let near = rest.get(..rest.len().min(MAX_GAP)).unwrap_or_default();
     let Some(first) = next_line(near) else { return false };
@@ -48,48 +50,48 @@ fn is_behind_something(rest: &[u8]) -> bool {
     first.start <= MAX_TAG && (is_closing(behind.trim_ascii_start()) || goes_on())
 }
 
-/// `beginning` is how the format of a key begins; its header is not there, or was not chosen.
-pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> Judged {
+/// `beginning` is the start of a key format. Its header is missing, or another match was preferred.
+pub(super) fn judge_body(hay: &[u8], beginning: &Range<usize>) -> CheckResult {
     if !may_begin_behind(hay.get(..beginning.start).unwrap_or_default()) {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let rest = hay.get(beginning.start..).unwrap_or_default();
-    // Little was read to find out that it is none: there may be one at every turn.
+    // Reject early and cheaply, because a text may contain many such beginnings.
     let first = line_length(rest);
     if first < MIN_BODY {
-        return Judged::Refuted;
+        return CheckResult::Refuted;
     }
     let prefix = prefix_of_lines(hay, beginning.start, rest.get(first..).unwrap_or_default());
-    Judged::Extends(beginning.start..beginning.start + lines_run(rest, prefix), End::Closed)
+    CheckResult::Extends(beginning.start..beginning.start + lines_run(rest, prefix), MatchEnd::Closed)
 }
 
-/// Until where another beginning has nothing to add to a body that was found without its header.
+/// The position up to which other beginnings add nothing to a body that was found without its header.
 pub(crate) fn covered_until(hay: &[u8], body: &Range<usize>) -> usize {
     if body.len() > MAX_BODY {
-        // It may have been cut off, and a key that begins a little later goes on behind it.
+        // The body may have been cut at the limit. A key that begins shortly before the limit continues after it.
         return body.start + MAX_BODY - LONGEST_KEY;
     }
-    // The last line may be the first one of a key whose other lines stand without what is before this one.
+    // The last line may be the first line of another key, whose other lines have a different prefix.
     let text = hay.get(body.clone()).unwrap_or_default();
     memchr::memrchr(b'\n', text).map_or(body.end, |end| body.start + end + 1)
 }
 
-/// Within a run of base64 the letters of a beginning are chance.
+/// In the middle of base64, the letters of a beginning are a coincidence.
 fn may_begin_behind(before: &[u8]) -> bool {
     match before {
-        // Nothing, a line end as an escape, or the sign of a line that was added.
+        // The start of the text, an escaped line end, or the `+` of an added line in a diff.
         [] | [.., b'\\', b'n' | b'r' | b't'] | [.., b'\n', b'+'] | [b'+'] => true,
         [.., byte] => !is_base64(*byte) || *byte == b'=',
     }
 }
 
-/// Where a block that began before this text ends in it.
-pub(crate) fn body_end(hay: &[u8]) -> (usize, End) {
+/// The end of a block that began before this text.
+pub(crate) fn body_end(hay: &[u8]) -> (usize, MatchEnd) {
     block(hay, b"")
 }
 
-/// Where the block ends whose body begins here, and whether more of it may follow this text.
-fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
+/// The end of the block whose body begins here, and whether more of it may follow this text.
+fn block(text: &[u8], prefix: &[u8]) -> (usize, MatchEnd) {
     let (mut at, mut dashes) = (0, 0);
     loop {
         if dashes <= at {
@@ -102,29 +104,33 @@ fn block(text: &[u8], prefix: &[u8]) -> (usize, End) {
             let closing = closing_end(text, end);
             match goes_on_behind_end(text.get(closing..).unwrap_or_default(), prefix) {
                 Some(more) => at = closing + more,
-                None => return (closing, End::Closed),
+                None => return (closing, MatchEnd::Closed),
             }
             continue;
         }
         match goes_on(rest) {
-            Next::At(more) => at = end + more,
-            Next::Nowhere => return (trimmed(text.get(..end).unwrap_or_default()), End::Closed),
-            Next::Unknown => return (trimmed(text.get(..end).unwrap_or_default()), End::Open),
+            BodyContinuation::At(more) => at = end + more,
+            BodyContinuation::Nowhere => {
+                return (trimmed(text.get(..end).unwrap_or_default()), MatchEnd::Closed);
+            }
+            BodyContinuation::Unknown => {
+                return (trimmed(text.get(..end).unwrap_or_default()), MatchEnd::Open);
+            }
         }
     }
 }
 
-/// The same for a block with an end at `from`.
-fn closed(text: &[u8], from: usize, prefix: &[u8]) -> (usize, End) {
+/// Like `block`, for a block with an end line at `from`.
+fn closed(text: &[u8], from: usize, prefix: &[u8]) -> (usize, MatchEnd) {
     let closing = closing_end(text, from);
     let rest = text.get(closing..).unwrap_or_default();
-    let Some(more) = goes_on_behind_end(rest, prefix) else { return (closing, End::Closed) };
+    let Some(more) = goes_on_behind_end(rest, prefix) else { return (closing, MatchEnd::Closed) };
     let (length, end) = block(rest.get(more..).unwrap_or_default(), prefix);
     (closing + more + length, end)
 }
 
-/// Where a body goes on behind an end. Keys stand beside certificates and public ones, so more is asked for than within a block:
-/// a bare line behind a few others, or nothing but a body before the next end, and no other block.
+/// The position where a body continues after an end line. Certificates and public keys often follow a key, so this requires
+/// more than inside a block: a bare line after a few others, or nothing but a body before the next end line, and no other block.
 fn goes_on_behind_end(text: &[u8], prefix: &[u8]) -> Option<usize> {
     let near = text.get(..text.len().min(MAX_OTHERS))?;
     let dashes = memmem::find(near, DASHES).unwrap_or(near.len());
@@ -142,8 +148,8 @@ fn goes_on_behind_end(text: &[u8], prefix: &[u8]) -> Option<usize> {
     None
 }
 
-/// Where a line of a body begins on this line, if hardly anything else stands on it: what is printed before it, blanks, line
-/// ends as escapes, quotes.
+/// The start of a body line on this line, if the line contains only a printed prefix, blanks, escaped line ends and quotes
+/// besides.
 fn bare_line(line: &[u8], prefix: &[u8]) -> Option<usize> {
     let own = prefix_length(line, prefix);
     let text = line.get(own..)?;
@@ -154,38 +160,38 @@ fn bare_line(line: &[u8], prefix: &[u8]) -> Option<usize> {
     (is_full_line(body) && line.get(start + length).is_none_or(is_end)).then_some(start)
 }
 
-enum Next {
+enum BodyContinuation {
     At(usize),
     Nowhere,
-    /// The text ends before that can be told.
+    /// The text ends too early to decide.
     Unknown,
 }
 
-/// Where a body goes on behind a few lines of something else. A whole block in between, such as a certificate, is one of them.
-fn goes_on(text: &[u8]) -> Next {
+/// The position where a body continues after a few foreign lines. A whole block such as a certificate counts as one line.
+fn goes_on(text: &[u8]) -> BodyContinuation {
     let mut at = 0;
     for _ in 0..=MAX_BETWEEN {
         let rest = text.get(at..text.len().min(MAX_OTHERS)).unwrap_or_default();
         let line = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
         if [CLOSING, CLOSING_SSH2].iter().any(|closing| memmem::find(line, closing).is_some()) {
-            return Next::Nowhere;
+            return BodyContinuation::Nowhere;
         }
         if let Some(length) = block_of_others(text.get(at..).unwrap_or_default(), line) {
             at += length;
             continue;
         }
         if let Some(next) = next_line(line) {
-            return Next::At(at + next.start);
+            return BodyContinuation::At(at + next.start);
         }
         at += line.len() + 1;
         if at > text.len() {
-            return Next::Unknown;
+            return BodyContinuation::Unknown;
         }
     }
-    Next::Nowhere
+    BodyContinuation::Nowhere
 }
 
-/// How long a block is that begins on this line and has an end of its own, with that line.
+/// The length of a complete block that begins on this line, including its end line.
 fn block_of_others(text: &[u8], line: &[u8]) -> Option<usize> {
     let opening = memmem::find(line, OPENING)?;
     let name = line.get(opening + OPENING.len()..)?;
@@ -215,9 +221,9 @@ fn next_line(text: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// How far a text looks like the body of a block. Two words on a line, the first of them short, are prose.
+/// The length of the text that looks like the body of a block. Two words on a line, the first one short, are prose.
 fn body_run<'h>(text: &'h [u8], mut prefix: &'h [u8]) -> usize {
-    // Where a word begins, and the same with the prefix of its line.
+    // The start of the current word, and the same including the prefix of its line.
     let (mut word, mut start) = (0, 0);
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -255,7 +261,7 @@ fn is_full_line(body: &[u8]) -> bool {
         && has(u8::is_ascii_digit)
 }
 
-/// How far the lines of a body go. All but the last are of full length.
+/// The length of the lines of a body. All lines except the last have full length.
 fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
     let mut line = line_length(text);
     let (mut end, mut characters) = (line, line);
@@ -275,8 +281,8 @@ fn lines_run(text: &[u8], prefix: &[u8]) -> usize {
     }
 }
 
-/// What stands between two lines of a body: their end, as such or as an escape, and what is around it in source code, quotations,
-/// changes and printed lines. Nothing where the next line is of something else.
+/// The length of the text between two lines of a body: a raw or escaped line end, and what source code, quotations, diffs and
+/// printed lines add around it. Zero if the next line is foreign.
 fn gap(text: &[u8], prefix: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = text.get(at).filter(|_| at < MAX_GAP) {
@@ -298,7 +304,7 @@ fn is_closing(text: &[u8]) -> bool {
     text.starts_with(CLOSING) || text.starts_with(CLOSING_SSH2)
 }
 
-/// `from` is where `-----END` begins; its line ends with dashes again, if it was not cut off.
+/// `from` is the start of `-----END`. Its line ends with dashes, unless it is truncated.
 fn closing_end(hay: &[u8], from: usize) -> usize {
     let name = from + CLOSING.len();
     let line = hay.get(name..hay.len().min(name + MAX_NAME)).unwrap_or_default();
@@ -308,7 +314,7 @@ fn closing_end(hay: &[u8], from: usize) -> usize {
     name + dashes + DASHES.len() + fifth
 }
 
-/// White space at the end of a block that was cut off belongs to what follows.
+/// White space at the end of a truncated block belongs to the following text.
 fn trimmed(block: &[u8]) -> usize {
     block.trim_ascii_end().len()
 }
@@ -319,7 +325,7 @@ fn key_characters(body: &[u8], prefix: &[u8]) -> usize {
     bare.flatten().filter(|byte| byte.is_ascii_alphanumeric()).take(MIN_BODY).count()
 }
 
-/// How much of a line of a body stands here; padding is its end.
+/// The length of the body line that begins here. Padding ends it.
 fn line_length(text: &[u8]) -> usize {
     let letters = text.iter().take(MAX_BODY).take_while(|byte| is_base64(**byte) && **byte != b'=').count();
     letters + text.iter().skip(letters).take(2).take_while(|byte| **byte == b'=').count()
@@ -329,7 +335,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Base64, line ends as such and as escapes, and what stands around them in source code.
+/// Base64, raw and escaped line ends, and the characters around them in source code.
 fn is_body(byte: u8) -> bool {
     is_base64(byte)
         || matches!(
@@ -338,25 +344,25 @@ fn is_body(byte: u8) -> bool {
         )
 }
 
-/// Four, for SSH2 writes no more; others write five.
+/// Four dashes, because SSH2 writes four. Others write five.
 const DASHES: &[u8] = b"----";
 const OPENING: &[u8] = b"-----BEGIN";
 const CLOSING: &[u8] = b"-----END";
 const CLOSING_SSH2: &[u8] = b"---- END";
-/// Nothing that can be used as a key is shorter.
+/// No usable key is shorter.
 const MIN_BODY: usize = 32;
-/// A text of nothing but beginnings must not be read anew from each to its end.
+/// Bounds the work for a text with many beginnings.
 const MAX_BODY: usize = 8 * 1024;
-/// A key of 8,192 bits has less.
+/// A key of 8,192 bits is shorter.
 const LONGEST_KEY: usize = 6_400;
-/// Keys on one line have spaces where their line ends were.
+/// Applies to keys on one line too: they have spaces instead of line ends.
 const SHORTEST_LINE: usize = 40;
 const MAX_NAME: usize = 80;
-/// So many lines of others stand between two of a key.
+/// The maximum number of foreign lines between two lines of a key.
 const MAX_BETWEEN: usize = 4;
-/// No more of them than this are read to find the next one of a key.
+/// The maximum number of foreign bytes that are read to find the next line of a key.
 const MAX_OTHERS: usize = 1024;
-/// A comment or some tags.
+/// The maximum length of a comment or tags before a body.
 const MAX_TAG: usize = 80;
-/// Deeper than anybody indents.
+/// More than any usual indentation.
 const MAX_GAP: usize = 256;

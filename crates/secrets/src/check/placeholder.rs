@@ -7,13 +7,13 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     is_template(value) || is_placeholder_text(value)
 }
 
-/// Whether something else is put in its place later, or was before.
+/// Whether it is a variable or template that is replaced later, or a mask that replaced a value.
 pub(super) fn is_template(value: &[u8]) -> bool {
     is_variable(value) || is_masked(value) || is_filler(value)
 }
 
 /// Whether a token of a known format is a filler such as `GR1348941123123123123`: a prefix, then a pattern of up to four
-/// characters over and over. A real token that was padded has more other characters than a prefix.
+/// characters that repeats. A real token with padding has more other characters than a prefix.
 pub(crate) fn is_sample(token: &[u8]) -> bool {
     let plain: Vec<u8> = token.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
     (1..=LONGEST_PERIOD).any(|period| {
@@ -104,7 +104,7 @@ fn is_placeholder_text(value: &[u8]) -> bool {
     if ANYWHERE.iter().any(|word| memchr::memmem::find(&plain, word).is_some()) {
         return true;
     }
-    // One word among others tells only where all of them are words.
+    // A placeholder word counts only if all other parts are words too.
     let mut parts = lower.split(|byte| !byte.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     let is_word = |part: &[u8]| {
         let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -205,7 +205,7 @@ const ANYWHERE: &[&[u8]] = &[
     b"notasecret",
     b"notsecret",
 ];
-/// A part between signs; the other parts have to be words too.
+/// Compared with a part between separators. The other parts must be words too.
 const PARTS: &[&[u8]] = &[
     b"your",
     b"here",

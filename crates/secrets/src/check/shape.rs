@@ -1,4 +1,4 @@
-//! Is it as random as a key, or a name, a filler, or a stretch of a binary file in base64?
+//! Distinguishes random keys from names, fillers and parts of binary files in base64.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 
 use super::{STANDARD_ENGINE, entropy, without_first_words};
 
-/// All three kinds of characters, as a long random token has them, and no name made of words and numbers.
+/// Upper-case letters, lower-case letters and digits, as in a long random token, but not a name made of words and numbers.
 pub(super) fn is_random(secret: &[u8]) -> bool {
     let body = without_first_words(secret);
     let has = |kind: fn(&u8) -> bool| body.iter().any(kind);
@@ -25,8 +25,8 @@ fn is_slug(text: &[u8]) -> bool {
         && text.split(|byte| matches!(byte, b'-' | b'_')).all(is_word)
 }
 
-/// `sk_live_xxxxxxxxxxxxxxxx`, `A3-XXXXXX-XXXXXX-XXXXX`: words of a prefix, and one character over and over. A real key that was padded
-/// with such characters has more than a prefix besides them.
+/// `sk_live_xxxxxxxxxxxxxxxx`, `A3-XXXXXX-XXXXXX-XXXXX`: a prefix and one repeated character. A real key that is padded with a
+/// repeated character has more other characters than a prefix.
 pub(super) fn is_filler(secret: &[u8]) -> bool {
     let mut counts = [0_usize; 256];
     let mut signs = 0;
@@ -41,10 +41,10 @@ pub(super) fn is_filler(secret: &[u8]) -> bool {
     secret.is_empty() || most >= FILLER && secret.len() - signs - most <= LONGEST_PREFIX
 }
 
-/// 16 bytes of zero, the number of an application in 8 and a digest in 20, then fifty characters. The base64 of 44 bytes ends
-/// with a `=`, which is where the parts meet.
+/// 44 bytes in base64, then at least forty characters. The bytes are 16 zeroes, an application number (8) and a digest (20). Their
+/// base64 ends with `=`, so the two parts can be separated.
 pub(super) fn is_twitter_bearer(token: &[u8]) -> bool {
-    // A picture's zeroes begin a token at every place; this rules them out at once.
+    // The zero bytes of an image match at every position. This rejects them quickly.
     if memchr::memchr2(b'%', b'=', token).is_none() {
         return false;
     }
@@ -72,8 +72,8 @@ fn put<'a>(head: &mut Vec<u8>, byte: u8, rest: &'a [u8]) -> &'a [u8] {
     rest
 }
 
-/// Whether it is a token of its own and not a stretch of longer base64, which goes on before it or has zeroes in it. Only the
-/// beginning is looked at, for anything may be glued to the end.
+/// Whether it is a separate token and not part of longer base64, which continues before it or contains zeroes. Checks only the
+/// beginning, because other text may be joined to the end.
 pub(super) fn is_apart(hay: &[u8], span: &Range<usize>) -> bool {
     let goes_on = hay.get(..span.start).is_some_and(|before| matches!(before.last(), Some(b'+' | b'/')));
     let head = hay.get(span.start..span.end.min(span.start + HEAD)).unwrap_or_default();
@@ -81,8 +81,8 @@ pub(super) fn is_apart(hay: &[u8], span: &Range<usize>) -> bool {
 }
 
 const FILLER: usize = 10;
-/// `vercel_blob_rw_` and the like; no key has so little of its own.
+/// Long enough for `vercel_blob_rw_` and similar prefixes.
 const LONGEST_PREFIX: usize = 16;
-/// So much of a token is looked at.
+/// The number of bytes that are checked.
 const HEAD: usize = 84;
 const ZEROES: &[u8] = b"AAAAA";

@@ -1,18 +1,21 @@
-//! What each check takes and refuses.
+//! Accepted and rejected texts of each check.
 
 use super::*;
 
 #[track_caller]
-fn check(check: Check, sound: &[&str], unsound: &[&str]) {
+fn check(check: RuleCheck, sound: &[&str], unsound: &[&str]) {
     for text in sound {
         assert!(
-            matches!(check.judge(text.as_bytes(), &(0..text.len()), &Marks::default()), Judged::Sound),
+            matches!(
+                check.judge(text.as_bytes(), &(0..text.len()), &MarkerSpans::default()),
+                CheckResult::Sound
+            ),
             "{text}"
         );
     }
     for text in unsound {
-        let judged = check.judge(text.as_bytes(), &(0..text.len()), &Marks::default());
-        assert!(matches!(judged, Judged::Unsound | Judged::Refuted), "{text}");
+        let judged = check.judge(text.as_bytes(), &(0..text.len()), &MarkerSpans::default());
+        assert!(matches!(judged, CheckResult::Unsound | CheckResult::Refuted), "{text}");
     }
 }
 
@@ -20,7 +23,7 @@ fn check(check: Check, sound: &[&str], unsound: &[&str]) {
 fn checksums_of_tokens() {
     let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
     check(
-        Check::Crc32,
+        RuleCheck::Crc32,
         &[&token],
         &[&token.replace("17", "18"), &token.replace('z', "y"), "ghp_", "x", "a_0"],
     );
@@ -30,17 +33,17 @@ fn checksums_of_tokens() {
 fn checksums_in_hex() {
     let token = format!("{}_{}", "glsa", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0m_2f7ac664");
     check(
-        Check::Crc32Hex,
+        RuleCheck::Crc32Hex,
         &[&token, &token.replace("2f7ac664", "2F7AC664")],
         &[&token.replace("64", "65"), &token.replace('z', "y"), "glsa_", "x", "a_0"],
     );
 }
 
-/// Names made of words, digests and fillers are no keys; what was added to a key does not make it one.
+/// Names made of words, digests and fillers are not keys. A key with a filler after it is still a key.
 #[test]
-fn keys_that_have_to_be_random() {
+fn keys_must_be_random() {
     check(
-        Check::Random,
+        RuleCheck::Random,
         &["md-gPzsnM30kB7h7cGqA_fkLO", "aB3dE6gH9jK2mN5pQ8"],
         &[
             "md-checkbox-group-item-12",
@@ -54,18 +57,18 @@ fn keys_that_have_to_be_random() {
     let (key, filler) = (format!("sk_live_{}", "aB3dE6gH9jK2mN5pQ8sT1uV4"), "x".repeat(90));
     let longer = format!("{key}{filler}");
     let fake = format!("sk_live_{filler}");
-    check(Check::Unfilled, &[&key, &longer], &[&fake, ""]);
+    check(RuleCheck::Unfilled, &[&key, &longer], &[&fake, ""]);
 }
 
 #[test]
-fn tokens_with_an_application_in_them() {
+fn tokens_with_an_application_number() {
     let application = format!("{}GIAOQAAAAAA", "A".repeat(21));
     let (digest, rest) =
         ("0RpnBvtA1r1XUmhGkDuxPt5WJDk", "IvGrv5iFlbCBFNOgmBjMtpsiaOclRz3AwzKsbVRJN9wVGFYGW2");
     let [written, plain] = ["%3D", "="].map(|sign| format!("{application}{digest}{sign}{rest}"));
     let glued = format!("{written}{rest}");
     check(
-        Check::TwitterBearer,
+        RuleCheck::TwitterBearer,
         &[&written, &plain, &glued],
         &[
             &format!("{application}{digest}{rest}{rest}"),
@@ -78,9 +81,9 @@ fn tokens_with_an_application_in_them() {
     );
 }
 
-/// Binary files in base64 begin like tokens now and then.
+/// Binary files in base64 sometimes begin like tokens.
 #[test]
-fn tokens_that_stand_apart() {
+fn tokens_inside_longer_base64_are_rejected() {
     let token = format!("EAA{}", "CdE6gH9jK2mN5pQ8sT1uV4wX7".repeat(4));
     for (text, expected) in [
         (format!("token=|{token}"), true),
@@ -91,21 +94,21 @@ fn tokens_that_stand_apart() {
     ] {
         let at = text.find('|').unwrap();
         let hay = text.replacen('|', "", 1);
-        let judged = Check::Apart.judge(hay.as_bytes(), &(at..hay.len()), &Marks::default());
-        assert_eq!(matches!(judged, Judged::Sound), expected, "{text}");
+        let judged = RuleCheck::Apart.judge(hay.as_bytes(), &(at..hay.len()), &MarkerSpans::default());
+        assert_eq!(matches!(judged, CheckResult::Sound), expected, "{text}");
     }
 }
 
 #[test]
 fn tokens_in_three_parts() {
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
-    check(Check::Jwt, &[jwt], &["eyJhbGciOiJIUzI1NiJ9", "e30.e30.x", "eyJhbGciOjF9.e30.x", "a.b.c", ""]);
+    check(RuleCheck::Jwt, &[jwt], &["eyJhbGciOiJIUzI1NiJ9", "e30.e30.x", "eyJhbGciOjF9.e30.x", "a.b.c", ""]);
 }
 
 #[test]
 fn ids_that_name_an_account() {
     check(
-        Check::AwsKeyId,
+        RuleCheck::AwsKeyId,
         &[concat!("AKIA", "IOSFODNN7EXAMPLE"), concat!("AKIA", "QYLPMN5HHHFPZAM2")],
         &[
             "ASIAPACIFICNORTHEAST",
@@ -120,12 +123,12 @@ fn ids_that_name_an_account() {
     );
 }
 
-/// Names made of words and digests behind a word are no keys; the letter of an escape is no word.
+/// Names made of words, and digests after a word, are not keys. The letter of an escape is not a word.
 #[test]
 fn keys_without_a_structure() {
     let (key, small) = ("sk-aB3dE6gH9jK2mN5pQ8", "sk-ab3de6gh9jk2mn5pq8");
     check(
-        Check::Varied,
+        RuleCheck::Varied,
         &[key, small, "sk-ABcdEFghIJklMN", "sk-proj-aB3d-E6gH_9jK2mN"],
         &["sk-xxxxxxxxxxxx", "sk-abcdefghijkl", "sk-proj-my-name-of-2026-x", "sk-aaaaAAAA1111", "sk-", ""],
     );
@@ -137,24 +140,25 @@ fn keys_without_a_structure() {
         ("a\\n", small, true),
     ] {
         let hay = format!("{before}{text}");
-        let judged = Check::Varied.judge(hay.as_bytes(), &(before.len()..hay.len()), &Marks::default());
-        assert_eq!(matches!(judged, Judged::Sound), expected, "{hay}");
+        let judged =
+            RuleCheck::Varied.judge(hay.as_bytes(), &(before.len()..hay.len()), &MarkerSpans::default());
+        assert_eq!(matches!(judged, CheckResult::Sound), expected, "{hay}");
     }
 }
 
 #[test]
 fn nested_documents_and_pairs() {
     check(
-        Check::Base64Json,
+        RuleCheck::Base64Json,
         &["glc_eyJhIjoxfQ", "sntrys_eyJhIjoxfQ==_aB3dE6gH9", "eyJhIjoxfQ"],
         &["glc_AAAA", "glc_", "none", "sntrys_eyJhIjoxf_aB3dE6gH9"],
     );
-    check(Check::BasicAuth, &["YWxpY2U6b3BlbiBzZXNhbWU="], &["YWxpY2U=", "AAAA", "?"]);
-    check(Check::Discord, &["MTIzNDU2Nzg5MDEyMzQ1Njc4.a.b"], &["YWJj.a.b", "MTIz.a.b"]);
+    check(RuleCheck::BasicAuth, &["YWxpY2U6b3BlbiBzZXNhbWU="], &["YWxpY2U=", "AAAA", "?"]);
+    check(RuleCheck::Discord, &["MTIzNDU2Nzg5MDEyMzQ1Njc4.a.b"], &["YWJj.a.b", "MTIz.a.b"]);
 }
 
 #[test]
-fn values_that_are_no_literals() {
+fn values_that_are_not_literals() {
     let value = |text: &str| text.find('|').map(|at| (text.replace('|', ""), at)).unwrap();
     for (text, expect) in [
         ("password=|hunter22", true),
@@ -187,19 +191,19 @@ fn values_that_are_no_literals() {
         ("  PASS: |hunter22", true),
     ] {
         let (text, at) = value(text);
-        let judged = Check::Assigned.judge(text.as_bytes(), &(at..at + 1), &Marks::default());
-        assert_eq!(matches!(judged, Judged::Extends(..)), expect, "{text}");
+        let judged = RuleCheck::Assigned.judge(text.as_bytes(), &(at..at + 1), &MarkerSpans::default());
+        assert_eq!(matches!(judged, CheckResult::Extends(..)), expect, "{text}");
     }
 }
 
-/// From where a key begins to where it ends, or nothing.
+/// The text of the key that is found, or `None`.
 #[track_caller]
-fn check_key(check: Check, text: &str, expect: Option<&str>) {
+fn check_key(check: RuleCheck, text: &str, expect: Option<&str>) {
     let at = text.find('|').unwrap();
     let text = text.replacen('|', "", 1);
     let until = text.get(at..).unwrap().find("-----\n").map_or(at + 1, |end| at + end + 5);
-    let found = match check.judge(text.as_bytes(), &(at..until), &Marks::default()) {
-        Judged::Extends(span, _) => text.get(span),
+    let found = match check.judge(text.as_bytes(), &(at..until), &MarkerSpans::default()) {
+        CheckResult::Extends(span, _) => text.get(span),
         _ => None,
     };
     assert_eq!(found, expect, "{text}");
@@ -211,16 +215,16 @@ fn keys_that_a_search_printed() {
     let header = format!("-----BEGIN PRIVATE {}-----", "KEY");
     for name in ["a.pem", "deep/er-2.x/a b.pem", "ä.pem"] {
         let block = format!("{header}\n{name}:2:{line}\n{name}-7-{line}");
-        check_key(Check::Pem, &format!("x\n{name}:1:|{block}\nother.rs:1:fn main"), Some(&block));
-        check_key(Check::Pem, &format!("{name}:1:|{header}\n{name}:2:is how keys begin"), None);
+        check_key(RuleCheck::Pem, &format!("x\n{name}:1:|{block}\nother.rs:1:fn main"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("{name}:1:|{header}\n{name}:2:is how keys begin"), None);
         let body = format!("{line}\n{name}:3:{line}\n{name}:4:Ab3==");
-        check_key(Check::KeyBody, &format!("{name}:2:|{body}\nother.rs:1:fn main"), Some(&body));
+        check_key(RuleCheck::KeyBody, &format!("{name}:2:|{body}\nother.rs:1:fn main"), Some(&body));
     }
-    // A time of day is no name.
+    // A time of day is not a name.
     let block = format!("{header}\n{line}\n{line}");
-    check_key(Check::Pem, &format!("on 2026-01-02 at 03:04:|{block}"), Some(&block));
+    check_key(RuleCheck::Pem, &format!("on 2026-01-02 at 03:04:|{block}"), Some(&block));
     let long = format!("{}/a.pem", "folder/".repeat(9));
-    check_key(Check::Pem, &format!("{long}:1:|{header}\n{long}:2:-----END PRIVATE"), None);
+    check_key(RuleCheck::Pem, &format!("{long}:1:|{header}\n{long}:2:-----END PRIVATE"), None);
 }
 
 #[test]
@@ -234,40 +238,40 @@ fn keys_in_logs() {
         ("     9\t", "    10\t"),
     ] {
         let block = format!("{header}\n{next}{line}\n{next}{line}");
-        check_key(Check::Pem, &format!("{first}|{block}\n{next}a sentence follows"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("{first}|{block}\n{next}a sentence follows"), Some(&block));
         let body = format!("{line}\n{next}{line}\n{next}Ab3");
-        check_key(Check::KeyBody, &format!("x\n{first}|{body}\n{next}a sentence follows"), Some(&body));
+        check_key(RuleCheck::KeyBody, &format!("x\n{first}|{body}\n{next}a sentence follows"), Some(&body));
     }
 }
 
-/// Others write into the same log, and a key that was cut off has no last line to look for.
+/// Other processes write into the same log, and a truncated key has no end line.
 #[test]
-fn keys_in_logs_of_several() {
+fn keys_in_logs_of_several_processes() {
     let line = "Ab3".repeat(22);
     let header = format!("-----BEGIN RSA PRIVATE {}-----", "KEY");
     for others in ["db: ready", "db: it is not ready yet!", "x\ny\nz\n3 requests in 7 ms"] {
         let body = format!("web: {line}\n").repeat(5);
         let block = format!("{header}\nweb: {line}\n{others}\n{body}web: Ab3=");
-        check_key(Check::Pem, &format!("web: |{block}\ndb: that was it"), Some(&block));
-        check_key(Check::Pem, &format!("web: |{block}\nweb: that was it"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("web: |{block}\ndb: that was it"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("web: |{block}\nweb: that was it"), Some(&block));
     }
-    // What stands before the lines changes, or ceases.
+    // The prefix of the lines changes or stops.
     for (second, third) in [("b: ", "b: "), ("b: ", "c.d/e: "), ("", "")] {
         let block = format!("{header}\na: {line}\n{second}{line}\n{third}{line}\n{third}Ab3=");
-        check_key(Check::Pem, &format!("a: |{block}"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("a: |{block}"), Some(&block));
     }
-    // Too far away, a path or a digest: something else.
+    // Too far away, or a path or a digest: not part of the key.
     let block = format!("{header}\nweb: {line}");
     for others in [
         format!("{}web: {line}", "a line of the database!\n".repeat(5)),
         format!("db: {}", "0123abcd".repeat(8)),
         format!("db: /srv/{}", "folder/".repeat(8)),
     ] {
-        check_key(Check::Pem, &format!("web: |{block}\n{others}\n"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("web: |{block}\n{others}\n"), Some(&block));
     }
 }
 
-/// Behind the headers of an encrypted key stands an empty line.
+/// An empty line follows the headers of an encrypted key.
 #[test]
 fn encrypted_keys_in_a_log_that_trims_blanks() {
     let line = "Ab3".repeat(22);
@@ -276,7 +280,7 @@ fn encrypted_keys_in_a_log_that_trims_blanks() {
     let info = "k: Proc-Type: 4,ENCRYPTED\nk: DEK-Info: AES-256-CBC,0123456789ABCDEF";
     for empty in ["k:", "k: ", "k:\r"] {
         let block = format!("{header}\n{info}\n{empty}\n{body}");
-        check_key(Check::Pem, &format!("k: |{block}\nk: that was it"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("k: |{block}\nk: that was it"), Some(&block));
     }
 }
 
@@ -284,25 +288,25 @@ fn encrypted_keys_in_a_log_that_trims_blanks() {
 fn keys_without_their_header() {
     let line = "Ab3".repeat(22);
     let body = format!("{line}\n{line}\nAb3");
-    check_key(Check::KeyBody, &format!("|{body}\nand prose"), Some(&body));
-    check_key(Check::KeyBody, &format!("|{line}\nand prose"), Some(&line));
-    check_key(Check::KeyBody, &format!("+|{body}\n"), Some(&body));
+    check_key(RuleCheck::KeyBody, &format!("|{body}\nand prose"), Some(&body));
+    check_key(RuleCheck::KeyBody, &format!("|{line}\nand prose"), Some(&line));
+    check_key(RuleCheck::KeyBody, &format!("+|{body}\n"), Some(&body));
     check_key(
-        Check::KeyBody,
+        RuleCheck::KeyBody,
         &format!("-|{}\n", body.replace('\n', "\n-")),
         Some(&body.replace('\n', "\n-")),
     );
     let escaped = body.replace('\n', "\\n");
-    check_key(Check::KeyBody, &format!("key: \"|{escaped}\", next: \"value\""), Some(&escaped));
-    check_key(Check::KeyBody, &format!("a\\n|{escaped}\\n"), Some(&escaped));
-    // In the middle of something, or too short to be one.
-    check_key(Check::KeyBody, &format!("Ab3|{body}"), None);
-    check_key(Check::KeyBody, "|Ab3Ab3Ab3... and so on", None);
+    check_key(RuleCheck::KeyBody, &format!("key: \"|{escaped}\", next: \"value\""), Some(&escaped));
+    check_key(RuleCheck::KeyBody, &format!("a\\n|{escaped}\\n"), Some(&escaped));
+    // In the middle of other base64, or too short for a key.
+    check_key(RuleCheck::KeyBody, &format!("Ab3|{body}"), None);
+    check_key(RuleCheck::KeyBody, "|Ab3Ab3Ab3... and so on", None);
 }
 
-/// Anybody can write an end. What stands beside a key in a file does not belong to it.
+/// An attacker can insert an end line. Text next to a key in a file does not belong to it.
 #[test]
-fn ends_behind_which_a_key_goes_on() {
+fn keys_that_continue_after_an_end_line() {
     let line = "Ab3".repeat(22);
     let (header, end) =
         (format!("-----BEGIN PRIVATE {}-----", "KEY"), format!("-----END PRIVATE {}-----", "KEY"));
@@ -315,10 +319,10 @@ fn ends_behind_which_a_key_goes_on() {
         format!("{end}\n{line}\n-----END\n{line}\n{end}"),
     ] {
         let block = format!("{key}\n{more}");
-        check_key(Check::Pem, &format!("|{block}\nand prose"), Some(&block));
+        check_key(RuleCheck::Pem, &format!("|{block}\nand prose"), Some(&block));
     }
     let hidden = format!("{header}\n{end}\n{line}\n{end}");
-    check_key(Check::Pem, &format!("|{hidden}\nand prose"), Some(&hidden));
+    check_key(RuleCheck::Pem, &format!("|{hidden}\nand prose"), Some(&hidden));
     for others in [
         format!("-----BEGIN CERTIFICATE-----\n{line}\n{line}\n-----END CERTIFICATE-----\n"),
         format!("-----BEGIN CERTIFICATE-----\n{line}\n{line}"),
@@ -327,9 +331,9 @@ fn ends_behind_which_a_key_goes_on() {
         format!("{} a.pem\n", "0123abcd".repeat(8)),
         format!("and its last line is {end}, as it says there\n"),
     ] {
-        check_key(Check::Pem, &format!("|{key}\n{others}"), Some(&key));
+        check_key(RuleCheck::Pem, &format!("|{key}\n{others}"), Some(&key));
     }
-    check_key(Check::Pem, &format!("|{header}\n{end}\nand prose\n{end}"), None);
+    check_key(RuleCheck::Pem, &format!("|{header}\n{end}\nand prose\n{end}"), None);
 }
 
 #[test]
@@ -349,8 +353,8 @@ fn members_of_a_key_in_any_order() {
     ] {
         let at = text.find('|').unwrap();
         let hay = text.replacen('|', "", 1);
-        let judged = Check::Jwk.judge(hay.as_bytes(), &(at..at + 3), &Marks::default());
-        assert_eq!(matches!(judged, Judged::Sound), expect, "{text}");
+        let judged = RuleCheck::Jwk.judge(hay.as_bytes(), &(at..at + 3), &MarkerSpans::default());
+        assert_eq!(matches!(judged, CheckResult::Sound), expect, "{text}");
     }
 }
 

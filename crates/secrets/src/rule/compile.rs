@@ -10,7 +10,7 @@ use super::{
     alphabet::Alphabet,
     file::{ContextText, RuleText},
 };
-use crate::check::Check;
+use crate::check::RuleCheck;
 
 pub(super) fn compile(text: &RuleText) -> Result<SecretRule, String> {
     for (field, value) in [("id", &text.id), ("provider", &text.provider), ("type", &text.kind)] {
@@ -115,8 +115,8 @@ fn syntax() -> syntax::Config {
     syntax::Config::new().unicode(false).utf8(false).nest_limit(40)
 }
 
-fn longest(hir: &Hir, check: Option<Check>) -> Result<usize, String> {
-    let goes_on = matches!(check, Some(Check::Assigned | Check::AssignedKey | Check::Pem));
+fn longest(hir: &Hir, check: Option<RuleCheck>) -> Result<usize, String> {
+    let goes_on = matches!(check, Some(RuleCheck::Assigned | RuleCheck::AssignedKey | RuleCheck::Pem));
     if !goes_on && hir.properties().minimum_len().is_none_or(|least| least < MIN_MATCH) {
         return Err(format!("`pattern` can match fewer than {MIN_MATCH} characters; make it longer"));
     }
@@ -171,7 +171,7 @@ fn beginnings(text: &RuleText, hir: &Hir, place: MatchPosition) -> Result<Words,
     if !matches!(place, MatchPosition::Around { .. }) {
         return Ok(Vec::new());
     }
-    if text.check == Some(Check::Loose) {
+    if text.check == Some(RuleCheck::Loose) {
         return Err(
             "`loose` cannot be combined with `reach`, because it would match base64 from anywhere; add a `context`"
                 .to_owned(),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::{SecretRule, compile::compile};
-use crate::{check::Check, finding::Tier};
+use crate::{check::RuleCheck, finding::Tier};
 
 /// A JSON file of rules, with its name for error messages.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ pub(super) struct RuleText {
     #[serde(default)]
     pub reach: usize,
     pub pattern: String,
-    pub check: Option<Check>,
+    pub check: Option<RuleCheck>,
     pub context: Option<ContextText>,
     pub min_entropy: Option<f64>,
     examples: Examples,

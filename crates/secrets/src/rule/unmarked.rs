@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::marker::Marks;
+use crate::marker::MarkerSpans;
 
 pub(super) struct Unmarked {
     pub text: Vec<u8>,
@@ -24,7 +24,7 @@ struct LeftOut {
 
 impl Unmarked {
     /// Copies the text around `word` up to `until`. Returns `None` if there is no marker to remove.
-    pub(super) fn new(hay: &[u8], word: &Range<usize>, until: usize, marks: &Marks) -> Option<Self> {
+    pub(super) fn new(hay: &[u8], word: &Range<usize>, until: usize, marks: &MarkerSpans) -> Option<Self> {
         let near = marks_behind(word.end, marks);
         if near.is_empty() {
             return None;
@@ -55,7 +55,7 @@ impl Unmarked {
 }
 
 /// The markers shortly after a keyword; adjacent ones are merged.
-fn marks_behind(from: usize, marks: &Marks) -> Vec<Range<usize>> {
+fn marks_behind(from: usize, marks: &MarkerSpans) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for mark in marks.behind(from, marks.reach_behind(from, NEAR)) {
         match found.last_mut() {

@@ -4,7 +4,7 @@ use super::*;
 use crate::detector::Detector;
 
 fn candidate(span: Range<usize>, tier: Tier, rule: usize) -> SecretCandidate {
-    SecretCandidate { rule, tier, span, encoding: Encoding::Plain, end: End::Closed }
+    SecretCandidate { rule, tier, span, encoding: Encoding::Plain, end: MatchEnd::Closed }
 }
 
 #[track_caller]

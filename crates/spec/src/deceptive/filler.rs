@@ -1,7 +1,7 @@
 //! Decides whether an invisible filler belongs where it is.
 //!
-//! Some scripts have such characters: syllable fillers, form selectors, the braille blank. Next to a letter of their
-//! own script they are legitimate. In a row, or among other letters, they can encode a hidden message.
+//! Some scripts have such characters: syllable fillers, form selectors, the braille blank. They are legitimate next to
+//! a letter of the same script. In a row, or among other letters, they can encode a hidden message.
 
 use std::ops::RangeInclusive;
 

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use super::SourceSpans;
-use crate::{Pointer, Span};
+use crate::{Pointer, SourceSpan};
 
 /// One member of an object, as written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct JsonMember {
     pub name: String,
-    pub key: Span,
-    pub value: Span,
+    pub key: SourceSpan,
+    pub value: SourceSpan,
 }
 
 /// The spans of the requested token paths, in their order.
@@ -37,7 +37,7 @@ pub(super) fn members(text: &str) -> Option<Vec<JsonMember>> {
 }
 
 /// The spans of an array's elements; `None` if the text is not an array.
-pub(super) fn elements(text: &str) -> Option<Vec<Span>> {
+pub(super) fn elements(text: &str) -> Option<Vec<SourceSpan>> {
     let mut scanner = Scanner { text, at: 0 };
     let mut elements = Vec::new();
     scanner.skip_space();
@@ -105,7 +105,7 @@ impl Scanner<'_> {
         wanted: &[Vec<String>],
         here: &[usize],
         depth: usize,
-        key: Option<Span>,
+        key: Option<SourceSpan>,
         found: &mut [Option<SourceSpans>],
     ) -> Option<()> {
         self.skip_space();
@@ -116,7 +116,7 @@ impl Scanner<'_> {
                 inside.entry(token).or_default().push(*which);
             }
         }
-        let mut into = |scanner: &mut Self, token: &str, key: Option<Span>| match inside.get(token) {
+        let mut into = |scanner: &mut Self, token: &str, key: Option<SourceSpan>| match inside.get(token) {
             Some(some) => scanner.descend(wanted, some, depth + 1, key, found),
             None => scanner.skip_value().map(|_| ()),
         };
@@ -131,7 +131,7 @@ impl Scanner<'_> {
                 self.skip_value()?;
             }
         }
-        let place = SourceSpans { key, value: Span::new(start, self.at) };
+        let place = SourceSpans { key, value: SourceSpan::new(start, self.at) };
         for which in here {
             if wanted.get(*which).is_some_and(|path| path.len() == depth)
                 && let Some(slot) = found.get_mut(*which)
@@ -142,7 +142,10 @@ impl Scanner<'_> {
         Some(())
     }
 
-    fn each_member(&mut self, mut visit: impl FnMut(&mut Self, String, Span) -> Option<()>) -> Option<()> {
+    fn each_member(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, String, SourceSpan) -> Option<()>,
+    ) -> Option<()> {
         self.expect(b'{')?;
         self.skip_space();
         if self.accept(b'}') {
@@ -182,7 +185,7 @@ impl Scanner<'_> {
     }
 
     /// Skips one value without recursion, at any depth.
-    fn skip_value(&mut self) -> Option<Span> {
+    fn skip_value(&mut self) -> Option<SourceSpan> {
         let start = self.at;
         let mut depth = 0_usize;
         loop {
@@ -216,19 +219,19 @@ impl Scanner<'_> {
                 }
             }
             if depth == 0 {
-                return Some(Span::new(start, self.at));
+                return Some(SourceSpan::new(start, self.at));
             }
         }
     }
 
-    fn skip_string(&mut self) -> Option<Span> {
+    fn skip_string(&mut self) -> Option<SourceSpan> {
         let start = self.at;
         self.expect(b'"')?;
         loop {
             match self.peek()? {
                 b'"' => {
                     self.at += 1;
-                    return Some(Span::new(start, self.at));
+                    return Some(SourceSpan::new(start, self.at));
                 }
                 b'\\' => self.at += 2,
                 _ => self.at += 1,
@@ -261,7 +264,7 @@ impl Scanner<'_> {
     }
 }
 
-fn unescape(text: &str, span: Span) -> String {
+fn unescape(text: &str, span: SourceSpan) -> String {
     let quoted = text.get(span.range()).unwrap_or_default();
     serde_json::from_str(quoted).unwrap_or_else(|_| quoted.trim_matches('"').to_owned())
 }

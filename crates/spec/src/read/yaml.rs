@@ -14,7 +14,7 @@ use super::{
     yaml_strict,
 };
 use crate::{
-    Finding, Span,
+    Finding, SourceSpan,
     source::{LineIndex, MAX_FILE_BYTES, MAX_YAML_DEPTH},
 };
 
@@ -53,7 +53,7 @@ pub(super) fn outline(text: &str) -> Option<YamlOutline> {
 fn find(text: &str, lines: &LineIndex<'_>, root: &Spanned<YamlNode>, path: &[String]) -> Option<SourceSpans> {
     let span = |start: usize, shape: NodeShape| {
         let line = text.get(start..lines.end_of_line(start)).unwrap_or_default();
-        Span::new(start, start + yaml_extent::length(line, shape))
+        SourceSpan::new(start, start + yaml_extent::length(line, shape))
     };
     let of_value = |node: &Spanned<YamlNode>, in_flow: bool| {
         span(start_of(lines, node), NodeShape { is_scalar: matches!(node.value, YamlNode::Scalar), in_flow })

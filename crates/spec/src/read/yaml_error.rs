@@ -4,7 +4,7 @@ use serde_saphyr::{Error, ExternalMessageSource, budget::BudgetBreach, granit_pa
 
 use super::value::DUPLICATE_KEY;
 use crate::{
-    Code, Finding, Pointer, Span,
+    Code, Finding, Pointer, SourceSpan,
     source::{LineIndex, MAX_YAML_DEPTH},
 };
 
@@ -16,7 +16,7 @@ pub(super) fn explain(text: &str, error: &Error) -> Finding {
         lines.char_offset(line, usize::try_from(location.column()).unwrap_or(1))
     });
     let (message, remedy) = message_and_remedy(error);
-    Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(Span::new(offset, offset))
+    Finding::new(Code::SpecParse, Pointer::root(), message, remedy).at_span(SourceSpan::new(offset, offset))
 }
 
 /// Returns message and remedy. Syntax messages of the library are kept. Messages about its options and Rust types are

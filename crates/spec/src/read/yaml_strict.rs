@@ -2,7 +2,7 @@
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
 
-use crate::{Code, Finding, Pointer, Span};
+use crate::{Code, Finding, Pointer, SourceSpan};
 
 /// The first such position in a text that is already parsed and therefore bounded.
 pub(super) fn refusal(text: &str) -> Option<Finding> {
@@ -14,7 +14,7 @@ pub(super) fn refusal(text: &str) -> Option<Finding> {
         let (message, remedy) = problem(&event)?;
         let offset = span.start.byte_offset().unwrap_or_default();
         let finding = Finding::new(Code::SpecParse, Pointer::root(), message, remedy);
-        Some(finding.at_span(Span::new(offset, offset)))
+        Some(finding.at_span(SourceSpan::new(offset, offset)))
     })
 }
 

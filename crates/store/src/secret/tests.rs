@@ -40,7 +40,7 @@ fn concurrent_processes_get_the_same_secret() {
 }
 
 #[test]
-fn what_others_can_read_or_replace_is_refused() {
+fn file_that_others_can_read_or_replace_is_refused() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("state");
     secret_bytes(&folder, "key").unwrap();

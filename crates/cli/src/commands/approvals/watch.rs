@@ -14,11 +14,11 @@ use toolgate_gate::{
 
 use super::{ArgumentDetail, line, queue_failure, to_json};
 use crate::{
-    Ending, Failure, gateway,
+    CommandExit, Failure, gateway,
     terminal::{Terminal, json_pretty},
 };
 
-pub(super) async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub(super) async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         answer(queue, terminal).await
     } else {
@@ -27,7 +27,7 @@ pub(super) async fn watch(queue: &RecordedQueue, terminal: &mut Terminal) -> Res
 }
 
 /// Prints every question once, for pipes and logs.
-async fn show(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+async fn show(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let mut changes = queue.changes();
     let mut seen: HashSet<ApprovalId> = HashSet::new();
     loop {
@@ -40,16 +40,16 @@ async fn show(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, 
         tokio::select! {
             outcome = changes.changed() => {
                 if outcome.is_err() {
-                    return Ok(Ending::Clean);
+                    return Ok(CommandExit::Clean);
                 }
             }
-            _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
+            _ = tokio::signal::ctrl_c() => return Ok(CommandExit::Clean),
         }
     }
 }
 
 /// Asks about the question that expires first, then about the next one.
-async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending, Failure> {
+async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let mut changes = queue.changes();
     let mut typed = lines_of_stdin();
     let mut skipped: HashSet<ApprovalId> = HashSet::new();
@@ -65,9 +65,9 @@ async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending
                 is_idle = true;
             }
             tokio::select! {
-                outcome = changes.changed() => if outcome.is_err() { return Ok(Ending::Clean) },
-                line = typed.recv() => if line.is_none() { return Ok(Ending::Clean) },
-                _ = tokio::signal::ctrl_c() => return Ok(Ending::Clean),
+                outcome = changes.changed() => if outcome.is_err() { return Ok(CommandExit::Clean) },
+                line = typed.recv() => if line.is_none() { return Ok(CommandExit::Clean) },
+                _ = tokio::signal::ctrl_c() => return Ok(CommandExit::Clean),
             }
             continue;
         };
@@ -75,7 +75,7 @@ async fn answer(queue: &RecordedQueue, terminal: &mut Terminal) -> Result<Ending
         match ask(queue, &approval, &mut typed, terminal).await? {
             PromptOutcome::Answered => {}
             PromptOutcome::Skipped => drop(skipped.insert(approval.id)),
-            PromptOutcome::Ended => return Ok(Ending::Clean),
+            PromptOutcome::Ended => return Ok(CommandExit::Clean),
         }
     }
 }

@@ -3,26 +3,26 @@ use std::{fs, path::Path};
 use super::*;
 use crate::{
     Extras,
-    load::{LoadCache, Surveyed},
+    load::{LoadCache, LoadedTool},
 };
 
-/// Looks at what is in force when callers are swapped.
-struct Looking<'t> {
+/// Records which tools are active when callers are swapped.
+struct ObservingFollower<'t> {
     toolgate: &'t Toolgate,
     found: Option<usize>,
 }
 
-impl Beside for Looking<'_> {
-    fn watch(&mut self, _: &Config) -> Watched {
-        Watched::Already
+impl ConfigFollower for ObservingFollower<'_> {
+    fn watch(&mut self, _: &Config) -> WatchStart {
+        WatchStart::Already
     }
 
-    fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, _: &Config) -> Result<(), LoadProblem> {
         assert_eq!(self.toolgate.loaded().tools.len(), 0, "nothing has changed yet");
         Ok(())
     }
 
-    fn put_in_force(&mut self) {
+    fn activate(&mut self) {
         self.found = Some(self.toolgate.loaded().tools.len());
     }
 }
@@ -34,9 +34,9 @@ fn config(folder: &Path) -> Config {
     Config::load(&file, &|_| None, &Overrides::default()).unwrap()
 }
 
-/// An edit that lets in more callers and tightens policies: the newcomers never meet the old ones.
+/// An edit may allow more callers and tighten policies. New callers must never meet the old policies.
 #[tokio::test]
-async fn tools_and_policies_are_in_force_before_callers() {
+async fn tools_and_policies_apply_before_callers() {
     let folder = tempfile::tempdir().unwrap();
     let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
     let document = serde_json::json!({
@@ -44,16 +44,16 @@ async fn tools_and_policies_are_in_force_before_callers() {
         "params": [],
     });
     fs::write(folder.path().join("tools/say.json"), document.to_string()).unwrap();
-    let mut looking = Looking { toolgate: &toolgate, found: None };
-    let reloaded = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap();
-    assert_eq!(looking.found, Some(1));
+    let mut observer = ObservingFollower { toolgate: &toolgate, found: None };
+    let reloaded = toolgate.reload_with(&Overrides::default(), &mut observer).await.unwrap();
+    assert_eq!(observer.found, Some(1));
     assert!(reloaded.unrecorded.is_none());
     toolgate.close().unwrap();
 }
 
-/// A message may show a secret in the wrong place to its author. The journal is kept for years.
+/// The author of an edit may see a secret in an error message, but the journal is kept for years.
 #[tokio::test]
-async fn no_secret_in_a_rejected_edit_reaches_the_journal() {
+async fn secret_in_a_rejected_edit_is_redacted_in_the_journal() {
     let token = format!("{}_{}", "ghp", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17");
     let folder = tempfile::tempdir().unwrap();
     let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
@@ -61,11 +61,11 @@ async fn no_secret_in_a_rejected_edit_reaches_the_journal() {
         "name": "say", "description": "Says nothing, for tests.", "codeType": "Javascript", "code": "return 1",
         "params": [], "staticVariables": token,
     });
-    let mut looking = Looking { toolgate: &toolgate, found: None };
+    let mut observer = ObservingFollower { toolgate: &toolgate, found: None };
     let config = format!("version: 1\naudit: {{webhook: {{url: \"hooks.example/{token}\"}}}}\n");
     for (file, text) in [("tools/say.json", document.to_string()), ("toolgate.yaml", config)] {
         fs::write(folder.path().join(file), text).unwrap();
-        let problems = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap_err();
+        let problems = toolgate.reload_with(&Overrides::default(), &mut observer).await.unwrap_err();
         assert!(problems.iter().any(|problem| problem.what.contains(&token)), "{problems:?}");
     }
     toolgate.close().unwrap();
@@ -78,29 +78,29 @@ async fn no_secret_in_a_rejected_edit_reaches_the_journal() {
         .map(|entry| entry["problems"][0].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(rejected.len(), 2);
-    for (told, place) in rejected.iter().zip(["say.json", "toolgate.yaml"]) {
-        assert!(told.contains(place) && told.contains("[REDACTED]") && !told.contains(&token), "{told}");
+    for (text, place) in rejected.iter().zip(["say.json", "toolgate.yaml"]) {
+        assert!(text.contains(place) && text.contains("[REDACTED]") && !text.contains(&token), "{text}");
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_recorded_is_told_beside_what_is_wrong() {
+async fn failed_record_of_a_reload_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let toolgate = Toolgate::open(config(folder.path()), Extras::default()).await.unwrap();
-    // Nothing can be written to a journal that is closed.
+    // A closed journal cannot be written.
     toolgate.close().unwrap();
-    let mut looking = Looking { toolgate: &toolgate, found: None };
-    let reloaded = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap();
+    let mut observer = ObservingFollower { toolgate: &toolgate, found: None };
+    let reloaded = toolgate.reload_with(&Overrides::default(), &mut observer).await.unwrap();
     assert_eq!(reloaded.unrecorded.unwrap().part, "journal");
-    assert_eq!(looking.found, Some(0), "it is in force");
+    assert_eq!(observer.found, Some(0), "the reload is active");
     fs::write(folder.path().join("toolgate.yaml"), "version: 1\ntolls: []\n").unwrap();
-    let problems = toolgate.reload_with(&Overrides::default(), &mut looking).await.unwrap_err();
+    let problems = toolgate.reload_with(&Overrides::default(), &mut observer).await.unwrap_err();
     let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
     let file = folder.path().join("toolgate.yaml").display().to_string();
     assert_eq!(places, [file.as_str(), "journal"]);
 }
 
-/// A workspace of this many tools, loaded.
+/// A gateway with this many tools.
 async fn workspace(count: usize) -> (tempfile::TempDir, Toolgate) {
     let folder = tempfile::tempdir().unwrap();
     let config = config(folder.path());
@@ -109,7 +109,7 @@ async fn workspace(count: usize) -> (tempfile::TempDir, Toolgate) {
     }
     let toolgate = Toolgate::open(config, Extras::default()).await.unwrap();
     let work = toolgate.loaded().work;
-    assert_eq!((work.parsed, work.judged), (count, count));
+    assert_eq!((work.parsed, work.assessed), (count, count));
     (folder, toolgate)
 }
 
@@ -125,28 +125,28 @@ fn path_of(folder: &Path, number: usize) -> std::path::PathBuf {
     fs::canonicalize(folder).unwrap().join(format!("tools/{number:04}.json"))
 }
 
-fn tool_at(toolgate: &Toolgate, number: usize) -> Arc<Surveyed> {
+fn tool_at(toolgate: &Toolgate, number: usize) -> Arc<LoadedTool> {
     Arc::clone(toolgate.loaded().tools.iter().nth(number).unwrap())
 }
 
-struct NothingBeside;
+struct NoFollower;
 
-impl Beside for NothingBeside {
-    fn watch(&mut self, _: &Config) -> Watched {
-        Watched::Already
+impl ConfigFollower for NoFollower {
+    fn watch(&mut self, _: &Config) -> WatchStart {
+        WatchStart::Already
     }
 
-    fn prepare(&mut self, _: &Config) -> Result<(), Problem> {
+    fn prepare(&mut self, _: &Config) -> Result<(), LoadProblem> {
         Ok(())
     }
 
-    fn put_in_force(&mut self) {}
+    fn activate(&mut self) {}
 }
 
-/// Parsed documents and judged tools of a reload after these changes.
+/// Parsed documents and assessed tools of a reload after these changes.
 async fn work(toolgate: &Toolgate, changes: FileChanges) -> (usize, usize) {
-    let reloaded = toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await.unwrap();
-    (reloaded.loaded.work.parsed, reloaded.loaded.work.judged)
+    let reloaded = toolgate.reload_changed(&Overrides::default(), &mut NoFollower, changes).await.unwrap();
+    (reloaded.loaded.work.parsed, reloaded.loaded.work.assessed)
 }
 
 fn files(folder: &Path, numbers: impl IntoIterator<Item = usize>) -> FileChanges {
@@ -163,7 +163,7 @@ async fn work_of_an_edit_does_not_grow_with_the_number_of_tools() {
         assert_eq!(toolgate.loaded().work.visited, 1, "of {count}");
         let after = toolgate.loaded();
         for (at, (one, other)) in before.tools.iter().zip(&after.tools).enumerate() {
-            assert_eq!(Arc::ptr_eq(one, other), at != 3, "only the edited tool is another one");
+            assert_eq!(Arc::ptr_eq(one, other), at != 3, "only the edited tool is new");
         }
         assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0));
         assert_eq!(work(&toolgate, FileChanges::Everything).await, (0, 0), "no bytes differ");
@@ -172,7 +172,7 @@ async fn work_of_an_edit_does_not_grow_with_the_number_of_tools() {
 }
 
 #[tokio::test]
-async fn changed_pass_is_seen_and_costs_one_tool() {
+async fn changed_pass_reloads_one_tool() {
     let (_folder, toolgate) = workspace(100).await;
     let candidate = tool_at(&toolgate, 7).candidate.clone().unwrap();
     assert!(toolgate.changed_passes().unwrap().is_empty());
@@ -183,16 +183,16 @@ async fn changed_pass_is_seen_and_costs_one_tool() {
     assert_eq!(toolgate.loaded().work.visited, 1);
     assert!(tool_at(&toolgate, 7).candidate.as_ref().unwrap().is_withdrawn);
     assert!(toolgate.changed_passes().unwrap().is_empty());
-    // A new id does not undo it: the name is withdrawn.
-    toolgate.publisher().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
+    // A tool is also withdrawn by name, so a new id does not publish it again.
+    toolgate.workshop().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
     assert!(tool_at(&toolgate, 9).candidate.as_ref().unwrap().is_withdrawn);
     toolgate.close().unwrap();
 }
 
-/// Tools under other rules are judged again, although their documents did not change.
+/// Changed rules require a new assessment, although the documents did not change.
 #[tokio::test]
-async fn changed_rules_judge_every_tool_again() {
+async fn changed_rules_assess_every_tool_again() {
     let (folder, toolgate) = workspace(80).await;
     let overrides = folder.path().join("overrides.yaml");
     fs::write(&overrides, "tools: {}\n").unwrap();
@@ -200,25 +200,25 @@ async fn changed_rules_judge_every_tool_again() {
     let with =
         |more: &str| fs::write(&file, format!("version: 1\ncatalog: {{preset: none}}\n{more}")).unwrap();
     with("limits: {depth: 7}\n");
-    assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0), "limits of calls concern no tool");
+    assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0), "limits do not affect tools");
     with("policy: {overrides: overrides.yaml}\n");
-    assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 80), "another file is guarded");
+    assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 80), "one more file is blocked for tools");
     let tool = || tool_at(&toolgate, 5).candidate.as_ref().unwrap().tool.clone();
     let before = tool();
     fs::write(&overrides, "tools: {tool 5: {capability: {approval: {level: ask}}}}\n").unwrap();
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 80));
-    assert!(!before.is_same_as(&tool()), "the override is in force");
+    assert!(!before.is_same_as(&tool()), "the override applies");
     with("exposure: {excluded: [tool 6]}\npolicy: {overrides: overrides.yaml}\n");
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 0));
     assert!(!tool_at(&toolgate, 6).is_exposed);
-    toolgate.forget_judgements();
+    toolgate.forget_assessments();
     assert_eq!(work(&toolgate, FileChanges::Everything).await, (0, 80));
     toolgate.close().unwrap();
 }
 
-/// Tools keep away from the real target of each guarded path, so a switched symlink judges them again.
+/// The real target of each guarded path is blocked for tools.
 #[tokio::test]
-async fn switched_symlink_of_a_guarded_path_judges_every_tool_again() {
+async fn changed_symlink_of_a_guarded_path_assesses_every_tool_again() {
     let (folder, toolgate) = workspace(10).await;
     for name in ["one", "two"] {
         fs::create_dir(folder.path().join(name)).unwrap();
@@ -236,15 +236,15 @@ async fn switched_symlink_of_a_guarded_path_judges_every_tool_again() {
     toolgate.close().unwrap();
 }
 
-/// The first of two tools with one name counts. If it goes, the other one takes its place.
+/// Of two tools with one name, the first is used. If it is removed, the second is used.
 #[tokio::test]
-async fn duplicates_are_found_without_judging_the_others() {
+async fn duplicates_are_found_without_assessing_other_tools() {
     let (folder, toolgate) = workspace(100).await;
     let twin = fs::read_to_string(path_of(folder.path(), 50)).unwrap();
     fs::write(path_of(folder.path(), 99), &twin).unwrap();
     let reload = async |numbers: &[usize]| {
         let changes = files(folder.path(), numbers.iter().copied());
-        toolgate.reload_changed(&Overrides::default(), &mut NothingBeside, changes).await
+        toolgate.reload_changed(&Overrides::default(), &mut NoFollower, changes).await
     };
     let problems = reload(&[99]).await.unwrap_err();
     assert_eq!(problems.len(), 1, "{problems:?}");
@@ -252,17 +252,17 @@ async fn duplicates_are_found_without_judging_the_others() {
     fs::remove_file(path_of(folder.path(), 50)).unwrap();
     let reloaded = reload(&[50]).await.unwrap();
     assert_eq!(reloaded.loaded.tools.len(), 99);
-    assert_eq!(reloaded.loaded.work, crate::LoadWork { parsed: 0, visited: 99, judged: 1 });
-    // The first one comes back, and the one that was fine is refused.
+    assert_eq!(reloaded.loaded.work, crate::LoadWork { parsed: 0, visited: 99, assessed: 1 });
+    // The first one is restored, so the second one is refused again.
     fs::write(path_of(folder.path(), 50), &twin).unwrap();
     let problems = reload(&[50]).await.unwrap_err();
     assert!(problems[0].place.contains("0099.json"), "{problems:?}");
     toolgate.close().unwrap();
 }
 
-/// Everything that a load decides.
-fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<Problem>) {
-    let describe = |tool: &Arc<Surveyed>| {
+/// Everything that a load determines.
+fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<LoadProblem>) {
+    let describe = |tool: &Arc<LoadedTool>| {
         let state = tool.candidate.as_ref().map(|candidate| {
             (candidate.lifecycle.state, candidate.is_withdrawn, candidate.tool.digest().to_owned())
         });
@@ -272,7 +272,7 @@ fn summary(loaded: &Loaded) -> (Vec<String>, Vec<String>, Vec<Problem>) {
     (loaded.tools.iter().map(describe).collect(), live, loaded.problems.clone())
 }
 
-/// One kind of edit: a collision, a mistake, a removal, two tools in a file, a changed pass, or a plain edit.
+/// Applies one kind of edit: a collision, an error, a removal, two tools in a file, a changed pass, or a plain edit.
 fn apply_edit(toolgate: &Toolgate, path: &Path, (step, file): (usize, usize), edit: u64) {
     let document = |name: &str| {
         serde_json::json!({
@@ -309,7 +309,7 @@ fn apply_edit(toolgate: &Toolgate, path: &Path, (step, file): (usize, usize), ed
     }
 }
 
-/// A long chain of patched loads decides the same as one load of everything, through mistakes and collisions.
+/// A long chain of patched loads gives the same result as one full load, also with errors and collisions.
 #[tokio::test]
 async fn patched_load_equals_a_full_load() {
     let folder = tempfile::tempdir().unwrap();
@@ -322,13 +322,13 @@ async fn patched_load_equals_a_full_load() {
         (random >> 33) % most
     };
     let (mut patched, mut rejected) = (0, 0);
-    let mut to_mend = None;
+    let mut to_fix = None;
     for step in 0..300 {
-        // Mistakes are rare and are fixed soon, because a load with a mistake is not patched.
-        let mended = to_mend.take();
-        let file = mended.unwrap_or_else(|| usize::try_from(below(12)).unwrap());
-        let edit = if mended.is_some() { 9 } else { below(16) };
-        to_mend = (edit < 5).then_some(file);
+        // Errors are rare and are fixed soon, because a load with an error is not patched.
+        let fixed = to_fix.take();
+        let file = fixed.unwrap_or_else(|| usize::try_from(below(12)).unwrap());
+        let edit = if fixed.is_some() { 9 } else { below(16) };
+        to_fix = (edit < 5).then_some(file);
         apply_edit(&toolgate, &path_of(folder.path(), file), (step, file), edit);
         let loaded = toolgate.load_by(&config, &rules, &files(folder.path(), [file]));
         let passes = toolgate.state.passes_changed_after(0).unwrap();
@@ -343,7 +343,7 @@ async fn patched_load_equals_a_full_load() {
         patched += usize::from(loaded.work.visited < full.work.visited);
         rejected += usize::from(!loaded.problems.is_empty());
         if loaded.problems.is_empty() {
-            toolgate.put_in_force(loaded, &config).unwrap();
+            toolgate.activate(loaded, &config).unwrap();
         }
     }
     assert!(patched > 50 && rejected > 20, "{patched} {rejected}");

@@ -1,7 +1,7 @@
-//! `"name": "DB_PASSWORD", "value": …`: a value that stands apart from the name that tells it.
+//! Values that are separate from their name, as in `"name": "DB_PASSWORD", "value": …`.
 //!
-//! In a list, in an object, in an element, on the next line or in the next column. Rules of forms, translations and lists of names look the
-//! same, so that more is asked of the value than right behind a sign.
+//! The value is in a list, an object, an element, the next line or the next column. Form rules, translations and lists of names
+//! look the same, so the value must meet stricter conditions than directly after a sign.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
     is_written, names, quoted_length,
 };
 
-/// What stands between a name and its value.
+/// The text between a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Link {
     /// `["…", "…"]`, or a line with a dash.
@@ -23,14 +23,14 @@ pub(super) enum Link {
     Call,
     /// `--password …`, `-Password …`
     Flag,
-    /// A column of a table, with or without a line between.
+    /// A column of a table, with or without a separator.
     Column,
     /// `<password>…</password>`
     Element,
 }
 
 impl Link {
-    /// Nothing where the value stands right behind a sign.
+    /// `None`: the value directly follows a sign.
     pub(super) fn of(text: &[u8]) -> Option<Self> {
         let has = |sign: u8| text.contains(&sign);
         if has(b'[') || text.ends_with(b"- ") && has(b'\n') {
@@ -62,7 +62,7 @@ impl Link {
     }
 }
 
-/// The value at `value` that the word at `word` tells, if it is a literal.
+/// The value at `value` that belongs to the word at `word`, if it is a literal.
 pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Option<Range<usize>> {
     let is_list = link == Link::List && is_quoted(hay, value);
     let end = value + length(hay, value)?;
@@ -95,7 +95,7 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     (is_literal(text) || link == Link::Member && is_variable && is_phrase(text)).then_some(value..end)
 }
 
-/// Whether a line has a name and a value and nothing else, or lines between them and around.
+/// Whether a line contains only a name and a value, or `|` separates and surrounds them.
 fn is_row(before: &[u8], behind: &[u8]) -> bool {
     let has_lines = before.trim_ascii_end().ends_with(b"|")
         && behind.iter().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'|');
@@ -103,7 +103,7 @@ fn is_row(before: &[u8], behind: &[u8]) -> bool {
     has_lines || is_bare
 }
 
-/// The whole name of which the word at `word` is a part.
+/// The whole name that contains the word at `word`.
 pub(super) fn name_around(hay: &[u8], word: usize) -> Range<usize> {
     let belongs = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let before = hay.get(word.saturating_sub(MAX_NAME)..word).unwrap_or_default();
@@ -147,7 +147,7 @@ fn is_between(byte: u8) -> bool {
     is_quote(byte) || byte.is_ascii_whitespace() || matches!(byte, b',' | b'\\')
 }
 
-/// Letters and digits, and neither a name, a rule of a form nor an address.
+/// Letters and digits, but not a name, a form rule or an address.
 pub(super) fn is_literal(text: &[u8]) -> bool {
     let is_name = text.iter().all(|byte| is_environment(*byte)) && text.contains(&b'_');
     let word = text.iter().take_while(|byte| byte.is_ascii_lowercase() || **byte == b'_').count();
@@ -156,7 +156,7 @@ pub(super) fn is_literal(text: &[u8]) -> bool {
     is_plain(text) && has_digit(text) && has_letter(text) && !is_other
 }
 
-/// Letters alone, behind the name of a variable: neither a word nor what the name says itself.
+/// Letters only, after the name of a variable: neither a single word nor a repetition of the name.
 fn is_phrase(text: &[u8]) -> bool {
     let lower = text.to_ascii_lowercase();
     let says = |word: &&[u8]| memchr::memmem::find(&lower, word).is_some();
@@ -184,11 +184,11 @@ fn is_plain(text: &[u8]) -> bool {
 const MAX_NAME: usize = 80;
 const MAX_ITEMS: usize = 64;
 const MIN_PHRASE: usize = 10;
-/// The ends of names of what is no secret itself, besides those that hold everywhere.
+/// The ends of names of values that are not secrets, in addition to the general ones.
 const ABOUT: &[&[u8]] = &[
     b"_id", b"url", b"uri", b"host", b"version", b"policy", b"mode", b"ttl", b"expiry", b"expires",
     b"length", b"timeout", b"format", b"store",
 ];
-/// Lists of these have names in them.
+/// Lists with these names contain names.
 const PLURALS: &[&[u8]] = &[b"secrets", b"credentials", b"keys", b"tokens"];
 const SAYINGS: &[&[u8]] = &[b"pass", b"secret", b"token", b"key", b"auth", b"credential"];

@@ -2,8 +2,8 @@
 
 use super::super::keylike::noise;
 
-/// `USE_CREDENTIALS = 'use-credentials'`, `ExporterMasterSecret => "EXPORTER_SECRET"`: two words or more, each of which the name
-/// has too. One alone, as in `DB_PASSWORD=password`, is what somebody logs in with.
+/// `USE_CREDENTIALS = 'use-credentials'`, `ExporterMasterSecret => "EXPORTER_SECRET"`: two words or more, all of which the name
+/// contains too. A single word, as in `DB_PASSWORD=password`, is a password.
 pub(super) fn is_own_name(name: &[u8], value: &[u8]) -> bool {
     if !value.iter().all(|byte| is_of_a_name(*byte)) {
         return false;
@@ -14,7 +14,7 @@ pub(super) fn is_own_name(name: &[u8], value: &[u8]) -> bool {
 }
 
 /// `secret: Sha256Secret`, `privateKey: Ed25519PrivateKey`: a type that ends with the last word of the name. A password may
-/// end like that too, and a word with a digit inside is one.
+/// end like that too, so a word with a digit inside counts as a password.
 pub(super) fn is_own_type(name: &[u8], value: &[u8]) -> bool {
     let all = words(name);
     let last = all.last().filter(|last| !last.starts_with(b"pass"));
@@ -82,7 +82,7 @@ fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// Small, cut at signs and before capital letters that follow small ones.
+/// The words in lower case, split at separators and before upper-case letters that follow lower-case ones.
 pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut before = b'_';
@@ -141,10 +141,10 @@ const READERS: &[&[u8]] = &[
     b"generate",
     b"new",
 ];
-/// Words that end like one of those.
+/// Other words with the same ending.
 const NOT_KEYS: &[&[u8]] =
     &[b"monkey", b"turkey", b"hockey", b"whiskey", b"jockey", b"donkey", b"hotkey", b"oauth", b"exploit"];
-/// Words that may follow.
+/// Words that may follow them.
 const KEY_TAILS: &[&[u8]] = &[
     b"value",
     b"string",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_its_own_name() {
+    fn value_that_repeats_its_name_is_recognised() {
         check("USE_CREDENTIALS", &["use-credentials", "useCredentials", "USE_CREDENTIALS"], true);
         check("ExporterMasterSecret", &["EXPORTER_SECRET", "exporter.master"], true);
         check(

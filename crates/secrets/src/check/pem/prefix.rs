@@ -1,18 +1,18 @@
-//! What do a search and a log print before each line of a key?
+//! The prefix that a search or a log prints before each line of a key.
 
 use super::{MAX_BETWEEN, MAX_GAP, SHORTEST_LINE, is_base64, is_full_line, line_length};
 
-/// What stands before a key on its line, if it stands before the next line too: a search prints a name and a number there, a log
-/// the time. Empty where it does not. `rest` is what stands behind the first line of the key.
+/// The text before a key on its line, if the next line has it too. A search prints a file name and a line number there, a log the
+/// time. Empty if the next line differs. `rest` is the text after the first line of the key.
 pub(super) fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h [u8] {
     let before = hay.get(at.saturating_sub(MAX_PREFIX)..at).unwrap_or_default();
     let prefix = match memchr::memrchr(b'\n', before) {
         Some(end) => before.get(end + 1..).unwrap_or_default(),
         None if before.len() == at => before,
-        // The line began so long ago that it is not made of such lines.
+        // The line is too long to have such a prefix.
         None => return b"",
     };
-    // Indents, quotes and the signs of a change stand within bodies anyway.
+    // Indentation, quotes and diff signs are allowed in bodies anyway.
     if !prefix.iter().any(u8::is_ascii_alphanumeric) {
         return b"";
     }
@@ -21,7 +21,7 @@ pub(super) fn prefix_of_lines<'h>(hay: &'h [u8], at: usize, rest: &[u8]) -> &'h 
     if next.is_some_and(|line| prefix_length(line, prefix) > 0) { prefix } else { b"" }
 }
 
-/// How much of this line is the prefix: the same but for numbers, spaces, and `name-7-` where another line has `name:7:`.
+/// The length of the prefix on this line. Numbers and spaces may differ, and `name-7-` matches `name:7:`.
 pub(super) fn prefix_length(line: &[u8], prefix: &[u8]) -> usize {
     let (mut left, mut own) = (line, prefix);
     while let Some((first, others)) = own.split_first() {
@@ -50,7 +50,7 @@ fn is_sign(byte: u8) -> bool {
     matches!(byte, b':' | b'-')
 }
 
-/// How much stands before a body on its next line, and what that is. From an empty line a log may have trimmed the blanks.
+/// The length and text of the prefix before a body on its next line. A log may have trimmed the blanks of an empty line.
 pub(super) fn before_line<'h>(line: &[u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
     let length = prefix_length(line, prefix);
     if length > 0 {
@@ -61,8 +61,8 @@ pub(super) fn before_line<'h>(line: &[u8], prefix: &'h [u8]) -> Option<(usize, &
     (trimmed > 0 && is_empty).then_some((trimmed, prefix))
 }
 
-/// The same where the next line is of something else, for others write into the same log. If none of the next few lines has
-/// the prefix, one that ends like the line of a body goes on with its own.
+/// Like `before_line`, if the next line is foreign, because other processes write into the same log. If none of the next few lines
+/// has the prefix, the first line that ends like a body line continues the body with another prefix.
 pub(super) fn resumed<'h>(text: &'h [u8], prefix: &'h [u8]) -> Option<(usize, &'h [u8])> {
     let mut at = 0;
     let mut other = None;
@@ -79,7 +79,7 @@ pub(super) fn resumed<'h>(text: &'h [u8], prefix: &'h [u8]) -> Option<(usize, &'
     other
 }
 
-/// What stands before the base64 with which a line ends, if that is of full length and no digest or path.
+/// The text before the base64 at the end of a line, if the base64 has full length and is not a digest or path.
 fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii_end();
     let length = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
@@ -87,5 +87,5 @@ fn prefix_of_full_line(line: &[u8]) -> Option<&[u8]> {
     is_full_line(body).then_some(prefix)
 }
 
-/// The longest path, a number and two signs.
+/// The longest path, a number and two separators.
 const MAX_PREFIX: usize = 4096 + 16;

@@ -20,8 +20,8 @@ pub(super) fn check(spec: &ToolSpec, report: &mut ManifestReport<'_>) {
     data(spec, &at.key("data"), report);
 }
 
-/// Checks the values of a block outside a document: shipped defaults and operator overrides. Whether a setting has an
-/// effect there depends on the tool, so that is not checked.
+/// Checks the values of a block outside a document: shipped defaults and operator overrides. Does not check whether a setting has
+/// an effect, because that depends on the tool.
 pub(crate) fn check_standalone(block: &Map<String, Value>, findings: &mut Vec<Finding>) {
     values(&Pointer::root(), &mut ManifestReport::new(block, findings));
 }

@@ -14,37 +14,37 @@ pub(super) struct Interpreter {
     dialect: &'static Dialect,
     program: ProgramState,
     before: PreviousArgument,
-    /// Whatever is named after the program is run as well, or opened in a way that can run it.
+    /// The operands after the program are run too, or opened in a way that can run them.
     runs_operands: bool,
-    /// Standard input is read for a program, whatever else is run: `-`, or `-i`.
+    /// Standard input is run too, because of `-` or `-i`.
     runs_stdin: bool,
 }
 
-/// What is known of the program so far.
+/// The program, as far as the arguments so far define it.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum ProgramState {
     Open,
-    /// Literal code was given, and a script that follows is run as well.
+    /// Literal code was given, and a following script is run too.
     Besides,
-    /// Given as literal code; options may still follow.
+    /// Given as literal code. Options may still follow.
     Code,
-    /// Named; all that follows are arguments to it.
+    /// Named. All following words are its arguments.
     Named,
 }
 
-/// What the argument just before was.
+/// The kind of the previous argument.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum PreviousArgument {
     Nothing,
-    /// An option that may take this argument for its value.
+    /// An option that may take this argument as its value.
     Option,
     CodeFlag,
-    /// `-m`, where a module of python's follows.
+    /// `-m`, which a Python module follows.
     ModuleFlag,
 }
 
 impl Interpreter {
-    /// By family: `python3.12` is a `python`.
+    /// The interpreter of a program family: `python3.12` is a `python`.
     pub fn of_family(family: &str) -> Option<Self> {
         Some(Self {
             dialect: Dialect::of_family(family)?,
@@ -125,11 +125,11 @@ impl Interpreter {
             }
             _ if matches!(text, "--" | "-m" | "-jar") || self.is_plain_flag(text) => {}
             _ if text.starts_with('-') && text.contains('=') => {}
-            // `-Xmx64m` has its value in it.
+            // `-Xmx64m` includes its value.
             _ if text.starts_with("-X") && text.len() > "-X".len() => {}
             _ if self.dialect.operands == InterpreterOperands::Inner && RUNNER_SWITCHES.contains(&text) => {}
             _ if text.starts_with('-') => self.before = PreviousArgument::Option,
-            // `npm view` shows a package, and is not the editor.
+            // `view` after `npm` shows a package. It is not the editor.
             _ if self.dialect.operands == InterpreterOperands::Inner && text != "view" => {
                 self.name_inner(text, at, report);
             }
@@ -137,7 +137,7 @@ impl Interpreter {
         }
     }
 
-    /// A module that is not known to take data may run whatever it is given, on standard input as well.
+    /// A module that is not in `DATA_MODULES` may run its operands and its standard input.
     fn name_module(&mut self, module: &str) {
         let runs_more = !DATA_MODULES.contains(&module);
         self.runs_operands |= runs_more;
@@ -145,7 +145,7 @@ impl Interpreter {
         self.program = ProgramState::Named;
     }
 
-    /// A runner is told here what it runs: `tsx@4`, `python==3.12`, `@scope/tool`.
+    /// Reads the program of a runner: `tsx@4`, `python==3.12`, `@scope/tool`.
     fn name_inner(&mut self, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         let name = text.rsplit('/').next().unwrap_or_default();
         let program = name.split(['@', '=', '<', '>', '~', '!', '[']).next().unwrap_or_default();
@@ -162,7 +162,7 @@ impl Interpreter {
         }
     }
 
-    /// A word that is no option was read: the program itself, or something after literal code.
+    /// Handles a word that is not an option: the program itself, or a word after literal code.
     fn name(&mut self) {
         self.program = match self.dialect.operands {
             InterpreterOperands::Data | InterpreterOperands::AfterScript | InterpreterOperands::Inner => {
@@ -173,12 +173,12 @@ impl Interpreter {
         };
     }
 
-    /// Would the next word that is no option be run?
+    /// Whether the next word that is not an option would be run.
     fn awaits_script(&self) -> bool {
         matches!(self.program, ProgramState::Open | ProgramState::Besides)
     }
 
-    /// `-i` or `inspect`, after which commands are read. To `sed` `-i` is something else.
+    /// `-i` or `inspect`, after which commands are read. `-i` means something else to `sed`.
     fn is_interactive(&self, text: &str) -> bool {
         let Dialect { code, plain, operands, .. } = self.dialect;
         let letters = text.strip_prefix('-').unwrap_or_default();
@@ -226,7 +226,7 @@ mod tests {
         check_cli(&json!({ "command": command, "args": args }), is_sound);
     }
 
-    /// A caller's text on standard input.
+    /// A caller value on standard input.
     #[track_caller]
     fn check_stdin(command: &str, args: &[&str], is_sound: bool) {
         check_cli(&json!({ "command": command, "args": args, "stdin": "{x}" }), is_sound);
@@ -371,7 +371,7 @@ mod tests {
         check("sed", &["{x}", "notes.txt"], false);
         check("sed", &["-n", "/{x}/p", "notes.txt"], false);
         check("sed", &["-e", "p", "-e", "{x}"], false);
-        // It looks for options behind the script too.
+        // It accepts options after the script too.
         check("sed", &["p", "-f", "{x}"], false);
         check("sed", &["p", "notes.txt", "--expression={x}"], false);
     }
@@ -425,7 +425,7 @@ mod tests {
         check("perl5.36-x86_64-linux-gnu", &["-e", "{x}"], false);
         check("php8.2-cgi", &["{x}"], false);
         check("sqlite3-static", &["a.db", "{x}"], false);
-        // A program of the author's, and a longer word.
+        // Programs of the author with similar names.
         check("view-report", &["{x}"], true);
         check("pythonic", &["-c", "{x}"], true);
     }

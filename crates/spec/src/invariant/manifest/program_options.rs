@@ -10,15 +10,15 @@ use crate::{Pointer, arg_template::ArgPart, model::Argument};
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct ProgramOptions {
     takers: &'static Takers,
-    /// The argument just before was this option; this one is its value.
+    /// The previous argument was this option, and this argument is its value.
     value_of: Option<&'static str>,
-    /// No word has been read yet that is neither an option nor the value of one: the subcommand is still to come.
+    /// All words so far are options or their values. The subcommand follows.
     is_early: bool,
-    /// The value of an option that names no program.
+    /// This argument is the value of an option that names no program.
     is_folder: bool,
     /// Nothing has been read yet.
     is_first: bool,
-    /// An option among letters that began the command line without a dash. Any of the words that follow may be its value.
+    /// An option among letters that begin the command line without a dash. Any following word may be its value.
     leading: Option<&'static str>,
     subcommand: Subcommand,
     /// The interpreter that an option starts, until its command line ends.
@@ -28,18 +28,18 @@ pub(super) struct ProgramOptions {
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Subcommand {
-    /// It is to come, or callers choose it.
+    /// Not read yet, or chosen by callers.
     Any,
-    /// As the author wrote it.
+    /// Written by the author.
     Known(&'static str),
-    /// The author wrote one on which nothing depends.
+    /// Written by the author, and without options in the table.
     Other,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Stdin {
     Data,
-    /// It is one of the files in which programs are named.
+    /// It is read as a file that names programs.
     Programs,
 }
 
@@ -121,7 +121,7 @@ impl ProgramOptions {
         }
     }
 
-    /// What the author has an option start.
+    /// Checks a literal program that an option starts.
     fn program(&mut self, text: &str, at: &Pointer, report: &mut ManifestReport<'_>) {
         if command::starts_others(text) {
             refuse(at, report);
@@ -146,7 +146,7 @@ impl ProgramOptions {
         self.leading = self.leading.or(lines.find(|(_, word)| *word == text).map(|(_, word)| *word));
     }
 
-    /// Is this the subcommand, as far as anybody knows?
+    /// Whether this may be the subcommand.
     fn is_meant(&self, subcommand: &str) -> bool {
         match self.subcommand {
             Subcommand::Any => true,
@@ -161,7 +161,7 @@ impl ProgramOptions {
         self.takers.options.iter().chain(self.takers.files).chain(early).chain(late).copied()
     }
 
-    /// The option in a word, and what of its value stands in the same one: `--rsh=…`, `-e…`, `-aze…`.
+    /// The option in a word, and the part of its value in the same word: `--rsh=…`, `-e…`, `-aze…`.
     fn taken<'t>(&self, text: &'t str) -> Option<(&'static str, &'t str)> {
         let (word, value) = text.split_once('=').unwrap_or((text, ""));
         let written_out = self.options().find_map(|option| {
@@ -175,7 +175,7 @@ impl ProgramOptions {
         written_out.or_else(|| Some((self.abbreviated(word)?, value)))
     }
 
-    /// `--to-comm`: many programs take the beginning of a long option for it.
+    /// `--to-comm`: many programs accept the beginning of a long option.
     fn abbreviated(&self, word: &str) -> Option<&'static str> {
         let is_short =
             word.len() > "--".len() && word.starts_with("--") && !self.takers.others.contains(&word);
@@ -362,7 +362,7 @@ mod tests {
         check("make", &["-f{x}"], false);
         check("make", &["--file={x}"], false);
         check("curl", &["--config={x}"], false);
-        // Make reads `$(shell …)` in what it is told of a variable.
+        // Make expands `$(shell …)` in the value of a variable.
         check("make", &["all", "NAME={x}"], false);
         for (command, args) in
             [("make", ["-f", "-"]), ("curl", ["-sK-", "https://a"]), ("make", ["-f/dev/stdin", "a"])]

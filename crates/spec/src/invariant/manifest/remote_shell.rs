@@ -6,7 +6,7 @@ use crate::{Pointer, arg_template::ArgPart, model::Argument};
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct RemoteShell {
     awaits: Awaits,
-    /// The element just before is an option that takes this one for its value.
+    /// The previous argument is an option that takes this one as its value.
     is_value: bool,
 }
 
@@ -14,9 +14,9 @@ pub(super) struct RemoteShell {
 enum Awaits {
     Host,
     Command,
-    /// A command was named, and it is no shell.
+    /// A command was named that is not a shell.
     Nothing,
-    /// Something among the words of the command may be a shell, or is a caller's.
+    /// A word of the command may be a shell, or is a caller value.
     NoWord,
 }
 
@@ -36,7 +36,7 @@ impl LineWatcher for RemoteShell {
         };
         match (self.awaits, literal) {
             (Awaits::Host, _) if is_value => {}
-            // Options are looked for before the host and right after it.
+            // Options may come before the host and directly after it.
             (Awaits::Host | Awaits::Command, Some(option)) if option.starts_with('-') => {
                 self.is_value = takes_next(option);
             }
@@ -45,7 +45,7 @@ impl LineWatcher for RemoteShell {
             (Awaits::Command | Awaits::Nothing, Some(words)) if is_harmless(words) => {
                 self.awaits = Awaits::Nothing;
             }
-            // Data to a command that is settled.
+            // Data for the named command.
             (Awaits::Nothing, None) => {}
             (Awaits::Command | Awaits::Nothing | Awaits::NoWord, _) => self.awaits = Awaits::NoWord,
         }
@@ -62,13 +62,13 @@ impl LineWatcher for RemoteShell {
     }
 }
 
-/// `-p`, and letters that end in one which takes a value: `-Tp`.
+/// `-p`, and letters whose last one takes a value: `-Tp`.
 fn takes_next(option: &str) -> bool {
     let letters = option.strip_prefix('-').unwrap_or_default();
     letters.find(|letter| VALUES.contains(letter)).is_some_and(|at| at + 1 == letters.len())
 }
 
-/// The shell at the other end reads this line: none of the words in it starts a shell or an interpreter.
+/// Whether no word of the line starts a shell or an interpreter. The remote shell reads this line.
 fn is_harmless(line: &str) -> bool {
     let words = line.split(|c: char| c.is_whitespace() || ";|&()<>`$\"'\\{}=".contains(c));
     let mut words = words.filter(|word| !word.is_empty()).peekable();

@@ -1,16 +1,15 @@
 //! Removes the target triple from a program name: `x86_64-linux-gnu-gcc` is a `gcc`.
 
-/// Compilers and their like are installed once for each machine, and once by themselves with the wrappers of a plugin: `gcc-nm`,
-/// `llvm-nm`.
+/// Compilers and related programs are installed once per target, and again under wrapper names such as `gcc-nm` and `llvm-nm`.
 pub(super) fn without_target(name: &str) -> &str {
     let name = target_end(name).and_then(|end| name.get(end..)).unwrap_or(name);
     let name = THREADS.iter().find_map(|threads| name.strip_suffix(threads)).unwrap_or(name);
     let mut inside = WRAPPERS.iter().filter_map(|wrapper| name.strip_prefix(wrapper));
-    // `gcc-12` is no wrapper.
+    // `gcc-12` is not a wrapper.
     inside.find(|inside| inside.starts_with(|c: char| c.is_ascii_alphabetic())).unwrap_or(name)
 }
 
-/// Where the last word ends that says something of a machine, if the first says which.
+/// The end of the target triple, if the name begins with a processor.
 fn target_end(name: &str) -> Option<usize> {
     let dashes: Vec<usize> = name.match_indices('-').map(|(at, _)| at).collect();
     let is_machine = name.get(..*dashes.first()?).is_some_and(is_processor);
@@ -66,7 +65,7 @@ const SYSTEMS: [&str; 17] = [
 
 const WRAPPERS: [&str; 2] = ["gcc-", "llvm-"];
 
-/// How a compiler for Windows makes its threads, with the digits of its name cut off.
+/// The thread models of compilers for Windows, without trailing digits.
 const THREADS: [&str; 2] = ["-posix", "-win"];
 
 #[cfg(test)]

@@ -9,38 +9,38 @@ pub struct Dialect {
     /// Letters whose option certainly takes no value.
     pub plain: &'static str,
     pub operands: InterpreterOperands,
-    /// Does this word of the author's make it run, or open like a program, what is named after the program?
+    /// Whether this literal word makes the interpreter run the operands, or open them like programs.
     pub runs_operands: fn(&str) -> bool,
-    /// What `-m` is to it.
+    /// The meaning of `-m`.
     pub module_flag: ModuleFlag,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum ModuleFlag {
-    /// The next word is a module of python's.
+    /// The next word is a Python module.
     Python,
     /// The next word is a program like any other.
     Plain,
 }
 
-/// What becomes of the words after the program?
+/// How the interpreter treats the words after the program.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum InterpreterOperands {
-    /// They are the program's, also those that look like options.
+    /// They belong to the program, even if they look like options.
     Data,
-    /// They are the script's, also where code was given before it.
+    /// They belong to the script, also after literal code.
     AfterScript,
-    /// They are data, but options are looked for among them.
+    /// They are data, but may also be options.
     Permuted,
-    /// They are read for commands too, and so is standard input.
+    /// They may contain commands, and so may standard input.
     Code,
-    /// They are those of the program that was named, which may be an interpreter itself.
+    /// They belong to the named program, which may be an interpreter itself.
     Inner,
 }
 
 impl Dialect {
-    /// By its name, or by that of a build: `python3.12-dbg` is a `python`. A program of the author's may begin like an editor's
-    /// name (`view-report`), so that those are known by a number only.
+    /// Matches the name or a build: `python3.12-dbg` is a `python`. Editors match only with a version number, because an author's
+    /// program may begin with the name of an editor (`view-report`).
     pub fn of_family(family: &str) -> Option<&'static Self> {
         let is_build = |dialect: &&Self| {
             dialect.names.iter().filter(|name| name.len() >= SHORTEST_OF_A_BUILD).any(|name| {
@@ -53,17 +53,17 @@ impl Dialect {
     }
 }
 
-/// There is one of each.
+/// Each dialect exists once, so this compares addresses.
 impl PartialEq for Dialect {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-/// `ed25519` is no editor.
+/// Shorter names match exactly: `ed25519` is not `ed`.
 const SHORTEST_OF_A_BUILD: usize = 3;
 
-/// Words that are followed by the script, not the script.
+/// Words that come before the script.
 pub const SUBCOMMANDS: [&str; 13] = [
     "bench",
     "dlx",
@@ -80,8 +80,8 @@ pub const SUBCOMMANDS: [&str; 13] = [
     "x",
 ];
 
-/// Modules of python's that read, write or show what they are given. Others import it, run it or read commands (`timeit`, `pdb`,
-/// `unittest`, `pickle`), and of a module that is not here nobody knows: its author names its script.
+/// Python modules that only read, write or show their operands. Others import or run them, or read commands (`timeit`, `pdb`,
+/// `unittest`, `pickle`). For an unlisted module, the author must name a script instead.
 pub const DATA_MODULES: [&str; 22] = [
     "ast",
     "base64",
@@ -107,7 +107,7 @@ pub const DATA_MODULES: [&str; 22] = [
     "zipfile",
 ];
 
-/// Options of runners that take no value, so that the next word is the program.
+/// Options of runners without a value. The next word is the program.
 pub const RUNNER_SWITCHES: [&str; 17] = [
     "--active",
     "--bun",
@@ -139,16 +139,16 @@ const fn dialect(names: &'static [&'static str], code: &'static str, plain: &'st
     }
 }
 
-/// `perl -n` and its like open their operands by perl's old rules, by which `id|` is a program to run; so does code that reads
-/// them itself. `-a` and `-F` imply `-n`.
+/// With `-n` or `-p`, Perl opens its operands with the two-argument `open`, which runs `id|` as a program. Code that reads the
+/// operands does the same. `-a` and `-F` imply `-n`.
 fn opens_by_old_rules(text: &str) -> bool {
-    // What follows one of these is its value.
+    // The rest after one of these letters is its value.
     let flags = text.strip_prefix('-').and_then(|letters| letters.split(PERL_VALUES).next());
     flags.is_some_and(|flags| flags.contains(['F', 'a', 'n', 'p'])) || reads_operands(text)
 }
 
-/// Code that reads through the handle of perl's operands, under its name or under none. `<<>>` opens files only, and of
-/// `@ARGV` and `$ARGV[0]` it is only told their names.
+/// Whether Perl code reads the operands through the handle `ARGV` or the empty handle. `<<>>` opens only files, and `@ARGV` and
+/// `$ARGV[0]` are only names.
 fn reads_operands(code: &str) -> bool {
     let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     let is_reader =
@@ -161,7 +161,7 @@ fn reads_operands(code: &str) -> bool {
 
 const PERL_VALUES: [char; 11] = ['C', 'D', 'E', 'I', 'M', 'V', 'e', 'i', 'm', 'x', ':'];
 
-/// To these everything that follows is one more file to run.
+/// With these words, every following operand is a file to run.
 fn runs_tests(text: &str) -> bool {
     matches!(text, "--test" | "bench" | "test")
 }
@@ -176,16 +176,16 @@ fn runs_sources(text: &str) -> bool {
     text == "generate" || text.rsplit_once('.').is_some_and(|(_, end)| end == "go") || runs_tests(text)
 }
 
-/// Commands of a server of values that are followed by code, or by what decides which code it loads.
+/// Commands of Redis and similar servers that are followed by code, or select the code to load.
 fn runs_on_server(text: &str) -> bool {
     ["config", "debug", "eval", "eval_ro", "function", "module", "script"]
         .iter()
         .any(|command| text.eq_ignore_ascii_case(command))
 }
 
-/// By family, so `sqlite3` is `sqlite`. Of editors, of clients of databases and of others that read commands from any file
-/// or from standard input there is no place where a caller's word is only data. `guile -e` only names what is run of the script
-/// that follows, and settles nothing.
+/// By family: `sqlite3` is `sqlite`. Editors, database clients and other programs that read commands from any file or from standard
+/// input have no position where a caller value is only data. `guile -e` only names a function of the following script, so the
+/// script is still open.
 static DIALECTS: [Dialect; 17] = [
     Dialect {
         module_flag: ModuleFlag::Python,
@@ -200,7 +200,7 @@ static DIALECTS: [Dialect; 17] = [
         runs_operands: runs_tests,
         ..dialect(&["deno", "node", "nodejs", "ts-node", "tsx"], "ep", "i")
     },
-    // It runs what packages bring along, too.
+    // It also runs code of packages.
     Dialect {
         runs_operands: runs_tests,
         operands: InterpreterOperands::Inner,
@@ -251,7 +251,7 @@ static DIALECTS: [Dialect; 17] = [
         runs_operands: runs_packages,
         ..dialect(&["npm", "pnpm", "yarn", "yarnpkg"], "c", "qy")
     },
-    // They start a program where its packages are.
+    // They start a program in an environment with its packages.
     Dialect {
         operands: InterpreterOperands::Inner,
         ..dialect(

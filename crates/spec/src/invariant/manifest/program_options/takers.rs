@@ -3,32 +3,32 @@
 pub struct Takers {
     names: &'static [&'static str],
     pub options: &'static [&'static str],
-    /// Options that name a file or folder, in which the programs are named.
+    /// Options that name a file or directory, which names the programs.
     pub files: &'static [&'static str],
-    /// Those that mean it before the subcommand only.
+    /// Options that start a program only before the subcommand.
     pub early: &'static [&'static str],
-    /// Those that mean it with one subcommand only, which stands before them.
+    /// Options that start a program only after this subcommand.
     pub late: &'static [(&'static str, &'static str)],
-    /// A subcommand and a word after it: all that follows is the command line of another program.
+    /// A subcommand and a word after it. The rest is the command line of another program.
     pub lines: &'static [(&'static str, &'static str)],
-    /// Options that name no program, though the beginning of one that does.
+    /// Options that start no program, but are the beginning of one that does.
     pub others: &'static [&'static str],
-    /// Letters without a value, which others may follow in the same word: `-aze`.
+    /// Letters without a value. Others may follow in the same word: `-aze`.
     pub switches: &'static str,
     /// The first word is read as letters even without a dash: `tar xIf`.
     pub leads_with_letters: bool,
-    /// An option with settings of which these are only data.
+    /// An option, and those of its settings that are only data.
     pub data: (&'static str, &'static [&'static str]),
-    /// Where the options take a whole command line: the words that end it.
+    /// The words that end a command line, if the options take a whole one.
     pub line_ends: &'static [&'static str],
     pub settings: VariableSettings,
 }
 
-/// What is `NAME=value` that is no option?
+/// The meaning of `NAME=value` that is not an option.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum VariableSettings {
     Data,
-    /// Code is looked for in the value: `$(shell …)`.
+    /// The value may contain code: `$(shell …)`.
     Code,
 }
 
@@ -37,14 +37,14 @@ impl Takers {
         TAKERS.iter().find(|takers| takers.names.contains(&family))
     }
 
-    /// The subcommand by this name, if anything depends on it.
+    /// The subcommand with this name, if it has options in the table.
     pub fn subcommand(&self, name: &str) -> Option<&'static str> {
         let mut known = self.late.iter().chain(self.lines).map(|(of, _)| *of);
         known.find(|of| *of == name)
     }
 }
 
-/// There is one of each.
+/// Each entry exists once, so this compares addresses.
 impl PartialEq for Takers {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -72,7 +72,7 @@ const fn files(names: &'static [&'static str], files: &'static [&'static str]) -
     Takers { files, ..takers(names, &[]) }
 }
 
-/// Options of git's own that take the next word for their value.
+/// Options of git itself that take the next word as their value.
 pub const OF_GIT: [&str; 4] = ["-C", "--git-dir", "--namespace", "--work-tree"];
 
 static TAKERS: [Takers; 25] = [

@@ -1,4 +1,4 @@
-//! Decides which live tools stay when a reload cannot be put in force as a whole.
+//! Decides which live tools stay when a reload cannot apply as a whole.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,15 +11,15 @@ use toolgate_gate::{LiveTool, Publisher};
 use super::Toolgate;
 use crate::{
     exposure::is_exposed,
-    load::{FoundTools, Loaded, Origin, Surveyed},
+    load::{FoundTools, Loaded, LoadedTool, ToolOrigin},
 };
 
-/// The live tools that may stay. Each lookup takes constant time, because every live tool is asked about.
-pub(super) struct Staying<'l> {
+/// The live tools that may stay. Lookups take constant time, because every live tool is checked.
+pub(super) struct KeptTools<'l> {
     published: HashMap<String, String>,
-    found: HashMap<&'l str, &'l Surveyed>,
+    found: HashMap<&'l str, &'l LoadedTool>,
     mistakes: HashSet<&'l str>,
-    /// The files of the last load that is in force, by the names of their tools. Only needed if a file cannot be read.
+    /// The files of the active tools, by tool name. Filled only if a file cannot be read.
     files_before: HashMap<String, PathBuf>,
     loaded: &'l Loaded,
     config: &'l Config,
@@ -27,15 +27,15 @@ pub(super) struct Staying<'l> {
 }
 
 impl Toolgate {
-    pub(super) fn staying<'l>(
+    pub(super) fn kept_tools<'l>(
         &self,
         loaded: &'l Loaded,
         config: &'l Config,
-        publisher: &'l Publisher,
-    ) -> Staying<'l> {
+        workshop: &'l Workshop,
+    ) -> KeptTools<'l> {
         let files_before =
             if loaded.unread.is_empty() { HashMap::new() } else { files(&self.loaded().tools) };
-        Staying {
+        KeptTools {
             published: self.state.published_digests().unwrap_or_default(),
             found: loaded.tools.iter().map(|tool| (tool.name.as_str(), tool.as_ref())).collect(),
             mistakes: loaded.problems.iter().map(|problem| problem.what.as_str()).collect(),
@@ -47,7 +47,7 @@ impl Toolgate {
     }
 }
 
-impl Staying<'_> {
+impl KeptTools<'_> {
     pub fn includes(&self, tool: &LiveTool) -> bool {
         if !is_published(&self.published, tool) || !is_exposed(&self.config.exposure, tool.spec()) {
             return false;
@@ -55,7 +55,7 @@ impl Staying<'_> {
         let found = self.found.get(tool.spec().name.as_str());
         match found.map(|found| &found.candidate) {
             Some(Ok(candidate)) => candidate.lifecycle.state.is_exposed() && candidate.tool.is_same_as(tool),
-            // The last good version of a broken document.
+            // The document has an error now. Keep its last good version.
             Some(Err(problem)) => {
                 self.mistakes.contains(problem.as_str()) && self.publisher.is_under_current_policy(tool)
             }
@@ -63,7 +63,7 @@ impl Staying<'_> {
         }
     }
 
-    /// Was the tool read from a file that cannot be read now?
+    /// Whether the tool came from a file that cannot be read now.
     fn is_in_unread_file(&self, tool: &LiveTool) -> bool {
         let file = self.files_before.get(tool.spec().name.as_str());
         let is_below = |file: &Path| self.loaded.unread.iter().any(|unread| file.starts_with(&unread.place));
@@ -71,18 +71,18 @@ impl Staying<'_> {
     }
 }
 
-/// The files by the names of their tools. The first tool of a name counts.
+/// The files by tool name. The first tool of a name wins.
 fn files(tools: &FoundTools) -> HashMap<String, PathBuf> {
     let mut files = HashMap::with_capacity(tools.len());
     for tool in tools {
-        if let Origin::File(file) = &tool.origin {
+        if let ToolOrigin::File(file) = &tool.origin {
             files.entry(tool.name.clone()).or_insert_with(|| file.clone());
         }
     }
     files
 }
 
-/// Is the very document of the tool still published?
+/// Whether this version of the tool is still published.
 pub(super) fn is_published(published: &HashMap<String, String>, tool: &LiveTool) -> bool {
     published.get(tool.spec().id.as_str()).is_some_and(|digest| digest == tool.digest())
 }

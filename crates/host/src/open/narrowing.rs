@@ -5,7 +5,7 @@ use toolgate_config::{
     model::{AnonymousAccess, Approvals, Auth, LocalCaller},
 };
 
-/// The new configuration with callers, approvals and limits that are at most as wide as those in force.
+/// The new configuration, with callers, approvals and limits at most as wide as the current ones.
 pub fn narrowed(in_force: &Config, new: Config) -> Config {
     let mut config = new;
     config.auth = callers(&in_force.auth, &config.auth);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_wider_than_before_and_all_that_is_tighter_counts() {
+    fn stricter_settings_apply_and_wider_ones_do_not() {
         check("", "approvals: {ask_from: always}\n", "approvals: {ask_from: always}\n");
         check(
             "approvals: {ask_from: always}\n",

@@ -1,7 +1,7 @@
-//! Compares the state with the journals, and withdraws tools and tokens that a restored older `state.db` revived.
+//! Detects that an older `state.db` was restored, and withdraws the tools and tokens that it brought back.
 //!
-//! The journal says which tools were unpublished and which tokens were revoked. A state that says otherwise is older. The
-//! comparison begins where the last one ended, which the state itself remembers, so an ordinary start reads little.
+//! The journals record which tools were unpublished and which tokens were revoked. A state that contradicts them is older. The
+//! state stores how far it was compared, so a usual start reads few records.
 
 use std::{
     collections::BTreeMap,
@@ -16,23 +16,23 @@ use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_spec::project::{WireTarget, wire_name};
 use toolgate_store::{StateDb, StateError, StoredToken};
 
-use crate::journals::Writes;
+use crate::journals::JournalOwner;
 
-/// Tools and tokens that count in the state and were withdrawn by the journal.
+/// Tools and tokens that are valid in the state although the journals record their withdrawal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Revived {
+pub struct StateRollback {
     /// Published tools, by name.
     pub tools: Vec<String>,
     /// Tokens, by name.
     pub tokens: Vec<String>,
 }
 
-impl Revived {
+impl StateRollback {
     pub const fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.tokens.is_empty()
     }
 
-    /// For a person.
+    /// A description for messages.
     pub fn describe(&self) -> String {
         let list = |what: &str, names: &[String]| {
             (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
@@ -46,17 +46,18 @@ impl Revived {
     }
 }
 
-/// Finds what is revived and changes nothing.
-pub fn find_revived(folder: &Path, state: &StateDb) -> Result<Revived, StateError> {
-    Ok(compare(folder, state)?.told())
+/// Finds tools and tokens that a restored state brought back, without changing the state.
+pub fn find_rollback(folder: &Path, state: &StateDb) -> Result<StateRollback, StateError> {
+    Ok(compare(folder, state)?.to_rollback())
 }
 
-/// Unpublishes and revokes again what is revived, and drops all approvals then: a used one may be open again.
-pub fn withdraw_revived(folder: &Path, state: &StateDb, now: SystemTime) -> Result<Revived, StateError> {
+/// Unpublishes and revokes tools and tokens that a restored state brought back. If there are any, also drops all approvals,
+/// because a consumed one may be open again.
+pub fn undo_rollback(folder: &Path, state: &StateDb, now: SystemTime) -> Result<StateRollback, StateError> {
     let found = compare(folder, state)?;
     for (id, _) in &found.tools {
         let withdrawn = state.revise(id, &|latest| {
-            let latest = latest.ok_or_else(|| "the tool is not known any more".to_owned())?;
+            let latest = latest.ok_or_else(|| "the tool is no longer in the state".to_owned())?;
             Ok(StoredPass { is_published: false, is_withdrawn: true, ..latest })
         });
         withdrawn.map_err(StateError::Invalid)?;
@@ -64,14 +65,14 @@ pub fn withdraw_revived(folder: &Path, state: &StateDb, now: SystemTime) -> Resu
     for token in &found.tokens {
         state.revoke_token(&token.id, now)?;
     }
-    let told = found.told();
-    if !told.is_empty() {
+    let rollback = found.to_rollback();
+    if !rollback.is_empty() {
         state.drop_approvals()?;
     }
-    Ok(told)
+    Ok(rollback)
 }
 
-/// Remembers that everything up to now was compared. Called by a running gateway too, so the next start reads little.
+/// Stores that everything up to now was compared. A running gateway calls it too, so the next start reads few records.
 pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateError> {
     let is_recent = state
         .compared_until()?
@@ -79,63 +80,63 @@ pub fn remember_compared(state: &StateDb, now: SystemTime) -> Result<(), StateEr
     if is_recent { Ok(()) } else { state.set_compared_until(now) }
 }
 
-struct Found {
-    /// Ids and names.
+struct RevivedRows {
+    /// Id and name of each tool.
     tools: Vec<(String, String)>,
     tokens: Vec<StoredToken>,
 }
 
-impl Found {
-    fn told(&self) -> Revived {
-        Revived {
+impl RevivedRows {
+    fn to_rollback(&self) -> StateRollback {
+        StateRollback {
             tools: self.tools.iter().map(|(_, name)| name.clone()).collect(),
             tokens: self.tokens.iter().map(|token| token.name.clone()).collect(),
         }
     }
 }
 
-fn compare(folder: &Path, state: &StateDb) -> Result<Found, StateError> {
-    // The clock of a record and the one of a commit are read one after the other.
+fn compare(folder: &Path, state: &StateDb) -> Result<RevivedRows, StateError> {
+    // Overlap, because a record and its commit read the clock at different times.
     let since = state.compared_until()?.and_then(|at| at.checked_sub(OVERLAP));
-    let said = said_by_journals(folder, since);
+    let view = read_journals(folder, since);
     let mut tools = Vec::new();
     for (id, pass) in state.all_passes()? {
         let Some(name) = pass.name.as_ref().filter(|_| pass.is_published) else { continue };
         let wire = wire_name(name, WireTarget::Mcp);
-        let last = said.tools.get(name.as_str()).or_else(|| said.tools.get(wire.as_ref()));
+        let last = view.tools.get(name.as_str()).or_else(|| view.tools.get(wire.as_ref()));
         let is_revived = match last {
             None => false,
-            Some(Publication::Unpublished) => true,
-            Some(Publication::Published(digest)) => *digest != pass.record.document_digest,
+            Some(LastPublication::Unpublished) => true,
+            Some(LastPublication::Published(digest)) => *digest != pass.record.document_digest,
         };
         if is_revived {
             tools.push((id, name.clone()));
         }
     }
     let is_revived = |token: &StoredToken| {
-        let revoked = said.revoked.get(&token.name);
+        let revoked = view.revoked.get(&token.name);
         token.revoked.is_none() && revoked.is_some_and(|at| token.created < *at)
     };
     let tokens = state.list_tokens()?.into_iter().filter(is_revived).collect();
-    Ok(Found { tools, tokens })
+    Ok(RevivedRows { tools, tokens })
 }
 
-enum Publication {
+enum LastPublication {
     Published(String),
     Unpublished,
 }
 
-/// The latest that all journals together say.
+/// The latest publications and revocations of all journals.
 #[derive(Default)]
-struct Said {
-    /// By the names in the records.
-    tools: BTreeMap<String, Publication>,
-    /// By name, when the last token of it was revoked.
+struct JournalView {
+    /// By tool name.
+    tools: BTreeMap<String, LastPublication>,
+    /// By token name: when the last token with this name was revoked.
     revoked: BTreeMap<String, SystemTime>,
 }
 
-/// Unreadable records are passed over; `toolgate audit verify` reports it.
-fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
+/// Skips unreadable records. `toolgate audit verify` reports them.
+fn read_journals(folder: &Path, since: Option<SystemTime>) -> JournalView {
     let mut records = Vec::new();
     for journal in journals(folder) {
         let Ok(entries) = read(&journal, TimeRange { since, until: None }) else { continue };
@@ -148,34 +149,34 @@ fn said_by_journals(folder: &Path, since: Option<SystemTime>) -> Said {
         records.extend(entries.flatten().filter(|record| concerns(&record.entry)));
     }
     records.sort_by(|one, other| one.time.cmp(&other.time));
-    let mut said = Said::default();
+    let mut view = JournalView::default();
     for record in records {
         let text = |pointer: &str| record.entry.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         match text("/kind").as_deref() {
             Some("tool.published") => {
                 if let (Some(name), Some(digest)) = (text("/tool/name"), text("/tool/digest")) {
-                    said.tools.insert(name, Publication::Published(digest));
+                    view.tools.insert(name, LastPublication::Published(digest));
                 }
             }
             Some("tool.unpublished") => {
                 if let Some(name) = text("/tool/name") {
-                    said.tools.insert(name, Publication::Unpublished);
+                    view.tools.insert(name, LastPublication::Unpublished);
                 }
             }
             Some("token.revoked") => {
                 if let (Some(name), Some(at)) = (text("/token"), record.at()) {
-                    said.revoked.insert(name, at);
+                    view.revoked.insert(name, at);
                 }
             }
             _ => {}
         }
     }
-    said
+    view
 }
 
 fn journals(folder: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_journal = |name: &str| name.starts_with(Writes::Gateway.folder());
+    let is_journal = |name: &str| name.starts_with(JournalOwner::Gateway.folder());
     below.filter(|entry| is_journal(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
 }
 
