@@ -102,7 +102,7 @@ impl CommandsInner {
     }
 
     /// The deadline includes the time to find the runtime.
-    async fn in_a_container(&self, mut order: Order) -> Ended {
+    async fn in_a_container(&self, mut order: CommandOrder) -> CommandOutcome {
         let started = Instant::now();
         match timeout(order.deadline, self.in_containers()).await {
             Ok(Ok(launcher)) => {

@@ -11,7 +11,7 @@ use toolgate_gate::{CallJournal, CallRecord};
 #[derive(Clone, Debug)]
 pub struct FileJournal {
     pub files: toolgate_audit::Journal,
-    sync: toolgate_audit::Sync,
+    sync: toolgate_audit::Durability,
     /// Journals that were skipped because the list of journals does not contain them.
     pub unlisted: Vec<String>,
     failures: Arc<Mutex<Failures>>,

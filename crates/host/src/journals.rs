@@ -31,7 +31,7 @@ pub fn open_journal(config: &Config, journal_owner: JournalOwner) -> Result<File
         AuditSync::Write => toolgate_audit::Durability::Write,
         AuditSync::Disk => toolgate_audit::Durability::Disk,
     };
-    let options = Options { checkpoint_every: config.audit.checkpoint_every, sync };
+    let options = JournalOptions { checkpoint_every: config.audit.checkpoint_every, sync };
     let (files, unlisted) = open_free_journal(config, journal_owner, options)?;
     let mut journal = FileJournal::new(files, sync);
     journal.unlisted = unlisted;
@@ -51,12 +51,12 @@ pub fn note_command(config: &Config, entry: &Value) -> Result<(), OpenError> {
 fn open_free_journal(
     config: &Config,
     journal_owner: JournalOwner,
-    options: Options,
+    options: JournalOptions,
 ) -> Result<(Journal, Vec<String>), JournalError> {
     let (mut number, mut unlisted) = (1, Vec::new());
     loop {
         let key = Key::open_or_create(&config.state.join("keys/journal.key"))?;
-        let clock: Clock = Arc::new(SystemTime::now);
+        let clock: ClockFn = Arc::new(SystemTime::now);
         let first = journal_owner.folder();
         let name = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
         match Journal::open(&config.state.join(name), key, options, clock) {

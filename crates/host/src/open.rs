@@ -192,10 +192,10 @@ impl Toolgate {
     /// Activates all tools without problems, and reports the others.
     async fn load_first(&self) -> Result<(), OpenError> {
         let config = self.config();
-        let mut loaded = self.load(&config, self.workshop(), &FileChanges::Everything);
+        let mut loaded = self.load(&config, self.publisher(), &FileChanges::Everything);
         // Test before serving: a client that lists tools at once sees all of them.
         if Box::pin(self.test_untested(&loaded, TrialSelection::Untested)).await {
-            loaded = self.load(&config, self.workshop(), &FileChanges::default());
+            loaded = self.load(&config, self.publisher(), &FileChanges::default());
         }
         let cli = &self.handlers.cli;
         check_described(cli.commands.keys().chain(cli.parsers.keys()), &loaded)?;

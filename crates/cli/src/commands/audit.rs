@@ -346,7 +346,7 @@ fn query(
     Ok(CommandExit::Clean)
 }
 
-fn export(folders: &[PathBuf], span: Span, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
+fn export(folders: &[PathBuf], span: TimeRange, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     for folder in folders {
         for record in records(folder, span)? {
             writeln!(terminal, "{}", terminal::json(&serde_json::to_value(&record?)?))?;

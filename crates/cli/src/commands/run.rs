@@ -43,7 +43,7 @@ pub fn run(args: &RunArgs, terminal: &mut Terminal) -> Result<CommandExit, Failu
 fn ending(report: &RunReport) -> CommandExit {
     match &report.outcome {
         Ok(_) => CommandExit::Clean,
-        Err(failure) if failure.reason.end() == End::Broken => CommandExit::CouldNotRead,
+        Err(failure) if failure.reason.end() == EndKind::Broken => CommandExit::CouldNotRead,
         Err(_) => CommandExit::Findings,
     }
 }

@@ -143,7 +143,7 @@ fn is_mistake(loaded: &Loaded, problem: &str) -> bool {
 /// Writes the narrower grants into the document, which must then be tested again.
 fn tighten(
     tool: &LoadedTool,
-    wider: &[Wider],
+    wider: &[WiderGrant],
     format: OutputFormat,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {

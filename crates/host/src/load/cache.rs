@@ -59,8 +59,8 @@ impl LoadCache {
     }
 
     /// Returns the rules of the last load if they are equal. Other code compares pointers only.
-    pub fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
-        let now = Rules::now(workshop, config);
+    pub fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
+        let now = Rules::now(publisher, config);
         let known = self.rules.as_ref().filter(|known| known.are_same_as(&now));
         known.map_or_else(|| Arc::new(now), Arc::clone)
     }
@@ -218,7 +218,7 @@ fn unused_settings(index: &ToolIndex, rules: &Rules, config: &Config) -> Vec<Loa
             || index.ids.keys().any(|id| id.eq_ignore_ascii_case(entry))
     };
     let is_known = |entry: &str| index.names.contains_key(entry) || ToolId::is_uuid(entry) && has_id(entry);
-    let names = rules.workshop.overrides.iter().flat_map(|overrides| overrides.tool_names());
+    let names = rules.publisher.overrides.iter().flat_map(|overrides| overrides.tool_names());
     let unknown = names.filter(|name| !is_known(name) && !is_shipped(name));
     let what = |name: &str| {
         format!(

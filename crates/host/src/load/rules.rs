@@ -15,7 +15,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// Call this before tools are assessed. A symlink that changes meanwhile then differs in the next load.
-    pub fn now(workshop: Arc<Workshop>, config: &Config) -> Self {
+    pub fn now(publisher: Arc<Publisher>, config: &Config) -> Self {
         let with_real = |path: PathBuf| (path.clone(), path.canonicalize().unwrap_or(path));
         Self {
             publisher,

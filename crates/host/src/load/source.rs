@@ -128,15 +128,15 @@ impl<'d> ToolSource<'d> {
     }
 
     /// Why the tool cannot be used, and whether that is an error in its document.
-    pub fn explain(&self, unfit: Unfit) -> (String, bool) {
+    pub fn explain(&self, unfit: Unpublishable) -> (String, bool) {
         match unfit {
             Unpublishable::Findings(findings) => {
                 let first = findings.first();
                 (first.map_or_else(|| "it has errors".to_owned(), |one| one.message.clone()), true)
             }
             // A command may be missing on this host only. JavaScript features are the same everywhere.
-            Unfit::NotOffered(what) => (what, is_javascript(self.check)),
-            Unfit::Unreadable(what) => (what, true),
+            Unpublishable::NotOffered(what) => (what, is_javascript(self.check)),
+            Unpublishable::Unreadable(what) => (what, true),
         }
     }
 

@@ -31,7 +31,7 @@ impl Toolgate {
         &self,
         loaded: &'l Loaded,
         config: &'l Config,
-        workshop: &'l Workshop,
+        publisher: &'l Publisher,
     ) -> KeptTools<'l> {
         let files_before =
             if loaded.unread.is_empty() { HashMap::new() } else { files(&self.loaded().tools) };

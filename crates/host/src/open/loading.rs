@@ -18,8 +18,8 @@ use crate::{
 
 impl Toolgate {
     /// Loads changed files, and shares the rest with the last load.
-    pub(super) fn load(&self, config: &Config, workshop: Arc<Workshop>, changes: &FileChanges) -> Loaded {
-        let rules = self.rules(workshop, config);
+    pub(super) fn load(&self, config: &Config, publisher: Arc<Publisher>, changes: &FileChanges) -> Loaded {
+        let rules = self.rules(publisher, config);
         self.load_by(config, &rules, changes)
     }
 
@@ -30,8 +30,8 @@ impl Toolgate {
     }
 
     /// The rules of the last load if they are equal to these. Then its results are still valid.
-    pub(super) fn rules(&self, workshop: Arc<Workshop>, config: &Config) -> Arc<Rules> {
-        self.cache().rules(workshop, config)
+    pub(super) fn rules(&self, publisher: Arc<Publisher>, config: &Config) -> Arc<Rules> {
+        self.cache().rules(publisher, config)
     }
 
     pub(super) fn cache(&self) -> MutexGuard<'_, LoadCache> {

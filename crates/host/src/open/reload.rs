@@ -14,7 +14,7 @@ use super::{
     OpenError, Toolgate,
     kept_tools::is_published,
     narrowing::narrowed,
-    parts::{approval_settings, argument_limits, workshop},
+    parts::{approval_settings, argument_limits, publisher},
 };
 use crate::{
     exposure::is_exposed,
@@ -121,17 +121,17 @@ impl Toolgate {
         let about_callers = follower.prepare(&config).err();
         if loaded.policies.is_err() || about_callers.is_some() {
             loaded.problems.extend(about_callers);
-            let kept = self.kept_tools(&loaded, &config, &workshop);
+            let kept = self.kept_tools(&loaded, &config, &publisher);
             self.gate.retain(|tool| kept.includes(tool));
             return Err(loaded.problems);
         }
         if !loaded.problems.is_empty() {
-            return Err(self.take_over_narrowed(loaded, config, workshop, follower));
+            return Err(self.take_over_narrowed(loaded, config, publisher, follower));
         }
         // INVARIANT: swap tools and policies before callers. A newly authenticated caller must never meet the old policies.
         let (loaded, record) = self.swap(loaded, &config);
         self.config.store(Arc::new(config));
-        self.workshop.store(workshop);
+        self.publisher.store(publisher);
         follower.activate();
         Ok(ReloadReport { loaded, unrecorded: self.note_loaded(&record).err() })
     }
@@ -153,13 +153,13 @@ impl Toolgate {
         &self,
         mut loaded: Loaded,
         config: Config,
-        workshop: Arc<Workshop>,
+        publisher: Arc<Publisher>,
         follower: &mut impl ConfigFollower,
     ) -> Vec<LoadProblem> {
         let policies = std::mem::replace(&mut loaded.policies, Ok(None)).unwrap_or_default();
         let config = narrowed(&self.config(), config);
         let are_callers_ready = follower.prepare(&config).is_ok();
-        let kept = self.kept_tools(&loaded, &config, &workshop);
+        let kept = self.kept_tools(&loaded, &config, &publisher);
         let (approvals, arguments) = (approval_settings(&config.approvals), argument_limits(&config));
         // INVARIANT: as without errors, swap tools and policies before callers.
         self.gate.narrow(|tool| kept.includes(tool), policies, approvals, arguments);
@@ -174,9 +174,9 @@ impl Toolgate {
     /// Stops serving tools that were removed or edited, if the configuration or policies cannot be used. The previous policies
     /// stay active.
     fn drop_changed(&self, config: &Config, changes: &FileChanges) {
-        let workshop = self.workshop();
-        let loaded = self.load(config, Arc::clone(&workshop), changes);
-        let kept = self.kept_tools(&loaded, config, &workshop);
+        let publisher = self.publisher();
+        let loaded = self.load(config, Arc::clone(&publisher), changes);
+        let kept = self.kept_tools(&loaded, config, &publisher);
         self.gate.retain(|tool| kept.includes(tool));
     }
 

@@ -72,9 +72,9 @@ impl Toolgate {
         let moved = bench.as_ref().map(|bench| candidate.run_by(&bench.handlers));
         let moved = moved.transpose().map_err(TestRunError::Failed)?;
         let candidate = moved.as_ref().unwrap_or(candidate);
-        let workshop = self.workshop();
+        let publisher = self.publisher();
         // Boxed, because the future of a whole call is large.
-        let passed = Box::pin(workshop.local_pass(&self.gate, candidate, SystemTime::now())).await;
+        let passed = Box::pin(publisher.local_pass(&self.gate, candidate, SystemTime::now())).await;
         passed.map_err(TestRunError::Failed)
     }
 
@@ -91,7 +91,7 @@ impl Toolgate {
         let (config, publisher) = (self.config(), self.publisher());
         let (mut trials, mut refused) = (Vec::new(), Vec::new());
         // Load again, because the last load may be long ago.
-        for tool in self.load(&config, Arc::clone(&workshop), &FileChanges::Everything).tools.iter() {
+        for tool in self.load(&config, Arc::clone(&publisher), &FileChanges::Everything).tools.iter() {
             let Ok(candidate) = &tool.candidate else { continue };
             if candidate.is_withdrawn {
                 continue;
@@ -105,25 +105,25 @@ impl Toolgate {
                 continue;
             }
             if self.has_passed_as_it_is(candidate) {
-                self.publish_passed(&workshop, candidate).map_err(failed)?;
+                self.publish_passed(&publisher, candidate).map_err(failed)?;
                 continue;
             }
             if tool.origin == ToolOrigin::Shipped && candidate.tool.reaches_out() {
-                self.accept_release_pass(&workshop, candidate, "library").map_err(failed)?;
+                self.accept_release_pass(&publisher, candidate, "library").map_err(failed)?;
                 continue;
             }
             let trial = self.local_pass(candidate, &tool.origin, self.test_runs).await;
             let trial = trial.map_err(|error| failed(error.to_string()))?;
-            if trial.took_back {
+            if trial.was_unpublished {
                 self.note_publication("tool.unpublished", &candidate.tool, "library")?;
             }
             if trial.has_passed() {
                 let passed = trial.publishable(candidate).map_err(failed)?;
-                self.publish_passed(&workshop, &passed).map_err(failed)?;
+                self.publish_passed(&publisher, &passed).map_err(failed)?;
             }
             trials.push(trial);
         }
-        self.activate(self.load(&config, Arc::clone(&workshop), &FileChanges::Everything), &config)?;
+        self.activate(self.load(&config, Arc::clone(&publisher), &FileChanges::Everything), &config)?;
         if refused.is_empty() {
             Ok(trials)
         } else {
@@ -166,7 +166,7 @@ impl Toolgate {
 
     /// Returns whether any tool was tested or got the pass of its release.
     pub(super) async fn test_untested(&self, loaded: &Loaded, which: TrialSelection) -> bool {
-        let workshop = self.workshop();
+        let publisher = self.publisher();
         let (released, untested): (Vec<&Candidate>, Vec<&Candidate>) =
             loaded.untested(which).partition(|candidate| candidate.tool.reaches_out());
         // The gateway sends no request that neither an operator nor a caller asked for. A tool whose pass cannot be recorded is not
@@ -188,8 +188,8 @@ impl Toolgate {
             };
             let now = SystemTime::now();
             // If the pass cannot be recorded, the tool is not live, and the next start tries again.
-            let tried = workshop.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
-            if tried.is_ok_and(|trial| trial.took_back) {
+            let tried = publisher.local_pass_and_publish(&self.gate, &candidate, now, &note).await;
+            if tried.is_ok_and(|trial| trial.was_unpublished) {
                 // The tool is unpublished already. If this record fails, the next record reports the failure.
                 let _ = self.note_publication("tool.unpublished", &candidate.tool, "catalog");
             }

@@ -184,7 +184,7 @@ async fn changed_pass_reloads_one_tool() {
     assert!(tool_at(&toolgate, 7).candidate.as_ref().unwrap().is_withdrawn);
     assert!(toolgate.changed_passes().unwrap().is_empty());
     // A tool is also withdrawn by name, so a new id does not publish it again.
-    toolgate.workshop().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
+    toolgate.publisher().unpublish("another id", "tool 9", std::time::SystemTime::now()).unwrap();
     assert_eq!(work(&toolgate, FileChanges::default()).await, (0, 1));
     assert!(tool_at(&toolgate, 9).candidate.as_ref().unwrap().is_withdrawn);
     toolgate.close().unwrap();
