@@ -14,7 +14,7 @@ use tokio::{
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order};
-use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
+use toolgate_sandbox::{ContainerUser, ImageName, Jailer, LayerSet, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
 /// Carries orders out in the kind of sandbox that each asks for.
@@ -25,7 +25,7 @@ struct Inner {
     /// This very program, which is the jailer too under another name.
     program: PathBuf,
     egress: Egress,
-    required: CommandRequired,
+    required: LayerSet,
     /// How many jails are kept ready at most.
     prepared_jails: usize,
     /// The image for containers, and what its walls must be.
@@ -41,12 +41,12 @@ pub struct Container {
     pub image: String,
     /// Who commands are inside; root is refused.
     pub user: ContainerUser,
-    pub required: &'static [ContainerWall],
+    pub required: LayerSet,
 }
 
 impl Container {
     /// As the owner of the workspace, so that what is written there belongs to whom it should, unless that is root.
-    pub fn for_workspace(image: String, workspace: &Path, required: &'static [ContainerWall]) -> Self {
+    pub fn for_workspace(image: String, workspace: &Path, required: LayerSet) -> Self {
         let owner = std::fs::metadata(workspace).ok().map(|folder| (folder.uid(), folder.gid()));
         let (uid, gid) = owner.filter(|(uid, gid)| *uid != 0 && *gid != 0).unwrap_or(NOBODY_IN_PARTICULAR);
         Self { image, user: ContainerUser { uid, gid }, required }
@@ -58,7 +58,7 @@ impl Commands {
     pub fn new(
         program: PathBuf,
         egress: Egress,
-        required: CommandRequired,
+        required: LayerSet,
         prepared_jails: usize,
         container: Option<Container>,
     ) -> Self {
@@ -150,7 +150,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
         let egress = crate::open::open_egress(folder.path()).unwrap();
-        let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, 0, None);
+        let commands =
+            Commands::new(program.clone(), egress, toolgate_sandbox::JailKind::Command.minimum(), 0, None);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();
         let absent = problem();

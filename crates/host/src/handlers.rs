@@ -12,8 +12,7 @@ use toolgate_handlers::{
     JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
 };
 use toolgate_sandbox::{
-    CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
-    container_egress,
+    Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, WorkerEnd, container_egress,
 };
 use toolgate_secrets::Detector;
 
@@ -50,10 +49,7 @@ pub fn open_handlers(
     let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
     let secrets = Arc::new(EnvironmentSecrets(own.clone()));
-    let required = match config.worker.required {
-        RequiredJail::Minimum => CommandRequired::MINIMUM,
-        RequiredJail::Hardened => CommandRequired::HARDENED,
-    };
+    let required = required_layers(config, JailKind::Command);
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
         places: places.clone(),
@@ -97,11 +93,18 @@ pub fn own_variables(names: OwnNames) -> OwnVariables {
     }
 }
 
+fn required_layers(config: &Config, kind: JailKind) -> LayerSet {
+    match config.worker.required {
+        RequiredJail::Minimum => kind.minimum(),
+        RequiredJail::Hardened => kind.hardened(),
+    }
+}
+
 /// Bounded, unless the operator chose otherwise by name and asked for no hardened jail.
-fn walls_of_containers(config: &Config) -> &'static [ContainerWall] {
+fn walls_of_containers(config: &Config) -> LayerSet {
     match (config.worker.required, config.commands.danger_unbounded_containers) {
-        (RequiredJail::Minimum, true) => &[],
-        (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => ContainerWall::BOUNDED,
+        (RequiredJail::Minimum, true) => JailKind::Container.minimum(),
+        (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => JailKind::Container.hardened(),
     }
 }
 
@@ -120,10 +123,7 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<Alarm>) -> Result<Po
             Apart::PerTool => Isolation::PerTool,
             Apart::PerCall => Isolation::PerCall,
         },
-        required: match config.worker.required {
-            RequiredJail::Minimum => Required::MINIMUM,
-            RequiredJail::Hardened => Required::HARDENED,
-        },
+        required: required_layers(config, JailKind::Worker),
         namespaces: Namespaces::Enter,
         cpu_seconds: CPU_SECONDS,
     };
@@ -191,14 +191,15 @@ mod tests {
             let text = format!("version: 1\n{keys}");
             let folder = std::env::temp_dir();
             let parsed = Config::parse(&text, &folder, &|_| None, &Overrides::default());
-            walls_of_containers(&parsed.unwrap()).to_vec()
+            walls_of_containers(&parsed.unwrap()).names()
         };
-        assert_eq!(walls(""), ContainerWall::BOUNDED);
-        assert_eq!(walls("worker: {required: hardened}\n"), ContainerWall::BOUNDED);
+        let bounded = ["memory-limit", "process-limit", "cpu-limit"];
+        assert_eq!(walls(""), bounded);
+        assert_eq!(walls("worker: {required: hardened}\n"), bounded);
         let danger = "commands: {danger_unbounded_containers: true}\n";
-        assert_eq!(walls(danger), []);
+        assert_eq!(walls(danger), Vec::<String>::new());
         // Who asks for the harder jail gets it.
-        assert_eq!(walls(&format!("{danger}worker: {{required: hardened}}\n")), ContainerWall::BOUNDED);
+        assert_eq!(walls(&format!("{danger}worker: {{required: hardened}}\n")), bounded);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, ImageName, Network,
+    ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ImageName, Layer, LayerSet, Network,
     Runtime, Shortage, SpawnError, View,
 };
 
@@ -23,7 +23,7 @@ pub struct ContainerLauncher {
     pub image: ImageName,
     pub user: ContainerUser,
     /// Walls that must hold beyond those without which nothing runs.
-    pub required: &'static [ContainerWall],
+    pub required: LayerSet,
 }
 
 impl Launch for ContainerLauncher {
@@ -126,14 +126,14 @@ impl Bounds {
         }
     }
 
-    fn describe(&self, holds: impl Fn(ContainerWall) -> bool) -> String {
+    fn describe(&self, holds: impl Fn(Layer) -> bool) -> String {
         let limits = &self.limits;
         let first = self.writable.iter().take(FIRST_WRITABLE).map(|path| format!("`{path}`, "));
         let more = match self.writable.len().saturating_sub(FIRST_WRITABLE) {
             0 => String::new(),
             more => format!("{more} more and "),
         };
-        let beyond = if holds(ContainerWall::NetworkNamespace) { " but its way out" } else { "" };
+        let beyond = if holds(Layer::NetworkNamespace) { " but its way out" } else { "" };
         let mut said = format!(
             "no network{beyond}, nothing to write to but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
             first.collect::<String>(),
@@ -142,10 +142,10 @@ impl Bounds {
             limits.file_bytes
         );
         // Not every host bounds these.
-        if holds(ContainerWall::MemoryLimit) {
+        if holds(Layer::MemoryLimit) {
             said = format!("{said}, {} bytes of memory", memory(limits));
         }
-        if holds(ContainerWall::ProcessLimit) {
+        if holds(Layer::ProcessLimit) {
             said = format!("{said}, {} processes", limits.processes);
         }
         said

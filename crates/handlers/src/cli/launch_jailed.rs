@@ -5,8 +5,8 @@ use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport,
-    CommandRequired, Jailer, OutputCaps, Refused as JailRefused, Source, Trace as JailTrace, View,
+    Access as JailAccess, Attempt, Bind as JailBind, CommandJail, CommandLimits, CommandReport, Jailer,
+    LayerSet, Namespaces, OutputCaps, Refused as JailRefused, Source, Trace as JailTrace, View,
 };
 use toolgate_spec::model::SandboxKind;
 
@@ -24,7 +24,7 @@ pub struct JailedLauncher {
     /// Without it, commands that reach out are not run.
     pub egress: Option<Egress>,
     /// What a host must enforce; where it does not, nothing runs.
-    pub required: CommandRequired,
+    pub required: LayerSet,
 }
 
 impl Launch for JailedLauncher {
@@ -62,7 +62,7 @@ impl JailedLauncher {
     }
 }
 
-fn jail(order: Order, required: CommandRequired) -> CommandJail {
+fn jail(order: Order, required: LayerSet) -> CommandJail {
     let (env, network) = way_out::environment(&order);
     let limits = order.limits;
     CommandJail {
@@ -86,6 +86,7 @@ fn jail(order: Order, required: CommandRequired) -> CommandJail {
         },
         children: order.children,
         required,
+        namespaces: Namespaces::Enter,
         trace: match order.trace {
             Trace::Refusals => JailTrace::Refusals,
             Trace::Off => JailTrace::Off,
@@ -170,7 +171,7 @@ mod tests {
     use std::{ffi::OsString, time::Duration};
 
     use toolgate_egress::{BodyGuard, EgressMode, EgressRules, Guard, OutgoingPart};
-    use toolgate_sandbox::{Children, Network};
+    use toolgate_sandbox::{Children, JailKind, Network};
 
     use super::*;
     use crate::cli::{launch::WayOut, way_out::PROXY_PORT};
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_command_that_reaches_out_is_told_of_one_proxy() {
-        let jail = jail(order(Some(rules())), CommandRequired::MINIMUM);
+        let jail = jail(order(Some(rules())), JailKind::Command.minimum());
         assert_eq!(jail.network, Network::Proxied { http_port: PROXY_PORT });
         let told: Vec<_> = jail.env.iter().filter(|(name, _)| name == "http_proxy").collect();
         assert_eq!(told, [&(OsString::from("http_proxy"), OsString::from("http://127.0.0.1:3128"))]);
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn without_rules_there_is_no_network_and_no_word_of_one() {
-        let jail = jail(order(None), CommandRequired::MINIMUM);
+        let jail = jail(order(None), JailKind::Command.minimum());
         assert_eq!(jail.network, Network::None);
         assert_eq!(jail.env.len(), 2);
         assert_eq!(jail.view.hidden, [PathBuf::from("/hidden")]);

@@ -128,7 +128,7 @@ fn translate(report: JsReport) -> RunReport {
             elapsed_us: usage.elapsed_us,
             helpers: usage.helpers,
         },
-        walls: report.strength.map(toolgate_sandbox::Strength::names).unwrap_or_default(),
+        walls: report.strength.map(toolgate_sandbox::LayerSet::names).unwrap_or_default(),
         refused: Vec::new(),
         refused_dropped: 0,
         withheld: report.withheld,
@@ -182,7 +182,7 @@ const WRITING: &[&str] = &["writeText", "appendText", "editText", "copy", "move"
 mod tests {
     use serde_json::json;
     use toolgate_policy::{PolicySet, UserOverrides};
-    use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+    use toolgate_sandbox::{Isolation, JailKind, Namespaces, Pool, PoolConfig};
     use toolgate_secrets::Detector;
     use toolgate_spec::Format;
 
@@ -218,7 +218,7 @@ mod tests {
             waiting: 1,
             recycle_after: 1,
             isolation: Isolation::Shared,
-            required: Required::MINIMUM,
+            required: JailKind::Worker.minimum(),
             namespaces: Namespaces::Enter,
             cpu_seconds: 1,
         };

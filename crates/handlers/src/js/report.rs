@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_policy::Mask;
 use toolgate_sandbox::{
-    ScriptReport, Strength, WorkerFailure,
+    LayerSet, ScriptReport, WorkerFailure,
     wire::{Done, Helper, ScriptEnding, ScriptUsage},
 };
 use toolgate_secrets::SecretFinding;
@@ -23,7 +23,7 @@ pub struct JsReport {
     pub withheld: Vec<SecretFinding>,
     pub usage: JsUsage,
     /// What was really in force; `None` where nothing ran.
-    pub strength: Option<Strength>,
+    pub strength: Option<LayerSet>,
     /// Which worker it ran in: calls with the same number shared a process.
     pub worker: Option<u64>,
 }

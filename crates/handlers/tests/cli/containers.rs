@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::json;
 use toolgate_handlers::{ContainerLauncher, Ending, Launch as _, Order};
-use toolgate_sandbox::{ContainerUser, ImageName, Runtime, RuntimeKind, RuntimeProgram};
+use toolgate_sandbox::{ContainerUser, ImageName, LayerSet, Runtime, RuntimeKind, RuntimeProgram};
 use toolgate_spec::model::SandboxKind;
 
 use crate::{
@@ -43,7 +43,7 @@ esac
         egress: None,
         image: ImageName::parse("localhost/tried:1").unwrap(),
         user: ContainerUser { uid: 1000, gid: 1000 },
-        required: &[],
+        required: LayerSet::NONE,
     }
 }
 
