@@ -7,11 +7,11 @@ use std::{fmt, io};
 
 use crate::{
     confine,
+    filter::{ProfileError, SeccompProfile},
     layers::{JailKind, Layer, LayerSet},
     limits,
     limits::Limits,
     namespaces, privileges,
-    profile::{ProfileError, SeccompProfile},
     status::StatusFile,
     sys::{self, SocketOption},
 };
@@ -129,10 +129,7 @@ impl Entered {
             return Err(JailError::NotInForce(missing));
         }
         // INVARIANT: only the return follows; the process may do nothing else any more.
-        seccompiler::apply_filter_all_threads(&filter).map_err(|error| JailError::Step {
-            step: "install the seccomp filter",
-            source: io::Error::other(error),
-        })?;
+        sys::filter::install_on_all_threads(&filter).map_err(at("install the seccomp filter"))?;
         Ok(strength)
     }
 }

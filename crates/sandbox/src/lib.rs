@@ -15,7 +15,6 @@ mod namespaces;
 mod pool;
 mod privileges;
 mod probe;
-mod profile;
 mod status;
 mod sys;
 pub mod wire;
@@ -32,6 +31,7 @@ pub use container::{
 };
 pub use death::{Death, describe_exit};
 pub use egress_sockets::ProxySockets;
+pub use filter::{ProfileError, SeccompProfile};
 pub use jail::{Entered, JailError, Namespaces, WorkerJail};
 pub use layers::{JailKind, Layer, LayerSet};
 pub use mount_table::MountTable;
@@ -39,7 +39,6 @@ pub use pool::{
     Effects, Isolation, Lease, OnEnd, Pool, PoolConfig, ScriptReport, Tenant, WorkerEnd, WorkerFailure,
 };
 pub use probe::{HostRow, HostState, HostStrength, probe, probe_layers};
-pub use profile::{ProfileError, SeccompProfile};
 pub use sys::leave;
 
 /// `argv[0]` of a worker process.
