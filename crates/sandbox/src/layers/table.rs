@@ -121,7 +121,7 @@ impl Layer {
             Self::NetworkNone => ("network-none", "There is no network."),
             Self::PidNamespace => ("pid-namespace", "Processes outside are neither visible nor reachable."),
             Self::NetworkNamespace => {
-                ("network-namespace", "The network has nothing but a loopback interface of its own.")
+                ("network-namespace", "The network has only its own loopback interface.")
             }
             Self::IpcNamespace => ("ipc-namespace", "Shared memory and message queues are separate."),
             Self::UtsNamespace => ("uts-namespace", "The host name is separate."),

@@ -6,7 +6,7 @@ use super::*;
 use crate::filter::list::ListActions;
 
 /// One list, compiled for one machine and one kind of process.
-struct Compiled {
+struct CompiledList {
     title: String,
     machine: Machine,
     otherwise: Otherwise,
@@ -14,7 +14,7 @@ struct Compiled {
     found: ListActions,
 }
 
-impl Compiled {
+impl CompiledList {
     fn new(list: &SeccompList, machine: Machine, title: &str, target: FilterTarget<'_>) -> Self {
         let calls = Calls::of(machine).unwrap();
         let found = list.actions(&calls, target).unwrap();
@@ -87,7 +87,7 @@ fn description() -> String {
         "# Written by the test `shipped_lists_allow_the_committed_set`. All other calls are denied.\n"
             .to_owned();
     let mut base: Vec<String> = Vec::new();
-    for compiled in Compiled::each() {
+    for compiled in CompiledList::each() {
         let lines = compiled.lines();
         let is_first = compiled.title.contains("worker")
             || compiled.title.contains("None, processes Namespace, children Allowed");
@@ -130,8 +130,8 @@ fn shipped_lists_allow_the_committed_set() {
 /// The compiled programs do what the lists say, for arguments around every value and bit that a list names.
 #[test]
 fn compiled_programs_agree_with_their_lists() {
-    for compiled in Compiled::each() {
-        let Compiled { title, machine, otherwise, calls, found } = &compiled;
+    for compiled in CompiledList::each() {
+        let CompiledList { title, machine, otherwise, calls, found } = &compiled;
         let program = program::generate(&found.actions, *machine, *otherwise);
         let architecture = match machine {
             Machine::X86_64 => X86_64,
