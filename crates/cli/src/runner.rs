@@ -13,9 +13,7 @@ use toolgate_handlers::{
     OwnVariables, Places, RustHandlers, ToolHandlers,
 };
 use toolgate_policy::EffectivePolicy;
-use toolgate_sandbox::{
-    CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required, container_egress,
-};
+use toolgate_sandbox::{Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, container_egress};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     model::{ParamType, ToolSpec},
@@ -31,7 +29,7 @@ pub struct Runner {
     places: Places,
     own: OwnVariables,
     program: PathBuf,
-    required: CommandRequired,
+    required: LayerSet,
 }
 
 impl Runner {
@@ -44,6 +42,7 @@ impl Runner {
             .map_err(|error| failed("the async runtime cannot start", error))?;
         let program =
             std::env::current_exe().map_err(|error| failed("the path of this program is unknown", error))?;
+        let required = if args.hardened { JailKind::hardened } else { JailKind::minimum };
         let config = PoolConfig {
             program: program.clone(),
             workers: 1,
@@ -53,7 +52,7 @@ impl Runner {
             recycle_after: RECYCLE_AFTER,
             // All tools belong to the user who runs them; one worker per tool keeps them apart.
             isolation: Isolation::PerTool,
-            required: if args.hardened { Required::HARDENED } else { Required::MINIMUM },
+            required: required(JailKind::Worker),
             namespaces: Namespaces::Enter,
             cpu_seconds: CPU_SECONDS,
         };
@@ -68,8 +67,7 @@ impl Runner {
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
         let state = toolgate_config::state_in(&workspace, &environment);
         let places = Places { workspace, home, state, guarded };
-        let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
-        Ok(Self { runtime, pool, places, own, program, required })
+        Ok(Self { runtime, pool, places, own, program, required: required(JailKind::Command) })
     }
 
     /// Runs a draft once for its author. Effects that need approval count as approved.

@@ -41,7 +41,7 @@ pub struct ContainerSettings {
     pub image: String,
     /// The user of commands in the container. Root is rejected.
     pub user: ContainerUser,
-    pub required: &'static [ContainerWall],
+    pub required: LayerSet,
 }
 
 impl ContainerSettings {
@@ -58,7 +58,7 @@ impl Commands {
     pub fn new(
         program: PathBuf,
         egress: Egress,
-        required: CommandRequired,
+        required: LayerSet,
         prepared_jails: usize,
         container: Option<ContainerSettings>,
     ) -> Self {
@@ -152,7 +152,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
         let egress = crate::open::open_egress(folder.path()).unwrap();
-        let commands = Commands::new(program.clone(), egress, CommandRequired::MINIMUM, 0, None);
+        let commands =
+            Commands::new(program.clone(), egress, toolgate_sandbox::JailKind::Command.minimum(), 0, None);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let problem = || runtime.block_on(commands.0.jailed()).err().unwrap();
         let absent = problem();

@@ -12,8 +12,7 @@ use toolgate_handlers::{
     JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
 };
 use toolgate_sandbox::{
-    CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
-    container_egress,
+    Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, WorkerEnd, container_egress,
 };
 use toolgate_secrets::Detector;
 
@@ -50,10 +49,7 @@ pub fn open_handlers(
     let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
     let secrets = Arc::new(EnvironmentSecrets(own.clone()));
-    let required = match config.worker.required {
-        RequiredJail::Minimum => CommandRequired::MINIMUM,
-        RequiredJail::Hardened => CommandRequired::HARDENED,
-    };
+    let required = required_layers(config, JailKind::Command);
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
         places: places.clone(),
@@ -100,8 +96,8 @@ pub fn own_variables(names: OwnNames) -> OwnVariables {
 /// Containers must have limits, unless the operator sets `danger_unbounded_containers` without requiring a hardened jail.
 fn required_container_layers(config: &Config) -> &'static [ContainerWall] {
     match (config.worker.required, config.commands.danger_unbounded_containers) {
-        (RequiredJail::Minimum, true) => &[],
-        (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => ContainerWall::BOUNDED,
+        (RequiredJail::Minimum, true) => JailKind::Container.minimum(),
+        (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => JailKind::Container.hardened(),
     }
 }
 
@@ -120,10 +116,7 @@ fn open_pool(config: &Config, program: PathBuf, alarm: &Arc<EscapeAlarm>) -> Res
             Apart::PerTool => Isolation::PerTool,
             Apart::PerCall => Isolation::PerCall,
         },
-        required: match config.worker.required {
-            RequiredJail::Minimum => Required::MINIMUM,
-            RequiredJail::Hardened => Required::HARDENED,
-        },
+        required: required_layers(config, JailKind::Worker),
         namespaces: Namespaces::Enter,
         cpu_seconds: CPU_SECONDS,
     };

@@ -28,8 +28,8 @@ use std::{
 use times::{median, ratio};
 use tokio::runtime::Runtime as Tokio;
 use toolgate_sandbox::{
-    Access, Bind, Children, CommandJail, CommandLimits, CommandRequired, Ending, Jailer, Network, OutputCaps,
-    Source, Trace, View,
+    Access, Bind, Children, CommandJail, CommandLimits, Ending, JailKind, Jailer, Namespaces, Network,
+    OutputCaps, Source, Trace, View,
 };
 
 type JailVariant<'v> = (&'static str, Box<dyn FnMut() -> Duration + 'v>);
@@ -136,7 +136,8 @@ fn in_jail(
             file_bytes: 1 << 20,
         },
         children: Children::Allowed,
-        required: CommandRequired::MINIMUM,
+        required: JailKind::Command.minimum(),
+        namespaces: Namespaces::Enter,
         trace,
     };
     let begin = Instant::now();

@@ -16,7 +16,6 @@ mod running;
 mod seal;
 mod supervisor;
 mod view;
-mod walls;
 mod zygote;
 
 use std::{
@@ -31,8 +30,9 @@ pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
 pub use running::Running;
 pub(crate) use view::all_processes;
-pub use walls::{CommandRequired, CommandStrength, Wall};
 pub use zygote::{jailer_main, run_if_jailer};
+
+use crate::{LayerSet, Namespaces};
 
 /// Directories of programs and libraries. Every command sees them, except hidden paths in them.
 pub const SYSTEM_FOLDERS: [&str; 7] = view::SYSTEM;
@@ -56,7 +56,10 @@ pub struct CommandJail {
     pub network: Network,
     pub limits: CommandLimits,
     pub children: Children,
-    pub required: CommandRequired,
+    /// Layers without which it must not run, in addition to the mandatory ones.
+    pub required: LayerSet,
+    /// Namespaces are used where possible. Without them, Landlock must be recent enough to restrict signals.
+    pub namespaces: Namespaces,
     pub trace: Trace,
 }
 
@@ -159,7 +162,7 @@ pub struct CommandReport {
     pub refused_beyond: u64,
     /// How many of those were paths.
     pub paths_beyond: u64,
-    pub strength: CommandStrength,
+    pub strength: LayerSet,
     pub usage: CommandUsage,
 }
 

@@ -26,9 +26,9 @@ pub use image::ImageName;
 pub use network::container_egress;
 pub use running::RunningContainer;
 pub use runtime::{NoRuntime, Runtime, RuntimeKind, RuntimeProgram, container_row, probe_runtime};
-pub use walls::{ContainerStrength, ContainerWall};
+pub use walls::ContainerStrength;
 
-use crate::{Ending, Network, View};
+use crate::{Ending, LayerSet, Network, View};
 
 /// One command and its container. Everything must be text, because the runtimes' own files hold only text.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub struct ContainerJail {
     /// [`Network::Proxied`] works only if root runs the runtime. The caller sets the variables that name the proxy.
     pub network: Network,
     pub limits: ContainerLimits,
-    /// Isolation layers without which it must not run, in addition to [`ContainerWall::MANDATORY`].
-    pub required: &'static [ContainerWall],
+    /// Isolation layers without which it must not run, in addition to the mandatory ones.
+    pub required: LayerSet,
     /// Time limit, including the creation of the container; afterwards it is killed.
     pub deadline: Duration,
 }

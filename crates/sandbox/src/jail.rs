@@ -6,12 +6,13 @@
 use std::{fmt, io};
 
 use crate::{
-    confine, limits,
+    confine,
+    filter::{ProfileError, SeccompProfile},
+    layers::{JailKind, Layer, LayerSet},
+    limits,
     limits::Limits,
     namespaces, privileges,
-    profile::{ProfileError, SeccompProfile},
     status::StatusFile,
-    strength::{MANDATORY, Part, Strength},
     sys::{self, SocketOption},
 };
 
@@ -26,7 +27,7 @@ pub struct WorkerJail {
     pub namespaces: Namespaces,
 }
 
-/// Whether to try namespaces. The [`Strength`] lists those that were entered.
+/// Whether to try namespaces. The [`LayerSet`] lists those that were entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Namespaces {
     Enter,
@@ -39,7 +40,7 @@ pub enum Namespaces {
 #[must_use = "a jail that is entered and not sealed has no seccomp filter and no limits"]
 pub struct Entered {
     jail: WorkerJail,
-    strength: Strength,
+    strength: LayerSet,
     status: StatusFile,
 }
 
@@ -58,11 +59,11 @@ impl WorkerJail {
         sys::reset_signals().map_err(at("reset the signals"))?;
         limits::bound_descriptors().map_err(at("limit the descriptors"))?;
 
-        let mut strength = Strength::NONE;
+        let mut strength = LayerSet::NONE;
         self.change_identity(&mut strength)?;
         privileges::forbid_new().map_err(at("no_new_privs"))?;
         die_with(gateway)?;
-        strength.add(Part::DiesWithParent);
+        strength.add(Layer::DiesWithParent);
         // Not in the second phase: Landlock restricts the calling thread and threads it starts later, but not
         // threads that already run.
         let landlock = confine::refuse_every_path_and_port().map_err(at("landlock"))?;
@@ -71,7 +72,7 @@ impl WorkerJail {
     }
 
     /// Namespaces, ids and capabilities. The order matters: each step removes rights that earlier steps need.
-    fn change_identity(self, strength: &mut Strength) -> Result<(), JailError> {
+    fn change_identity(self, strength: &mut LayerSet) -> Result<(), JailError> {
         let wants_namespaces = self.namespaces == Namespaces::Enter;
         if wants_namespaces {
             // Root with CAP_SYS_ADMIN needs no user namespace for this.
@@ -95,42 +96,40 @@ impl Entered {
     /// thread that is still starting would be killed for a system call that only starting threads make.
     ///
     /// Afterwards descriptors 1 and 2 are closed, and any system call that is not in `profile` kills the process.
-    pub fn seal(mut self, profile: &SeccompProfile) -> Result<Strength, JailError> {
+    pub fn seal(mut self, profile: &SeccompProfile) -> Result<LayerSet, JailError> {
         let mut strength = self.strength;
         let status = self.status.read().map_err(at("read the status"))?;
         let address_space = status.address_space().map_err(at("measure the address space"))?;
-        strength.add_if(Part::NoNewPrivileges, status.no_new_privileges());
-        strength.add_if(Part::NoCapabilities, status.holds_no_capability());
-        strength.add_if(Part::EmptyBoundingSet, status.bounding_set_is_empty());
-        strength.add_if(Part::UnprivilegedIds, status.is_unprivileged());
-        strength.add_if(Part::NoGroups, status.has_no_groups());
+        strength.add_if(Layer::NoNewPrivileges, status.no_new_privileges());
+        strength.add_if(Layer::NoCapabilities, status.holds_no_capability());
+        strength.add_if(Layer::EmptyBoundingSet, status.bounding_set_is_empty());
+        strength.add_if(Layer::UnprivilegedIds, status.is_unprivileged());
+        strength.add_if(Layer::NoGroups, status.has_no_groups());
         drop(self.status);
 
         sys::close_range(STDOUT, STDERR).map_err(at("close the standard descriptors"))?;
         let images = sealed_memory()?;
-        strength.add(Part::Descriptors);
+        strength.add(Layer::Descriptors);
         let filter = profile.compile(&images).map_err(JailError::Profile)?;
 
-        strength.add_if(Part::NoNewExecutableMemory, sys::refuse_new_executable_memory().is_ok());
+        strength.add_if(Layer::NoNewExecutableMemory, sys::refuse_new_executable_memory().is_ok());
         privileges::refuse_dumps().map_err(at("refuse dumps"))?;
-        strength.add(Part::NotDumpable);
+        strength.add(Layer::NotDumpable);
         let limits = Limits {
             address_space: address_space.saturating_add(self.jail.address_space_headroom),
             cpu_seconds: self.jail.cpu_seconds,
         };
         limits.apply().map_err(at("set the limits"))?;
-        strength.add(Part::Limits);
+        strength.add(Layer::Limits);
 
         // Checked before the filter, because afterwards the process could not report the error.
-        strength.add(Part::Seccomp);
-        if let Some(part) = MANDATORY.iter().find(|part| !strength.has(**part)) {
-            return Err(JailError::NotInForce(*part));
+        strength.add(Layer::Seccomp);
+        let missing = strength.missing(JailKind::Worker, LayerSet::NONE);
+        if !missing.is_empty() {
+            return Err(JailError::NotInForce(missing));
         }
         // INVARIANT: only the return follows; the process may do nothing else any more.
-        seccompiler::apply_filter_all_threads(&filter).map_err(|error| JailError::Step {
-            step: "install the seccomp filter",
-            source: io::Error::other(error),
-        })?;
+        sys::filter::install_on_all_threads(&filter).map_err(at("install the seccomp filter"))?;
         Ok(strength)
     }
 }
@@ -151,8 +150,8 @@ pub enum JailError {
         source: io::Error,
     },
     Profile(ProfileError),
-    /// The kernel accepted every step and then reported a mandatory part as not in force.
-    NotInForce(Part),
+    /// The kernel accepted every step and then reported these mandatory layers as not in force.
+    NotInForce(LayerSet),
 }
 
 impl fmt::Display for JailError {
@@ -177,10 +176,10 @@ impl fmt::Display for JailError {
                 write!(formatter, "cannot {step}: {source}; `toolgate doctor` shows what this host supports")
             }
             Self::Profile(error) => error.fmt(formatter),
-            Self::NotInForce(part) => write!(
+            Self::NotInForce(missing) => write!(
                 formatter,
                 "the kernel reports `{}` as not in force; `toolgate doctor` shows what this host supports",
-                part.name()
+                missing.names().join("`, `")
             ),
         }
     }

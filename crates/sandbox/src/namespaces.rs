@@ -11,29 +11,29 @@ use rustix::{
 };
 
 use crate::{
-    strength::{Part, Strength},
+    layers::{Layer, LayerSet},
     sys,
 };
 
 /// Tries each missing namespace separately, because a host may forbid only some of them.
-pub(crate) fn enter_missing(strength: &mut Strength) {
-    for (part, namespace) in EACH {
-        if !strength.has(part) {
-            strength.add_if(part, sys::unshare(namespace).is_ok());
+pub(crate) fn enter_missing(strength: &mut LayerSet) {
+    for (layer, namespace) in EACH {
+        if !strength.has(layer) {
+            strength.add_if(layer, sys::unshare(namespace).is_ok());
         }
     }
-    if strength.has(Part::MountNamespace) && !strength.has(Part::EmptyRoot) {
-        strength.add_if(Part::EmptyRoot, mount_empty_root().is_ok());
+    if strength.has(Layer::MountNamespace) && !strength.has(Layer::EmptyRoot) {
+        strength.add_if(Layer::EmptyRoot, mount_empty_root().is_ok());
     }
 }
 
 /// For processes without the right to create the others: a new user namespace grants it.
-pub(crate) fn enter_user_namespace(strength: &mut Strength) {
-    strength.add_if(Part::UserNamespace, sys::unshare(UnshareFlags::NEWUSER).is_ok());
+pub(crate) fn enter_user_namespace(strength: &mut LayerSet) {
+    strength.add_if(Layer::UserNamespace, sys::unshare(UnshareFlags::NEWUSER).is_ok());
 }
 
-pub(crate) fn all_entered(strength: Strength) -> bool {
-    EACH.iter().all(|(part, _)| strength.has(*part)) && strength.has(Part::EmptyRoot)
+pub(crate) fn all_entered(strength: LayerSet) -> bool {
+    EACH.iter().all(|(layer, _)| strength.has(*layer)) && strength.has(Layer::EmptyRoot)
 }
 
 /// A working directory is a handle to the old root. The umask denies all access to files created from here on.
@@ -58,10 +58,10 @@ fn mount_empty_root() -> io::Result<()> {
     Ok(())
 }
 
-const EACH: [(Part, UnshareFlags); 5] = [
-    (Part::NetworkNamespace, UnshareFlags::NEWNET),
-    (Part::IpcNamespace, UnshareFlags::NEWIPC),
-    (Part::UtsNamespace, UnshareFlags::NEWUTS),
-    (Part::CgroupNamespace, UnshareFlags::NEWCGROUP),
-    (Part::MountNamespace, UnshareFlags::NEWNS),
+const EACH: [(Layer, UnshareFlags); 5] = [
+    (Layer::NetworkNamespace, UnshareFlags::NEWNET),
+    (Layer::IpcNamespace, UnshareFlags::NEWIPC),
+    (Layer::UtsNamespace, UnshareFlags::NEWUTS),
+    (Layer::CgroupNamespace, UnshareFlags::NEWCGROUP),
+    (Layer::MountNamespace, UnshareFlags::NEWNS),
 ];

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     death::Death,
-    strength::{Required, Strength},
+    layers::{JailKind, LayerSet},
     wire::{Done, Effect, EffectAnswer, ScriptEnding},
 };
 
@@ -47,8 +47,8 @@ pub struct PoolConfig {
     /// A worker is replaced after this many calls.
     pub recycle_after: u32,
     pub isolation: Isolation,
-    /// Workers below this strength are not used.
-    pub required: Required,
+    /// Workers without these layers are not used.
+    pub required: LayerSet,
     /// Whether workers may enter namespaces. See [`crate::Namespaces`].
     pub namespaces: crate::Namespaces,
     /// CPU time for a worker's whole life. A worker is replaced when its calls have taken half of it.
@@ -81,7 +81,7 @@ pub trait Effects: Send {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptReport {
     pub done: Done,
-    pub strength: Strength,
+    pub strength: LayerSet,
     /// The worker was killed because it did not stop by itself.
     pub killed: bool,
     /// Identifies the worker: calls with the same number shared a process.
@@ -146,7 +146,7 @@ impl Pool {
     }
 
     /// Starts the workers and returns the strength of their jail. An error means that no call can run on this host.
-    pub async fn warm(&self) -> Result<Strength, WorkerFailure> {
+    pub async fn warm(&self) -> Result<LayerSet, WorkerFailure> {
         let worker = self.0.start().await?;
         let strength = worker.strength();
         self.0.put(worker);
@@ -196,11 +196,11 @@ impl Pool {
 impl PoolInner {
     async fn start(&self) -> Result<Worker, WorkerFailure> {
         let worker = Worker::start(&self.launcher, &self.config).await?;
-        let missing = worker.strength().missing(&self.config.required);
+        let missing = worker.strength().missing(JailKind::Worker, self.config.required);
         if missing.is_empty() {
             return Ok(worker);
         }
-        Err(WorkerFailure::Unavailable(format!("this host does not enforce {}", missing.join(", "))))
+        Err(WorkerFailure::Unavailable(format!("this host does not enforce {}", missing.names().join(", "))))
     }
 
     /// The values that two calls must share to use the same worker; `None` if any calls may.
@@ -251,7 +251,7 @@ impl PoolInner {
 const GRACE: Duration = Duration::from_millis(20);
 
 /// The report for a worker that had to be killed.
-fn killed_report(strength: Strength, worker: u64) -> ScriptReport {
+fn killed_report(strength: LayerSet, worker: u64) -> ScriptReport {
     let usage = crate::wire::ScriptUsage::default();
     let done = Done { ending: ScriptEnding::Timeout, console: Vec::new(), console_dropped: 0, usage };
     ScriptReport { done, strength, killed: true, worker }

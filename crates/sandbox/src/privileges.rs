@@ -7,7 +7,7 @@ use rustix::{
     thread::{self, CapabilitiesSecureBits, CapabilitySet, CapabilitySets},
 };
 
-use crate::command::{CommandStrength, Wall};
+use crate::layers::{Layer, LayerSet};
 
 /// Removes every capability from the bounding set, as far as this process may. The result is read back from the
 /// kernel later. Without the right to do this, `no_new_privs` still makes the set useless.
@@ -55,20 +55,20 @@ pub(crate) fn lock_bits() {
 }
 
 /// Asks the kernel for the privileges that this process still has.
-pub(crate) fn read_back(strength: &mut CommandStrength) -> io::Result<()> {
-    strength.add_if(Wall::NoNewPrivileges, thread::no_new_privs()?);
+pub(crate) fn read_back(strength: &mut LayerSet) -> io::Result<()> {
+    strength.add_if(Layer::NoNewPrivileges, thread::no_new_privs()?);
     let held = thread::capabilities(None)?;
     let none = (held.effective | held.permitted | held.inheritable).is_empty();
-    strength.add_if(Wall::NoCapabilities, none);
+    strength.add_if(Layer::NoCapabilities, none);
     Ok(())
 }
 
 /// Asks the kernel whether the bounding set is empty. An empty one stays empty: the kernel never adds to it.
-pub(crate) fn read_back_bounding_set(strength: &mut CommandStrength) {
+pub(crate) fn read_back_bounding_set(strength: &mut LayerSet) {
     let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     let could_come_back =
         each.map_while(|one| thread::capability_is_in_bounding_set(one).ok()).any(|is_there| is_there);
-    strength.add_if(Wall::EmptyBoundingSet, !could_come_back);
+    strength.add_if(Layer::EmptyBoundingSet, !could_come_back);
 }
 
 /// No program run from here on can gain privileges.

@@ -1,7 +1,7 @@
 //! Report of the isolation features of this host, with reasons and remedies.
 //!
 //! Only inspects the host, or tries in a child process what a command's jail would do. The report is for people; a
-//! worker's own `Strength` says what it really got.
+//! worker's own `LayerSet` says what it really got.
 
 use std::{
     fs, io,

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, convert::Infallible, io, panic, sync::Arc, thread};
 
 use toolgate_sandbox::{
-    Entered, Namespaces, SeccompProfile, Strength, WORKER_NAME, WorkerJail, leave,
+    Entered, LayerSet, Namespaces, SeccompProfile, WORKER_NAME, WorkerJail, leave,
     wire::{Effect, EffectAnswer, FromWorker, HEADER, Load, RunScript, ToWorker, body_length},
 };
 
@@ -39,7 +39,7 @@ fn work(entered: Entered) -> Result<(), WorkerEnded> {
     let mut tools = ToolCache::default();
     warm_up(&machine)?;
     let profile = SeccompProfile::worker_js().map_err(|_| WorkerEnded)?;
-    let strength: Strength = entered.seal(&profile).map_err(|_| WorkerEnded)?;
+    let strength: LayerSet = entered.seal(&profile).map_err(|_| WorkerEnded)?;
     send(&FromWorker::Ready { strength: strength.to_bits() })?;
     // Exit at once when the socket ends: dropping the machine would use system calls that the sandbox forbids.
     match serve(&machine, &mut tools) {

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use toolgate_sandbox::{
-    Effects, Isolation, Namespaces, Pool, PoolConfig, Required, ScriptReport, Tenant,
+    Effects, Isolation, JailKind, Namespaces, Pool, PoolConfig, ScriptReport, Tenant,
     wire::{Effect, EffectAnswer, JsonAnswer, Load, RunLimits, RunScript, ScriptEnding},
 };
 
@@ -76,7 +76,7 @@ impl WorkerPool {
             waiting: 8,
             recycle_after: 1_000,
             isolation: Isolation::PerCaller,
-            required: Required::MINIMUM,
+            required: JailKind::Worker.minimum(),
             namespaces: Namespaces::Enter,
             cpu_seconds: 3_600,
         };

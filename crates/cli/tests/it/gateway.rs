@@ -14,7 +14,7 @@ use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots}
 use toolgate_gate::RunReport;
 use toolgate_handlers::{CallGrants, JsRunner, JsTool, Places, SecretSource};
 use toolgate_policy::PolicySet;
-use toolgate_sandbox::{Isolation, Namespaces, OnEnd, Pool, PoolConfig, Required, WorkerEnd};
+use toolgate_sandbox::{Isolation, JailKind, Namespaces, OnEnd, Pool, PoolConfig, WorkerEnd};
 use toolgate_secrets::Detector;
 use toolgate_spec::{Format, model::ToolSpec};
 
@@ -115,7 +115,7 @@ pub fn config() -> PoolConfig {
         waiting: 100,
         recycle_after: 1_000,
         isolation: Isolation::Shared,
-        required: Required::MINIMUM,
+        required: JailKind::Worker.minimum(),
         namespaces: Namespaces::Enter,
         cpu_seconds: 3_600,
     }

@@ -14,7 +14,7 @@ use toolgate_gate::{
 };
 use toolgate_handlers::CallGrants;
 use toolgate_sandbox::{
-    Isolation, Namespaces, Part, Required, WORKER_NAME,
+    Isolation, JailKind, Layer, LayerSet, Namespaces, WORKER_NAME,
     wire::{Done, Effect, FetchCall, FileCall, FromWorker, Redirect, ScriptEnding, ScriptUsage},
 };
 
@@ -309,14 +309,14 @@ fn remaining_layers_hold_without_namespaces() {
     let gateway = Gateway::with(|config| config.namespaces = Namespaces::DangerouslySkip);
     let strength = gateway.runtime.block_on(gateway.pool.warm()).unwrap();
     assert!(
-        strength.has(Part::Seccomp)
-            && strength.has(Part::NoCapabilities)
-            && !strength.has(Part::NetworkNamespace)
+        strength.has(Layer::Seccomp)
+            && strength.has(Layer::NoCapabilities)
+            && !strength.has(Layer::NetworkNamespace)
     );
     gateway.still_serves();
     let strict = Gateway::with(|config| {
         config.namespaces = Namespaces::DangerouslySkip;
-        config.required = Required::HARDENED;
+        config.required = JailKind::Worker.hardened();
     });
     let report = strict.body("return 1");
     assert_eq!(code(&report), Reason::WorkerUnavailable);
@@ -342,10 +342,41 @@ fn hostile_worker_fails_only_its_call() {
     }
 }
 
+/// A worker that reports layers of a command or container, in addition to its own, is not used.
+#[test]
+fn worker_cannot_claim_layers_of_other_jails() {
+    let real = real_layers();
+    let foreign = Layer::ALL.into_iter().filter(|layer| !JailKind::Worker.possible().has(*layer));
+    let claims: Vec<LayerSet> = foreign.map(|layer| LayerSet::of(&[layer])).collect();
+    assert!(claims.len() > 10, "{claims:?}");
+    let unknown = 1 << 40;
+    for claim in claims.into_iter().map(LayerSet::to_bits).chain([unknown]) {
+        let ready = in_octal(real.to_bits() | claim);
+        let folder = tempfile::tempdir().unwrap();
+        let program = write_turncoat(folder.path(), &format!("printf '{ready}' >&0; sleep 60"));
+        let gateway = Gateway::with(|config| {
+            config.program = program;
+            config.spares = 0;
+        });
+        let report = gateway.body("return 1");
+        assert_eq!(code(&report), FailureCode::WorkerUnavailable, "{claim:#x}");
+        let message = report.outcome.unwrap_err().message;
+        assert!(message.contains("layers that no worker has"), "{claim:#x}: {message}");
+    }
+}
+
+fn real_layers() -> LayerSet {
+    let good = Gateway::new();
+    good.runtime.block_on(good.pool.warm()).unwrap()
+}
+
 /// The ready message of a real worker, escaped for `printf`.
 fn ready_in_octal() -> String {
-    let good = Gateway::new();
-    let strength = good.runtime.block_on(good.pool.warm()).unwrap().to_bits();
+    in_octal(real_layers().to_bits())
+}
+
+/// The ready message of a worker with these layers, escaped for `printf`.
+fn in_octal(strength: u64) -> String {
     let bytes = FromWorker::Ready { strength }.encode().unwrap();
     bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<Vec<_>>().concat()
 }

@@ -121,7 +121,7 @@ impl std::fmt::Debug for PreparedJs {
 mod tests {
     use serde_json::json;
     use toolgate_policy::{PolicySet, UserOverrides};
-    use toolgate_sandbox::{Isolation, Namespaces, Pool, PoolConfig, Required};
+    use toolgate_sandbox::{Isolation, JailKind, Namespaces, Pool, PoolConfig};
     use toolgate_secrets::Detector;
     use toolgate_spec::Format;
 
@@ -154,7 +154,7 @@ mod tests {
             waiting: 1,
             recycle_after: 1,
             isolation: Isolation::Shared,
-            required: Required::MINIMUM,
+            required: JailKind::Worker.minimum(),
             namespaces: Namespaces::Enter,
             cpu_seconds: 1,
         };

@@ -44,7 +44,7 @@ esac
         egress: None,
         image: ImageName::parse("localhost/tried:1").unwrap(),
         user: ContainerUser { uid: 1000, gid: 1000 },
-        required: &[],
+        required: LayerSet::NONE,
     }
 }
 

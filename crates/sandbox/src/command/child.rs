@@ -6,22 +6,20 @@ use std::{io, io::Read, os::fd::AsFd, os::unix::net::UnixStream};
 use rustix::fs::Mode;
 
 use super::{
-    CommandStrength,
     encode::{Order, Word},
     groundwork::Groundwork,
     init::{Trouble, at, offer_to_die_first, tell, wait_for_the_group},
     passing,
     seal::{self, Confinement, Filters, Ground},
     view::{self, Base},
-    walls::Wall,
 };
-use crate::{privileges, sys, sys::process};
+use crate::{JailKind, Layer, LayerSet, privileges, sys, sys::process};
 
 /// In its own namespaces. Prepares all that needs no order, waits for the order, and adds the command's binds to the view.
 pub(crate) fn run(
     base: Base,
     groundwork: &Groundwork,
-    mut strength: CommandStrength,
+    mut strength: LayerSet,
     inner: &UnixStream,
     filters: &Filters,
 ) -> ! {
@@ -32,7 +30,7 @@ pub(crate) fn run(
     });
     match viewed {
         Ok((order, confinement)) => {
-            strength.add(Wall::PrivateView);
+            strength.add(Layer::PrivateView);
             finish(&order, strength, inner, filters, Stand::View(confinement))
         }
         Err(trouble) => {
@@ -43,17 +41,13 @@ pub(crate) fn run(
 }
 
 /// Each step here takes nothing away that mounting needs.
-fn prepare(
-    base: &Base,
-    groundwork: &Groundwork,
-    strength: &mut CommandStrength,
-) -> Result<Confinement, Trouble> {
+fn prepare(base: &Base, groundwork: &Groundwork, strength: &mut LayerSet) -> Result<Confinement, Trouble> {
     leave_session_and_bounding_set(strength)?;
     Confinement::of_view(groundwork, base.root())
 }
 
 /// No terminal, a group that can be killed as a whole, and no capability that a program could gain.
-fn leave_session_and_bounding_set(strength: &mut CommandStrength) -> Result<(), Trouble> {
+fn leave_session_and_bounding_set(strength: &mut LayerSet) -> Result<(), Trouble> {
     rustix::process::setsid().map_err(at("start a session"))?;
     privileges::lock_bits();
     privileges::empty_bounding_set();
@@ -69,14 +63,14 @@ fn receive_order(inner: &UnixStream) -> io::Result<Order> {
 
 /// On the host's file tree, as leader of a process group.
 pub(crate) fn run_in_a_group(order: &Order, inner: &UnixStream, filters: &Filters) -> ! {
-    let mut strength = CommandStrength::NONE;
-    strength.add(Wall::DiesTogether);
+    let mut strength = LayerSet::NONE;
+    strength.add(Layer::DiesTogether);
     // A dead supervisor is noticed at the first message, which then fails.
     let is_grouped = wait_for_the_group(inner).unwrap_or(false);
-    strength.add_if(Wall::ControlGroup, is_grouped);
+    strength.add_if(Layer::ControlGroup, is_grouped);
     offer_to_die_first();
     // The limit does not count root's processes.
-    strength.add_if(Wall::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
+    strength.add_if(Layer::ProcessLimit, is_grouped || !rustix::process::geteuid().is_root());
     match leave_session_and_bounding_set(&mut strength) {
         Ok(()) => finish(order, strength, inner, filters, Stand::Host),
         Err(trouble) => {
@@ -92,13 +86,7 @@ enum Stand {
     Host,
 }
 
-fn finish(
-    order: &Order,
-    mut strength: CommandStrength,
-    inner: &UnixStream,
-    filters: &Filters,
-    stand: Stand,
-) -> ! {
+fn finish(order: &Order, mut strength: LayerSet, inner: &UnixStream, filters: &Filters, stand: Stand) -> ! {
     let word = match become_the_command(order, &mut strength, inner, filters, stand) {
         Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
         Err(Refusal::Trouble(trouble)) => trouble.into(),
@@ -131,7 +119,7 @@ impl From<Trouble> for Refusal {
 /// Returns only on failure.
 fn become_the_command(
     order: &Order,
-    strength: &mut CommandStrength,
+    strength: &mut LayerSet,
     mut inner: &UnixStream,
     filters: &Filters,
     stand: Stand,
@@ -154,22 +142,22 @@ fn become_the_command(
         Stand::View(confinement) => confinement.enter_view(order)?,
         Stand::Host => Confinement::enter_host(order)?,
     };
-    strength.add(Wall::Limits);
+    strength.add(Layer::Limits);
     strength.set_landlock_abi(abi.unwrap_or(0));
-    let asked = match ground {
-        Ground::View => order.asked,
+    let required = match ground {
+        Ground::View => order.required,
         // Only Landlock isolates files and signals here.
-        Ground::Host => order.asked.with_landlock(SIGNALS_KEPT_IN),
+        Ground::Host => order.required.with_landlock(SIGNALS_KEPT_IN),
     };
     // The jailer has reset all other signals; its supervisors ignore only this one.
     process::restore_default(libc::SIGPIPE).map_err(at("reset the signals"))?;
 
     // Checked before the filter is installed, as if it were in force: a filter that cannot be installed ends the
     // process anyway.
-    strength.add(Wall::Seccomp);
-    let missing = strength.missing(asked);
+    strength.add(Layer::Seccomp);
+    let missing = strength.missing(JailKind::Command, required);
     if !missing.is_empty() {
-        return Err(Refusal::TooWeak(missing));
+        return Err(Refusal::TooWeak(missing.names()));
     }
     let sealed = Word::Sealed(*strength).to_frame().map_err(at("report that all is ready"))?;
     let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;

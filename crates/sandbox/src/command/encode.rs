@@ -10,10 +10,11 @@ use std::{
 };
 
 use super::{
-    Access, Attempt, Bind, Children, CommandJail, CommandStrength, CommandUsage, Ending, Refused, Source,
-    SpawnError, Trace, groundwork::Groundwork, notices::Listed, passing::Parcel, walls::Asked,
+    Access, Attempt, Bind, Children, CommandJail, CommandUsage, Ending, Refused, Source, SpawnError, Trace,
+    groundwork::Groundwork, notices::Listed, passing::Parcel,
 };
 use crate::{
+    JailKind, LayerSet,
     sys::process::ExitAccount,
     wire::{FrameReader, FrameWriter, WireError},
 };
@@ -30,7 +31,7 @@ pub(crate) struct Order {
     pub(crate) hidden_large: Vec<PathBuf>,
     /// Equal to the groundwork that the jail was prepared for.
     pub(crate) groundwork: Groundwork,
-    pub(crate) asked: Asked,
+    pub(crate) required: LayerSet,
     pub(crate) trace: Trace,
     pub(crate) children: Children,
     /// Standard input, output and error.
@@ -41,7 +42,7 @@ pub(crate) struct Order {
 #[derive(Debug)]
 pub(crate) enum Word {
     /// The command is about to run. Carries a pidfd of its first process, if there is one to kill, and the sockets.
-    Started(CommandStrength),
+    Started(LayerSet),
     TooWeak(Vec<String>),
     Failed(String),
     /// Sent at once, and again in the report, so a caller that leaves early has it as well.
@@ -57,7 +58,7 @@ pub(crate) enum Word {
     Processes,
     /// From a jail: all layers are in force, and the program is next. Carries the descriptor on which the filter
     /// notifies.
-    Sealed(CommandStrength),
+    Sealed(LayerSet),
     /// From a jail: the command ended with this status, and none of its descendants is left.
     Exit(ExitAccount),
 }
@@ -72,6 +73,10 @@ pub(crate) struct Account {
 
 /// The encoded jail, and the descriptors that follow the three standard ones.
 pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>), SpawnError> {
+    let impossible = JailKind::Command.possible().missing(JailKind::Command, jail.required);
+    if !impossible.is_empty() {
+        return Err(SpawnError::TooWeak { missing: impossible.names() });
+    }
     let mut writer = FrameWriter::new(ORDER);
     writer.bytes(jail.program.as_os_str().as_bytes());
     list(&mut writer, jail.argv.iter().map(OsString::as_os_str));
@@ -94,7 +99,7 @@ pub(crate) fn order(jail: &CommandJail) -> Result<(Vec<u8>, Vec<BorrowedFd<'_>>)
         list(&mut writer, paths.iter().map(|path| path.as_os_str()));
     }
     Groundwork::of(jail).write(&mut writer);
-    writer.u32(Asked::from(&jail.required).to_bits());
+    writer.u64(jail.required.to_bits());
     writer.u8(u8::from(jail.trace == Trace::Refusals));
     writer.u8(u8::from(jail.children == Children::Allowed));
     let frame = writer.finish().map_err(|error| SpawnError::Invalid(error.to_string()))?;
@@ -136,7 +141,7 @@ fn read_order(
     }
     let (hidden, hidden_large) = (paths(reader)?, paths(reader)?);
     let groundwork = Groundwork::read_from(reader)?;
-    let asked = Asked::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))?;
+    let required = layers(reader)?;
     let trace = if reader.u8()? == 1 { Trace::Refusals } else { Trace::Off };
     let children = if reader.u8()? == 1 { Children::Allowed } else { Children::Denied };
     reader.end()?;
@@ -149,7 +154,7 @@ fn read_order(
         hidden,
         hidden_large,
         groundwork,
-        asked,
+        required,
         trace,
         children,
         stdio,
@@ -161,7 +166,7 @@ impl Word {
     pub(crate) fn to_frame(&self) -> io::Result<Vec<u8>> {
         let mut writer = FrameWriter::new(self.kind());
         match self {
-            Self::Started(strength) | Self::Sealed(strength) => drop(writer.u32(strength.to_bits())),
+            Self::Started(strength) | Self::Sealed(strength) => drop(writer.u64(strength.to_bits())),
             Self::TooWeak(missing) => list(&mut writer, missing.iter().map(OsStr::new)),
             Self::Failed(why) => drop(writer.text(why)),
             Self::Refused(refused) => write_refused(&mut writer, refused),
@@ -178,8 +183,8 @@ impl Word {
     pub(crate) fn read(kind: u8, body: &[u8]) -> io::Result<Self> {
         let mut reader = FrameReader::new(body);
         let word = match kind {
-            STARTED => strength(&mut reader).map(Self::Started),
-            SEALED => strength(&mut reader).map(Self::Sealed),
+            STARTED => layers(&mut reader).map(Self::Started),
+            SEALED => layers(&mut reader).map(Self::Sealed),
             TOO_WEAK => texts(&mut reader).map(Self::TooWeak),
             FAILED => reader.text(MOST_TEXT).map(|why| Self::Failed(why.to_owned())),
             REFUSED => read_refused(&mut reader).map(Self::Refused),
@@ -312,8 +317,8 @@ fn paths(reader: &mut FrameReader<'_>) -> Result<Vec<PathBuf>, WireError> {
     Ok(paths.collect())
 }
 
-fn strength(reader: &mut FrameReader<'_>) -> Result<CommandStrength, WireError> {
-    CommandStrength::from_bits(reader.u32()?).ok_or(WireError::UnknownValue(u8::MAX))
+fn layers(reader: &mut FrameReader<'_>) -> Result<LayerSet, WireError> {
+    LayerSet::from_bits(JailKind::Command, reader.u64()?).ok_or(WireError::UnknownValue(u8::MAX))
 }
 
 fn exit(reader: &mut FrameReader<'_>) -> Result<ExitAccount, WireError> {

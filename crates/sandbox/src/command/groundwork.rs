@@ -26,7 +26,7 @@ impl Groundwork {
             network: jail.network,
             limits: jail.limits,
             tmp_bytes: jail.view.tmp_bytes,
-            namespaces: jail.required.namespaces,
+            namespaces: jail.namespaces,
         }
     }
 

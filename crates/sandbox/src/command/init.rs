@@ -13,16 +13,15 @@ use rustix::{
 };
 
 use super::{
-    CommandStrength, Network, child,
+    Network, child,
     encode::Word,
     groundwork::Groundwork,
     passing,
     seal::Filters,
     view::{self, Base},
-    walls::Wall,
 };
 use crate::{
-    ProxySockets, privileges,
+    Layer, LayerSet, ProxySockets, privileges,
     sys::{
         self,
         process::{self, Split},
@@ -92,30 +91,28 @@ fn prepare(
     groundwork: &Groundwork,
     identity: Identity,
     inner: &UnixStream,
-) -> Result<(CommandStrength, Base), Trouble> {
+) -> Result<(LayerSet, Base), Trouble> {
     // A supervisor that died earlier is noticed at the first message, which then fails.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(at("request the death signal"))?;
-    let mut strength = CommandStrength::NONE;
+    let mut strength = LayerSet::NONE;
     if let Identity::Mapped { user, group } = identity {
         map_ids(user, group).map_err(|_| Trouble::NoNamespaces)?;
-        strength.add(Wall::UserNamespace);
+        strength.add(Layer::UserNamespace);
     }
     view::make_private().map_err(|_| Trouble::NoNamespaces)?;
     strength
-        .add_if(Wall::ControlGroup, wait_for_the_group(inner).map_err(at("receive from the supervisor"))?);
+        .add_if(Layer::ControlGroup, wait_for_the_group(inner).map_err(at("receive from the supervisor"))?);
     // Visible control groups start at the one we are in, so this namespace comes after joining ours. From an
     // earlier one, the path of our group would reveal a process id of the host.
     sys::unshare(UnshareFlags::NEWCGROUP).map_err(|_| Trouble::NoNamespaces)?;
-    for wall in NAMESPACES {
-        strength.add(wall);
-    }
-    strength.add(Wall::DiesTogether);
+    strength = strength.union(NAMESPACES);
+    strength.add(Layer::DiesTogether);
     offer_to_die_first();
     let is_bounded =
-        strength.has(Wall::ControlGroup) || bound_processes(groundwork.limits.processes, identity);
-    strength.add_if(Wall::ProcessLimit, is_bounded);
-    if !strength.has(Wall::ControlGroup) {
+        strength.has(Layer::ControlGroup) || bound_processes(groundwork.limits.processes, identity);
+    strength.add_if(Layer::ProcessLimit, is_bounded);
+    if !strength.has(Layer::ControlGroup) {
         show_processes(inner);
     }
     rustix::system::sethostname(b"jail").map_err(at("set the host name"))?;
@@ -123,7 +120,7 @@ fn prepare(
         open_sockets(http_port, inner).map_err(at("open the sockets of its network"))?;
     }
     let base = Base::build(groundwork)?;
-    strength.add_if(Wall::PrivateProc, base.has_proc);
+    strength.add_if(Layer::PrivateProc, base.has_proc);
     // Protects this process from the command, which has the same user.
     privileges::refuse_dumps().map_err(at("refuse dumps"))?;
     Ok((strength, base))
@@ -226,13 +223,13 @@ pub(crate) fn tell(inner: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_
     }
 }
 
-const NAMESPACES: [Wall; 5] = [
-    Wall::PidNamespace,
-    Wall::NetworkNamespace,
-    Wall::IpcNamespace,
-    Wall::UtsNamespace,
-    Wall::CgroupNamespace,
-];
+const NAMESPACES: LayerSet = LayerSet::of(&[
+    Layer::PidNamespace,
+    Layer::NetworkNamespace,
+    Layer::IpcNamespace,
+    Layer::UtsNamespace,
+    Layer::CgroupNamespace,
+]);
 
 /// The kernel reserves some process ids.
 const LOWEST_HIGHEST_PID: u64 = 301;

@@ -23,7 +23,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::unix::pipe;
 
 use super::{
-    CommandJail, CommandStrength, SpawnError, Wall,
+    CommandJail, SpawnError,
     encode::{self, Word},
     groundwork::Groundwork,
     passing,
@@ -32,7 +32,7 @@ use super::{
     running::{Leash, Running},
 };
 
-use crate::ProxySockets;
+use crate::{Layer, LayerSet, ProxySockets};
 
 /// `argv[0]` of a jailer process.
 pub const JAILER_NAME: &str = "toolgate-jailer";
@@ -101,7 +101,7 @@ impl Jailer {
 
         let mut passed = passed.into_iter();
         // A host without namespaces has nothing to prepare.
-        let refill = strength.has(Wall::PrivateView).then_some(groundwork);
+        let refill = strength.has(Layer::PrivateView).then_some(groundwork);
         let leash = leash.of_command(passed.next(), refill, mark);
         let sockets = ProxySockets::from(passed.next(), passed.next());
         Ok(Running {
@@ -197,7 +197,7 @@ impl Jailer {
 
 /// A running command: the connection to its supervisor, its strength, and the descriptors received with the start
 /// message.
-type Begun = (Leash, CommandStrength, Vec<OwnedFd>);
+type Begun = (Leash, LayerSet, Vec<OwnedFd>);
 
 /// The jailer process and the socket on which it waits.
 struct Zygote {

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    CommandReport, CommandStrength, CommandUsage, Ending, OutputCaps, Refused,
+    CommandReport, CommandUsage, Ending, OutputCaps, Refused,
     encode::{Account, Word},
     groundwork::Groundwork,
     jailer::Errand,
@@ -25,7 +25,7 @@ use super::{
     prepared::RunningMark,
 };
 use crate::{
-    ProxySockets,
+    LayerSet, ProxySockets,
     sys::process,
     wire::{self, HEADER},
 };
@@ -35,7 +35,7 @@ use crate::{
 pub struct Running {
     pub(crate) leash: Leash,
     pub(crate) sockets: Option<ProxySockets>,
-    pub(crate) strength: CommandStrength,
+    pub(crate) strength: LayerSet,
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
@@ -43,7 +43,7 @@ pub struct Running {
 
 impl Running {
     /// The isolation layers around this command.
-    pub fn strength(&self) -> CommandStrength {
+    pub fn strength(&self) -> LayerSet {
         self.strength
     }
 

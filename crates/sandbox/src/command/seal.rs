@@ -26,8 +26,7 @@ use super::{
     view::{self, hidden::exists},
 };
 use crate::{
-    filter::{Calls, CommandFilter, CommandProfile, FilterVariant, Paths, Processes, Sockets},
-    profile::ProfileError,
+    filter::{Calls, CommandFilter, CommandProfile, FilterVariant, Paths, Processes, ProfileError, Sockets},
     sys::process,
 };
 

@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use super::{
-    CommandLimits, CommandStrength, CommandUsage, Ending, Network, child,
+    CommandLimits, CommandUsage, Ending, Network, child,
     control_group::ControlGroup,
     encode::{Account, Order, Word},
     groundwork::Groundwork,
@@ -26,10 +26,9 @@ use super::{
     memory::{Memory, Watch},
     passing::{self, Parcel},
     seal::{Filters, Ground},
-    walls::Wall,
 };
 use crate::{
-    Namespaces,
+    Layer, LayerSet, Namespaces,
     mount_table::MountWatch,
     sys::process::{self, ExitAccount, Split},
 };
@@ -68,15 +67,12 @@ fn serve(control: &UnixStream, groundwork: Groundwork, filters: &Arc<Filters>) -
         passing::receive(control)?.map(|parcel| read_order(parcel, groundwork)).transpose()?
     };
     let Some(order) = order else { return Ok(()) };
-    let is_proxied = order.groundwork.network != Network::None;
-    let missing: Vec<String> = OF_NAMESPACES
-        .into_iter()
-        // Landlock restricts ports, not hosts: without a network namespace there is no network access.
-        .filter(|wall| order.asked.asks(*wall) || is_proxied && *wall == Wall::NetworkNamespace)
-        .map(|wall| wall.name().to_owned())
-        .collect();
+    let mut required = order.required;
+    // Landlock restricts ports, not hosts: without a network namespace there is no network access.
+    required.add_if(Layer::NetworkNamespace, order.groundwork.network != Network::None);
+    let missing: LayerSet = OF_NAMESPACES.into_iter().filter(|layer| required.has(*layer)).collect();
     if !missing.is_empty() {
-        say(control, &Word::TooWeak(missing), &[]);
+        say(control, &Word::TooWeak(missing.names()), &[]);
         return Ok(());
     }
     in_a_group(control, order, filters)
@@ -318,7 +314,7 @@ impl Course {
         let watch =
             self.processes.take().map_or_else(|| Watch::descendants_of(top), |proc| Ok(Watch::all_in(proc)));
         if self.memory.count(watch).is_err() {
-            self.stage = Stage::Failed(Word::TooWeak(vec![Wall::MemoryLimit.name().to_owned()]));
+            self.stage = Stage::Failed(Word::TooWeak(LayerSet::of(&[Layer::MemoryLimit]).names()));
             return self.kill();
         }
         match AnswererThread::start() {
@@ -331,14 +327,14 @@ impl Course {
     }
 
     /// The jail is sealed and waits for permission to run the command.
-    fn let_it_run(&mut self, mut strength: CommandStrength, listener: Option<OwnedFd>, control: &UnixStream) {
+    fn let_it_run(&mut self, mut strength: LayerSet, listener: Option<OwnedFd>, control: &UnixStream) {
         if self.kind == Kind::Group {
             self.watch_and_answer();
         }
         if matches!(self.stage, Stage::Failed(_)) {
             return;
         }
-        strength.add(Wall::MemoryLimit);
+        strength.add(Layer::MemoryLimit);
         let answering = match (self.answerer_thread.take(), self.answerer.take(), listener) {
             (Some(thread), Some(answerer), Some(listener)) => thread.answer(answerer, listener),
             _ => Err(io::Error::other("the filter came without its descriptor")),
@@ -429,8 +425,8 @@ fn say(control: &UnixStream, word: &Word, descriptors: &[BorrowedFd<'_>]) {
 
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-const OF_NAMESPACES: [Wall; 4] =
-    [Wall::PrivateView, Wall::PidNamespace, Wall::NetworkNamespace, Wall::IpcNamespace];
+const OF_NAMESPACES: [Layer; 4] =
+    [Layer::PrivateView, Layer::PidNamespace, Layer::NetworkNamespace, Layer::IpcNamespace];
 
 /// The cgroup namespace is entered later, from inside the group.
 const EACH: i32 =

@@ -9,7 +9,7 @@ use std::{
 use tokio::{task::spawn_blocking, time::timeout};
 
 use super::{
-    ContainerJail, ContainerStrength, ContainerWall, Runtime, RuntimeKind, client,
+    ContainerJail, ContainerStrength, Runtime, RuntimeKind, client,
     inspect::{Inspected, LowLevel},
     latch::Latched,
     leash::ContainerLeash,
@@ -20,7 +20,7 @@ use super::{
     plan::Plan,
     running::RunningContainer,
 };
-use crate::{Network, ProxySockets, SpawnError};
+use crate::{JailKind, LayerSet, Network, ProxySockets, SpawnError};
 
 impl Runtime {
     /// Creates and inspects a container within its deadline. Its command does not run yet.
@@ -70,7 +70,7 @@ impl Due {
 struct Created {
     leash: ContainerLeash,
     plan: Plan,
-    required: &'static [ContainerWall],
+    required: LayerSet,
     due: Due,
 }
 
@@ -145,9 +145,9 @@ impl Created {
             FileComparison::Other => return Err(failed(REPLACED)),
             FileComparison::NotSeen => return Err(failed(UNVERIFIED)),
         }
-        let missing = strength.missing(required);
+        let missing = strength.walls.missing(JailKind::Container, required);
         if !missing.is_empty() {
-            return Err(SpawnError::TooWeak { missing });
+            return Err(SpawnError::TooWeak { missing: missing.names() });
         }
         let sockets = match plan.network {
             Network::None => None,

@@ -8,12 +8,12 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    ContainerWall, RuntimeKind,
+    RuntimeKind,
     observation::{FileComparison, Observation},
     plan::Plan,
     runtime::{Offer, Runtime, RuntimeOwner},
 };
-use crate::Access;
+use crate::{Access, Layer, LayerSet};
 
 /// The fields of both runtimes' `inspect` output that we use.
 #[derive(Debug, Deserialize)]
@@ -219,39 +219,36 @@ impl Inspected {
         plan: &Plan,
         low_level: Option<&LowLevel>,
         seen: &Observation,
-    ) -> BTreeSet<ContainerWall> {
+    ) -> LayerSet {
         let host = &self.host_config;
         let mut walls = match runtime.program.kind {
-            RuntimeKind::Podman => low_level.map(|low_level| low_level.walls(plan)).unwrap_or_default(),
+            RuntimeKind::Podman => low_level.map_or(LayerSet::NONE, |low_level| low_level.walls(plan)),
             RuntimeKind::Docker => self.walls_of_docker(runtime, plan),
         };
-        let mut add = |wall: ContainerWall, holds: bool| {
-            if holds {
-                walls.insert(wall);
-            } else {
-                walls.remove(&wall);
-            }
+        let mut add = |wall: Layer, holds: bool| {
+            walls.remove(wall);
+            walls.add_if(wall, holds);
         };
         let limits = &plan.limits;
         let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
-        add(ContainerWall::MemoryLimit, host.memory == memory && host.memory_swap == memory);
-        add(ContainerWall::ProcessLimit, host.pids_limit == Some(limits.processes.into()));
-        add(ContainerWall::CpuLimit, host.nano_cpus == i64::from(limits.millicpus) * 1_000_000);
+        add(Layer::MemoryLimit, host.memory == memory && host.memory_swap == memory);
+        add(Layer::ProcessLimit, host.pids_limit == Some(limits.processes.into()));
+        add(Layer::CpuLimit, host.nano_cpus == i64::from(limits.millicpus) * 1_000_000);
         let file_bytes = i64::try_from(limits.file_bytes).unwrap_or(i64::MAX);
         let has_limits = self.has_limit("nofile", limits.open_files.into())
             && self.has_limit("fsize", file_bytes)
             && self.has_limit("core", 0);
-        add(ContainerWall::Limits, has_limits);
-        add(ContainerWall::NoExecution, self.binds_are_noexec(plan));
-        add(ContainerWall::SameFiles, seen.files == FileComparison::Same);
+        add(Layer::Limits, has_limits);
+        add(Layer::NoExecution, self.binds_are_noexec(plan));
+        add(Layer::SameFiles, seen.files == FileComparison::Same);
         if host.network_mode != "none" {
-            add(ContainerWall::NetworkNone, false);
+            add(Layer::NetworkNone, false);
         }
-        walls.retain(|wall| !seen.absent.contains(wall));
+        seen.absent.iter().for_each(|wall| walls.remove(wall));
         walls
     }
 
-    fn walls_of_docker(&self, runtime: &Runtime, plan: &Plan) -> BTreeSet<ContainerWall> {
+    fn walls_of_docker(&self, runtime: &Runtime, plan: &Plan) -> LayerSet {
         let host = &self.host_config;
         let is_all = |name: &String| name == "ALL" || name == "CAP_ALL";
         let security: Vec<&str> = host.security_opt.iter().flatten().map(String::as_str).collect();
@@ -259,22 +256,22 @@ impl Inspected {
         let user = format!("{}:{}", plan.user.uid, plan.user.gid);
         let no_additions = host.cap_add.as_ref().is_none_or(Vec::is_empty);
         let rows = [
-            (ContainerWall::NetworkNone, host.network_mode == "none"),
-            (ContainerWall::ReadOnlyRoot, host.readonly_rootfs),
-            (ContainerWall::NoCapabilities, no_additions && host.cap_drop.iter().flatten().any(is_all)),
+            (Layer::NetworkNone, host.network_mode == "none"),
+            (Layer::ReadOnlyRoot, host.readonly_rootfs),
+            (Layer::NoCapabilities, no_additions && host.cap_drop.iter().flatten().any(is_all)),
             (
-                ContainerWall::NoNewPrivileges,
+                Layer::NoNewPrivileges,
                 security
                     .iter()
                     .any(|option| matches!(*option, "no-new-privileges" | "no-new-privileges:true")),
             ),
-            (ContainerWall::Seccomp, runtime.offers.seccomp == Offer::There && is_filtered),
-            (ContainerWall::PidNamespace, matches!(host.pid_mode.as_str(), "" | "private")),
-            (ContainerWall::IpcNamespace, matches!(host.ipc_mode.as_str(), "none" | "private")),
-            (ContainerWall::UtsNamespace, matches!(host.uts_mode.as_str(), "" | "private")),
-            (ContainerWall::UnprivilegedUser, self.config.user == user),
+            (Layer::RuntimeSeccomp, runtime.offers.seccomp == Offer::There && is_filtered),
+            (Layer::PidNamespace, matches!(host.pid_mode.as_str(), "" | "private")),
+            (Layer::IpcNamespace, matches!(host.ipc_mode.as_str(), "none" | "private")),
+            (Layer::UtsNamespace, matches!(host.uts_mode.as_str(), "" | "private")),
+            (Layer::UnprivilegedUser, self.config.user == user),
             (
-                ContainerWall::UserNamespace,
+                Layer::UserNamespace,
                 runtime.offers.owner == RuntimeOwner::OrdinaryUser && host.userns_mode != "host",
             ),
         ];
@@ -312,7 +309,7 @@ impl LowLevel {
         serde_json::from_slice(text).ok()
     }
 
-    fn walls(&self, plan: &Plan) -> BTreeSet<ContainerWall> {
+    fn walls(&self, plan: &Plan) -> LayerSet {
         let Self { process, root, linux } = self;
         let namespace = |name: &str| linux.namespaces.iter().any(|namespace| namespace.r#type == name);
         let mut kept = process.capabilities.iter().flat_map(BTreeMap::values).flatten();
@@ -320,19 +317,16 @@ impl LowLevel {
             seccomp.default_action != "SCMP_ACT_ALLOW" && seccomp.default_action != "SCMP_ACT_LOG"
         };
         let rows = [
-            (ContainerWall::NetworkNone, namespace("network")),
-            (ContainerWall::ReadOnlyRoot, root.readonly),
-            (ContainerWall::NoCapabilities, kept.all(Vec::is_empty)),
-            (ContainerWall::NoNewPrivileges, process.no_new_privileges),
-            (ContainerWall::Seccomp, linux.seccomp.as_ref().is_some_and(refuses)),
-            (ContainerWall::PidNamespace, namespace("pid")),
-            (ContainerWall::IpcNamespace, namespace("ipc")),
-            (ContainerWall::UtsNamespace, namespace("uts")),
-            (ContainerWall::UserNamespace, namespace("user")),
-            (
-                ContainerWall::UnprivilegedUser,
-                (process.user.uid, process.user.gid) == (plan.user.uid, plan.user.gid),
-            ),
+            (Layer::NetworkNone, namespace("network")),
+            (Layer::ReadOnlyRoot, root.readonly),
+            (Layer::NoCapabilities, kept.all(Vec::is_empty)),
+            (Layer::NoNewPrivileges, process.no_new_privileges),
+            (Layer::RuntimeSeccomp, linux.seccomp.as_ref().is_some_and(refuses)),
+            (Layer::PidNamespace, namespace("pid")),
+            (Layer::IpcNamespace, namespace("ipc")),
+            (Layer::UtsNamespace, namespace("uts")),
+            (Layer::UserNamespace, namespace("user")),
+            (Layer::UnprivilegedUser, (process.user.uid, process.user.gid) == (plan.user.uid, plan.user.gid)),
         ];
         rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
     }

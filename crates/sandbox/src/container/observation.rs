@@ -1,7 +1,6 @@
 //! Inspects a created container through the kernel, before its command starts.
 
 use std::{
-    collections::BTreeSet,
     fs::{self, File},
     os::{fd::OwnedFd, unix::fs::FileExt},
     path::{Path, PathBuf},
@@ -13,17 +12,18 @@ use rustix::{
 };
 
 use super::{
-    ContainerWall, Shortage,
+    Shortage,
     masks::FileId,
     plan::{ContainerMount, Plan},
 };
+use crate::{Layer, LayerSet};
 
 /// The observations. All defaults if the runtime does not reveal the first process of a container.
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) files: FileComparison,
     /// Isolation layers that are missing, whatever the runtime reports.
-    pub(super) absent: BTreeSet<ContainerWall>,
+    pub(super) absent: LayerSet,
     pub(super) handle: Option<OwnedFd>,
     pub(super) events: CgroupEvents,
 }
@@ -117,18 +117,18 @@ fn count(file: &File, word: &str) -> Option<String> {
 
 /// Isolation layers that are missing according to the kernel. A process held by the latch already has every
 /// restriction of its command; without a latch the low-level runtime is still applying them.
-fn absent_walls(pid: i32, is_latched: bool) -> BTreeSet<ContainerWall> {
+fn absent_walls(pid: i32, is_latched: bool) -> LayerSet {
     let shared = NAMESPACES.iter().filter(|(name, _)| is_shared(pid, name)).map(|(_, wall)| *wall);
-    let mut absent: BTreeSet<ContainerWall> = shared.collect();
+    let mut absent: LayerSet = shared.collect();
     if let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status"))
         && is_latched
     {
-        absent.extend(absent_by_status(&status));
+        absent = absent.union(absent_by_status(&status).collect());
     }
     absent
 }
 
-fn absent_by_status(status: &str) -> impl Iterator<Item = ContainerWall> {
+fn absent_by_status(status: &str) -> impl Iterator<Item = Layer> {
     let is = |line: &str, holds: &dyn Fn(&str) -> bool| {
         let mut lines = status.lines().filter_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
         lines.next().is_some_and(|values| values.split_whitespace().all(holds))
@@ -136,13 +136,10 @@ fn absent_by_status(status: &str) -> impl Iterator<Item = ContainerWall> {
     let is_nothing = |value: &str| value.bytes().all(|digit| digit == b'0');
     let capabilities = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"];
     let rows = [
-        (ContainerWall::NoCapabilities, capabilities.iter().all(|line| is(line, &is_nothing))),
-        (ContainerWall::NoNewPrivileges, is("NoNewPrivs", &|value| value == "1")),
-        (ContainerWall::Seccomp, is("Seccomp", &|value| value == "2")),
-        (
-            ContainerWall::UnprivilegedUser,
-            is("Uid", &|value| value != "0") && is("Gid", &|value| value != "0"),
-        ),
+        (Layer::NoCapabilities, capabilities.iter().all(|line| is(line, &is_nothing))),
+        (Layer::NoNewPrivileges, is("NoNewPrivs", &|value| value == "1")),
+        (Layer::RuntimeSeccomp, is("Seccomp", &|value| value == "2")),
+        (Layer::UnprivilegedUser, is("Uid", &|value| value != "0") && is("Gid", &|value| value != "0")),
     ];
     rows.into_iter().filter(|(_, holds)| !holds).map(|(wall, _)| wall)
 }
@@ -183,11 +180,11 @@ fn seen_at(root: &OwnedFd, target: &str, links: ResolveFlags) -> Option<FileId> 
 }
 
 /// Named as in `/proc`.
-const NAMESPACES: [(&str, ContainerWall); 4] = [
-    ("ipc", ContainerWall::IpcNamespace),
-    ("net", ContainerWall::NetworkNone),
-    ("pid", ContainerWall::PidNamespace),
-    ("uts", ContainerWall::UtsNamespace),
+const NAMESPACES: [(&str, Layer); 4] = [
+    ("ipc", Layer::IpcNamespace),
+    ("net", Layer::NetworkNone),
+    ("pid", Layer::PidNamespace),
+    ("uts", Layer::UtsNamespace),
 ];
 
 #[cfg(test)]
@@ -201,12 +198,12 @@ mod tests {
         let absent = |status: &str| absent_by_status(status).collect::<Vec<_>>();
         assert_eq!(absent(walled), []);
         let rows = [
-            ("CapBnd:\t0000", "CapBnd:\t0001", ContainerWall::NoCapabilities),
-            ("CapAmb:\t0000\n", "", ContainerWall::NoCapabilities),
-            ("NoNewPrivs:\t1", "NoNewPrivs:\t0", ContainerWall::NoNewPrivileges),
-            ("Seccomp:\t2", "Seccomp:\t0", ContainerWall::Seccomp),
-            ("Uid:\t1000\t1000", "Uid:\t1000\t0", ContainerWall::UnprivilegedUser),
-            ("Gid:\t7", "Gid:\t0", ContainerWall::UnprivilegedUser),
+            ("CapBnd:\t0000", "CapBnd:\t0001", Layer::NoCapabilities),
+            ("CapAmb:\t0000\n", "", Layer::NoCapabilities),
+            ("NoNewPrivs:\t1", "NoNewPrivs:\t0", Layer::NoNewPrivileges),
+            ("Seccomp:\t2", "Seccomp:\t0", Layer::RuntimeSeccomp),
+            ("Uid:\t1000\t1000", "Uid:\t1000\t0", Layer::UnprivilegedUser),
+            ("Gid:\t7", "Gid:\t0", Layer::UnprivilegedUser),
         ];
         for (from, to, wall) in rows {
             assert_eq!(absent(&walled.replace(from, to)), [wall], "{to}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::ProfileError;
+use super::list::ProfileError;
 
 /// The system calls of one architecture.
 #[derive(Debug)]

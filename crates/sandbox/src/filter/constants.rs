@@ -1,6 +1,6 @@
 //! Values of the constants that a seccomp list names.
 
-use crate::profile::ProfileError;
+use super::list::ProfileError;
 
 pub(crate) fn values(names: &[String]) -> Result<Vec<u32>, ProfileError> {
     if names.is_empty() || names.len() > MAX_VALUES {
@@ -21,7 +21,7 @@ fn value(name: &str) -> Result<u32, ProfileError> {
 }
 
 /// Below the range of a conditional jump.
-const MAX_VALUES: usize = 200;
+pub(super) const MAX_VALUES: usize = 200;
 
 macro_rules! names {
     ($($name:ident),* $(,)?) => {
@@ -58,6 +58,11 @@ const FROM_LIBC: &[(&str, u32)] = names![
     FIONBIO,
     FIONCLEX,
     FIONREAD,
+    FUTEX_CLOCK_REALTIME,
+    FUTEX_PRIVATE_FLAG,
+    FUTEX_WAIT,
+    FUTEX_WAIT_BITSET,
+    FUTEX_WAKE,
     F_ADD_SEALS,
     F_DUPFD,
     F_DUPFD_CLOEXEC,
@@ -78,10 +83,18 @@ const FROM_LIBC: &[(&str, u32)] = names![
     F_SETPIPE_SZ,
     IPPROTO_TCP,
     IPPROTO_UDP,
+    MADV_DONTNEED,
     MAP_ANONYMOUS,
+    MAP_FIXED,
     MAP_GROWSDOWN,
+    MAP_NORESERVE,
+    MAP_PRIVATE,
     MAP_SHARED,
+    MAP_STACK,
+    MREMAP_MAYMOVE,
     PRIO_PROCESS,
+    PROT_READ,
+    PROT_WRITE,
     PR_CAPBSET_READ,
     PR_GET_DUMPABLE,
     PR_GET_KEEPCAPS,
@@ -129,5 +142,6 @@ const OURS: &[(&str, u32)] = &[
     ("PERMISSIONS", 0o7777),
     ("PERSONALITY_ORDINARY", 0),
     ("PERSONALITY_QUERY", 0xffff_ffff),
+    ("PIDFD_SELF", 0xffff_d8f0),
     ("SELF", 0),
 ];

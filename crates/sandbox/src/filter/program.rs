@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, iter};
 
+use serde::Deserialize;
+
 use super::calls::Machine;
 use crate::sys::filter::Instruction;
 
@@ -9,12 +11,37 @@ use crate::sys::filter::Instruction;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     Allow,
-    /// Allowed if one of the rules holds, otherwise reported.
+    /// Allowed if one of the rules holds, otherwise denied.
     AllowIf(Vec<FilterRule>),
-    /// Notifies the supervisor.
-    Report,
+    Deny,
     /// `ENOSYS`.
     Absent,
+}
+
+/// Denial of calls that a list does not allow.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Otherwise {
+    /// Kills the process, also for numbers of no known call.
+    Kill,
+    /// Notifies the supervisor. Numbers of no known call return `ENOSYS`.
+    Report,
+}
+
+impl Otherwise {
+    const fn denial(self) -> u32 {
+        match self {
+            Self::Kill => libc::SECCOMP_RET_KILL_PROCESS,
+            Self::Report => libc::SECCOMP_RET_USER_NOTIF,
+        }
+    }
+
+    const fn unknown_call(self) -> &'static Action {
+        match self {
+            Self::Kill => &Action::Deny,
+            Self::Report => &Action::Absent,
+        }
+    }
 }
 
 /// All checks must hold.
@@ -48,9 +75,12 @@ fn low_word(arguments: [u64; 6], number: u32) -> u32 {
     argument.and_then(|argument| u32::try_from(argument & 0xffff_ffff).ok()).unwrap_or(0)
 }
 
-/// Generates the program. Numbers that are not in `actions` return `ENOSYS`; system calls with another calling
-/// convention of the same machine kill the process.
-pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec<Instruction> {
+/// Generates the program. System calls with another calling convention of the same machine kill the process.
+pub(crate) fn generate(
+    actions: &BTreeMap<u32, Action>,
+    machine: Machine,
+    otherwise: Otherwise,
+) -> Vec<Instruction> {
     let architecture = match machine {
         Machine::X86_64 => AUDIT_ARCH_X86_64,
         Machine::Aarch64 => AUDIT_ARCH_AARCH64,
@@ -61,7 +91,7 @@ pub(crate) fn generate(actions: &BTreeMap<u32, Action>, machine: Machine) -> Vec
         answer(libc::SECCOMP_RET_KILL_PROCESS),
         load(NUMBER),
     ];
-    program.extend(search(&segments(actions)));
+    program.extend(search(&segments(actions, otherwise.unknown_call()), otherwise));
     program
 }
 
@@ -72,7 +102,7 @@ struct Segment<'a> {
     action: &'a Action,
 }
 
-fn segments(actions: &BTreeMap<u32, Action>) -> Vec<Segment<'_>> {
+fn segments<'a>(actions: &'a BTreeMap<u32, Action>, unknown: &'a Action) -> Vec<Segment<'a>> {
     let mut segments: Vec<Segment<'_>> = Vec::new();
     let mut add = |first, action| match segments.last() {
         // Joining equal neighbours is correct for rules, too.
@@ -82,24 +112,24 @@ fn segments(actions: &BTreeMap<u32, Action>) -> Vec<Segment<'_>> {
     let mut next = 0;
     for (number, action) in actions {
         if *number > next {
-            add(next, &Action::Absent);
+            add(next, unknown);
         }
         add(*number, action);
         next = number.saturating_add(1);
     }
-    add(next, &Action::Absent);
+    add(next, unknown);
     segments
 }
 
 /// Expects the system call number in the accumulator.
-fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
+fn search(segments: &[Segment<'_>], otherwise: Otherwise) -> Vec<Instruction> {
     match segments {
-        [] => vec![answer(ABSENT)],
-        [one] => leaf(one.action),
+        [] => vec![answer(otherwise.denial())],
+        [one] => leaf(one.action, otherwise),
         several => {
             let (lower, upper) = several.split_at(several.len() / 2);
             let boundary = upper.first().map_or(0, |segment| segment.first);
-            let lower = search(lower);
+            let lower = search(lower, otherwise);
             // A conditional jump reaches 255 instructions, an unconditional one any number.
             let mut code = match u8::try_from(lower.len()) {
                 Ok(over) => vec![Instruction { code: JUMP_IF_AT_LEAST, jt: over, jf: 0, k: boundary }],
@@ -108,20 +138,20 @@ fn search(segments: &[Segment<'_>]) -> Vec<Instruction> {
                 }
             };
             code.extend(lower);
-            code.extend(search(upper));
+            code.extend(search(upper, otherwise));
             code
         }
     }
 }
 
-fn leaf(action: &Action) -> Vec<Instruction> {
+fn leaf(action: &Action, otherwise: Otherwise) -> Vec<Instruction> {
     match action {
         Action::Allow => vec![answer(libc::SECCOMP_RET_ALLOW)],
-        Action::Report => vec![answer(libc::SECCOMP_RET_USER_NOTIF)],
+        Action::Deny => vec![answer(otherwise.denial())],
         Action::Absent => vec![answer(ABSENT)],
         Action::AllowIf(rules) => {
             let rules = rules.iter().flat_map(rule);
-            rules.chain([answer(libc::SECCOMP_RET_USER_NOTIF)]).collect()
+            rules.chain([answer(otherwise.denial())]).collect()
         }
     }
 }

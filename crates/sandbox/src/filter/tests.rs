@@ -1,3 +1,5 @@
+mod allowed;
+
 use super::{calls::Machine, *};
 
 /// Action of the kernel for a system call.

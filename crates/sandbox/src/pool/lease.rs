@@ -11,7 +11,7 @@ use super::{
     worker::{Lost, Worker},
 };
 use crate::{
-    strength::Strength,
+    layers::LayerSet,
     wire::{
         Done, Effect, EffectAnswer, EffectError, FromWorker, Load, MAX_ERROR, OUT_OF_TIME, RunLimits,
         RunScript, ScriptEnding, ScriptUsage, ToWorker,
@@ -26,7 +26,7 @@ pub struct Lease {
     /// Released when the lease ends.
     share: WorkerShare,
     key: Option<Tenant>,
-    strength: Strength,
+    strength: LayerSet,
 }
 
 /// The gateway's own count of requests and bytes, independent of the worker's.
@@ -42,7 +42,7 @@ impl Lease {
         Self { pool, worker: Some(worker), share, key, strength }
     }
 
-    pub fn strength(&self) -> Strength {
+    pub fn strength(&self) -> LayerSet {
         self.strength
     }
 

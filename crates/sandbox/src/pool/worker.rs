@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Namespaces,
     death::Death,
-    strength::Strength,
+    layers::{JailKind, LayerSet},
     wire::{FromWorker, HEADER, StartWorker, ToWorker, body_length},
 };
 
@@ -26,7 +26,7 @@ pub struct Worker {
     socket: UnixStream,
     buffer: Vec<u8>,
     filled: usize,
-    strength: Strength,
+    strength: LayerSet,
     key: Option<Tenant>,
     busy: Duration,
 }
@@ -44,7 +44,7 @@ impl Worker {
         let unavailable = |error: std::io::Error| WorkerFailure::Unavailable(error.to_string());
         let (process, socket) = launcher.launch().await.map_err(unavailable)?;
         let socket = UnixStream::from_std(socket).map_err(unavailable)?;
-        let (buffer, strength) = (vec![0; USUAL_FRAME], Strength::NONE);
+        let (buffer, strength) = (vec![0; USUAL_FRAME], LayerSet::NONE);
         let mut worker =
             Self { process, socket, buffer, filled: 0, strength, key: None, busy: Duration::ZERO };
         let start = StartWorker {
@@ -60,15 +60,17 @@ impl Worker {
             let death = worker.reap().await;
             return Err(WorkerFailure::Unavailable(format!("a worker ended before it was ready: {death}")));
         };
-        worker.strength = Strength::from_bits(strength).ok_or_else(|| {
+        worker.strength = LayerSet::from_bits(JailKind::Worker, strength).ok_or_else(|| {
             WorkerFailure::Unavailable(
-                "the worker is from another build of toolgate; restart the gateway".to_owned(),
+                "the worker reports layers that no worker has; it may be from another build of toolgate, so restart \
+                 the gateway"
+                    .to_owned(),
             )
         })?;
         Ok(worker)
     }
 
-    pub fn strength(&self) -> Strength {
+    pub fn strength(&self) -> LayerSet {
         self.strength
     }
 

@@ -1,4 +1,4 @@
-//! System call filters that notify a supervisor, and the replies to notifications.
+//! Installs system call filters, and replies to the notifications of a filter.
 
 use std::{
     ffi::c_int,
@@ -10,20 +10,29 @@ pub(crate) use libc::{seccomp_notif as Notice, sock_filter as Instruction};
 
 /// Installs a filter on the only thread of this process and returns the descriptor on which the kernel notifies.
 pub(crate) fn install(program: &[Instruction]) -> io::Result<OwnedFd> {
+    let listener = set_filter(program, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
+    // SAFETY: the kernel has just opened this descriptor for us; nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+}
+
+/// Installs a filter on all threads of this process, or on none.
+pub(crate) fn install_on_all_threads(program: &[Instruction]) -> io::Result<()> {
+    match set_filter(program, libc::SECCOMP_FILTER_FLAG_TSYNC)? {
+        0 => Ok(()),
+        thread => Err(io::Error::other(format!("thread {thread} has another filter"))),
+    }
+}
+
+fn set_filter(program: &[Instruction], flags: libc::c_ulong) -> io::Result<c_int> {
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     // SAFETY: the kernel copies `length` instructions, which outlive the call, and checks them; it writes nothing.
-    let listener = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            &raw const program,
-        )
-    };
-    let Ok(listener @ 0..) = c_int::try_from(listener) else { return Err(io::Error::last_os_error()) };
-    // SAFETY: the kernel has just opened this descriptor for us; nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(listener) })
+    let outcome =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    match c_int::try_from(outcome) {
+        Ok(outcome @ 0..) => Ok(outcome),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Runs notifier and supervisor in turn on one CPU, which is much faster. Older kernels ignore it.

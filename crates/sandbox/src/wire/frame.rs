@@ -56,9 +56,9 @@ pub struct RunLimits {
 /// From the worker, so none of it can be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
-    /// The worker is jailed and waits; the bits encode its strength.
+    /// The worker is jailed and waits; the bits encode its layers.
     Ready {
-        strength: u32,
+        strength: u64,
     },
     /// The worker does not have the tool that `Run` named.
     Missing,
@@ -193,7 +193,7 @@ impl FromWorker {
         });
         match self {
             Self::Ready { strength } => {
-                writer.u32(*strength);
+                writer.u64(*strength);
             }
             Self::Missing => {}
             Self::Unloadable(ending) => ending.write(&mut writer),
@@ -206,7 +206,7 @@ impl FromWorker {
     pub fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError> {
         let mut reader = FrameReader::new(body);
         let frame = match kind {
-            1 => Self::Ready { strength: reader.u32()? },
+            1 => Self::Ready { strength: reader.u64()? },
             2 => Self::Missing,
             3 => Self::Unloadable(ScriptEnding::read(&mut reader)?),
             4 => Self::Effect(Effect::read(&mut reader)?),

@@ -13,8 +13,8 @@ use std::{
 };
 
 use toolgate_sandbox::{
-    Access, Bind, Children, CommandJail, CommandLimits, CommandReport, CommandRequired, Jailer, Namespaces,
-    Network, OutputCaps, Running, Source, SpawnError, Trace, View,
+    Access, Bind, Children, CommandJail, CommandLimits, CommandReport, JailKind, Jailer, LayerSet,
+    Namespaces, Network, OutputCaps, Running, Source, SpawnError, Trace, View,
 };
 
 /// One test.
@@ -89,6 +89,7 @@ pub fn jail(tier: Tier, program: impl Into<PathBuf>, argv: &[&str]) -> CommandJa
         limits: LIMITS,
         children: Children::Allowed,
         required: required(tier),
+        namespaces: namespaces(tier),
         trace: Trace::Refusals,
     }
 }
@@ -102,12 +103,17 @@ pub fn bind(path: &Path, access: Access) -> Bind {
     Bind { source: Source::Path(path.to_owned()), at: path.to_owned(), access }
 }
 
-pub fn required(tier: Tier) -> CommandRequired {
+fn required(tier: Tier) -> LayerSet {
     match tier {
-        Tier::Namespaces => CommandRequired::HARDENED,
-        Tier::Landlock => {
-            CommandRequired { namespaces: Namespaces::DangerouslySkip, ..CommandRequired::MINIMUM }
-        }
+        Tier::Namespaces => JailKind::Command.hardened(),
+        Tier::Landlock => JailKind::Command.minimum(),
+    }
+}
+
+fn namespaces(tier: Tier) -> Namespaces {
+    match tier {
+        Tier::Namespaces => Namespaces::Enter,
+        Tier::Landlock => Namespaces::DangerouslySkip,
     }
 }
 

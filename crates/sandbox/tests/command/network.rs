@@ -7,7 +7,7 @@ use std::{
 
 use toolgate_sandbox::{Ending, Network, Refused};
 
-use crate::driver::{CAPS, PATIENCE, Tier, inside, on_runtime, refusal, required, spawn};
+use crate::driver::{CAPS, PATIENCE, Tier, inside, on_runtime, refusal, spawn};
 
 pub fn proxied() {
     let mut order = inside(Tier::Namespaces, "use-the-network");
@@ -49,6 +49,5 @@ pub fn proxied() {
 
     let mut order = inside(Tier::Landlock, "use-the-network");
     order.network = Network::Proxied { http_port: 3128 };
-    order.required = required(Tier::Landlock);
     assert!(refusal(order).to_string().contains("network-namespace"));
 }

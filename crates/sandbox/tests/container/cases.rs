@@ -3,7 +3,8 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use toolgate_sandbox::{
-    Access, ContainerJail, ContainerWall, Ending, ImageName, RuntimeKind, SpawnError, probe_runtime,
+    Access, ContainerJail, Ending, ImageName, JailKind, Layer, LayerSet, RuntimeKind, SpawnError,
+    probe_runtime,
 };
 
 use crate::driver::{
@@ -89,7 +90,7 @@ fn missing_required_layer_prevents_the_start() {
         return;
     }
     let mut one = jail("true");
-    one.required = &[ContainerWall::MemoryLimit, ContainerWall::UserNamespace];
+    one.required = LayerSet::of(&[Layer::MemoryLimit, Layer::UserNamespace]);
     let SpawnError::TooWeak { missing } = refusal(one) else { panic!("it is strong enough") };
     assert_eq!(missing, ["user-namespace"]);
 }
@@ -100,14 +101,14 @@ fn host_without_limits_prevents_the_start() {
     let unbounded = runtime_through(folder.path(), UNBOUNDED);
     let spawn = |required| {
         let one = ContainerJail { required, ..jail("true") };
-        on_runtime(async {
-            unbounded.spawn(one).await.map(|made| made.strength().has(ContainerWall::MemoryLimit))
-        })
+        on_runtime(async { unbounded.spawn(one).await.map(|made| made.strength().has(Layer::MemoryLimit)) })
     };
-    let Err(SpawnError::TooWeak { missing }) = spawn(ContainerWall::BOUNDED) else { panic!("it was made") };
+    let Err(SpawnError::TooWeak { missing }) = spawn(JailKind::Container.hardened()) else {
+        panic!("it was made")
+    };
     assert_eq!(missing, ["memory-limit"]);
     // A caller that does not require the limit gets a container, and its strength lacks the layer.
-    assert!(matches!(spawn(&[]), Ok(false)));
+    assert!(matches!(spawn(LayerSet::NONE), Ok(false)));
     // The removal uses the script, which is deleted with its directory.
     wait_until("the end of the container", is_empty_of_containers);
 }

@@ -14,8 +14,8 @@ use std::{
 
 use tempfile::TempDir;
 use toolgate_sandbox::{
-    Access, Bind, ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall, Ending,
-    ImageName, Network, OutputCaps, Runtime, RuntimeKind, RuntimeProgram, Source, SpawnError, View,
+    Access, Bind, ContainerJail, ContainerLimits, ContainerReport, ContainerUser, Ending, ImageName, Layer,
+    LayerSet, Network, OutputCaps, Runtime, RuntimeKind, RuntimeProgram, Source, SpawnError, View,
 };
 
 pub use crate::engines::{Engine, IMAGE, ODD_IMAGE};
@@ -102,7 +102,7 @@ pub fn jail_of(argv: &[&str]) -> ContainerJail {
             open_files: 64,
             file_bytes: 8 << 20,
         },
-        required: &[],
+        required: LayerSet::NONE,
         deadline: PATIENCE,
     }
 }
@@ -294,25 +294,24 @@ const LEAVE_OUT: &str = "TOOLGATE_TESTS_NO_CONTAINERS";
 pub const USER: u32 = 61_234;
 
 /// The layers that a host with control groups must provide. Docker cannot forbid executing programs in binds.
-pub fn expected() -> Vec<ContainerWall> {
-    let own: &[ContainerWall] =
-        if kind() == RuntimeKind::Podman { &[ContainerWall::NoExecution] } else { &[] };
+pub fn expected() -> Vec<Layer> {
+    let own: &[Layer] = if kind() == RuntimeKind::Podman { &[Layer::NoExecution] } else { &[] };
     [&EXPECTED, own].concat()
 }
 
-const EXPECTED: [ContainerWall; 14] = [
-    ContainerWall::NetworkNone,
-    ContainerWall::ReadOnlyRoot,
-    ContainerWall::NoCapabilities,
-    ContainerWall::NoNewPrivileges,
-    ContainerWall::Seccomp,
-    ContainerWall::PidNamespace,
-    ContainerWall::IpcNamespace,
-    ContainerWall::UtsNamespace,
-    ContainerWall::UnprivilegedUser,
-    ContainerWall::Limits,
-    ContainerWall::MemoryLimit,
-    ContainerWall::ProcessLimit,
-    ContainerWall::CpuLimit,
-    ContainerWall::SameFiles,
+const EXPECTED: [Layer; 14] = [
+    Layer::NetworkNone,
+    Layer::ReadOnlyRoot,
+    Layer::NoCapabilities,
+    Layer::NoNewPrivileges,
+    Layer::RuntimeSeccomp,
+    Layer::PidNamespace,
+    Layer::IpcNamespace,
+    Layer::UtsNamespace,
+    Layer::UnprivilegedUser,
+    Layer::Limits,
+    Layer::MemoryLimit,
+    Layer::ProcessLimit,
+    Layer::CpuLimit,
+    Layer::SameFiles,
 ];

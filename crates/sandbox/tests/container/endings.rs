@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use toolgate_sandbox::{Access, ContainerJail, ContainerWall, Ending, OutputCaps, Shortage, SpawnError};
+use toolgate_sandbox::{Access, ContainerJail, Ending, Layer, OutputCaps, Shortage, SpawnError};
 
 use crate::driver::{
     CAPS, Case, IMAGE, another_gateway, ask, bind, finish, finish_with, folder, is_empty_of_containers, jail,
@@ -170,7 +170,7 @@ fn process_shortage_is_reported() {
         "for i in 0 1 2 3 4 5 6 7; do sleep 9 & sleep 9 & sleep 9 & sleep 9 & sleep 9 & done; exit 6",
     ));
     // Without control groups, processes are neither limited nor counted.
-    let is_bounded = report.strength.has(ContainerWall::ProcessLimit);
+    let is_bounded = report.strength.has(Layer::ProcessLimit);
     assert_eq!(report.shortages.contains(&Shortage::Processes), is_bounded, "{report:?}");
 }
 

@@ -7,9 +7,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_sandbox::{
-    Access, ContainerJail, ContainerUser, ContainerWall, Ending, RuntimeKind, SpawnError,
-};
+use toolgate_sandbox::{Access, ContainerJail, ContainerUser, Ending, Layer, RuntimeKind, SpawnError};
 
 use crate::driver::{
     CAPS, Case, USER, bind, folder, gateway_of, is_empty_of_containers, jail, kind, on_runtime,
@@ -120,7 +118,7 @@ pub fn be_an_ordinary_gateway(folder: &str, client: &str, options: &[&str]) -> E
     fs::write(top.join("plain/inner/key"), "plain").unwrap();
     let report = on_runtime(async {
         let container = runtime.spawn(plain).await.unwrap();
-        assert!(container.strength().has(ContainerWall::SameFiles), "{:?}", container.strength());
+        assert!(container.strength().has(Layer::SameFiles), "{:?}", container.strength());
         container.finish(Vec::new(), CAPS).await
     });
     assert_eq!(String::from_utf8_lossy(&report.stdout), "plain", "{report:?}");

@@ -14,8 +14,8 @@ use tokio::{
     net,
 };
 use toolgate_sandbox::{
-    ContainerJail, ContainerReport, ContainerWall, Ending, ImageName, Network, ProxySockets, Runtime,
-    RuntimeKind, SpawnError, container_egress,
+    ContainerJail, ContainerReport, Ending, ImageName, Layer, Network, ProxySockets, Runtime, RuntimeKind,
+    SpawnError, container_egress,
 };
 
 use crate::driver::{
@@ -68,11 +68,11 @@ fn egress_leads_to_the_gateway() {
 fn egress_is_shown_in_the_strength() {
     let Some(one) = proxied("true") else { return };
     let Heard { report, .. } = through_the_gateway(one);
-    assert!(report.strength.has(ContainerWall::NetworkNamespace), "{:?}", report.strength);
-    assert!(!report.strength.has(ContainerWall::NetworkNone), "{:?}", report.strength);
+    assert!(report.strength.has(Layer::NetworkNamespace), "{:?}", report.strength);
+    assert!(!report.strength.has(Layer::NetworkNone), "{:?}", report.strength);
     let made = on_runtime(async { runtime().spawn(jail("true")).await.unwrap() });
-    assert!(made.strength().has(ContainerWall::NetworkNone), "{:?}", made.strength());
-    assert!(!made.strength().has(ContainerWall::NetworkNamespace), "{:?}", made.strength());
+    assert!(made.strength().has(Layer::NetworkNone), "{:?}", made.strength());
+    assert!(!made.strength().has(Layer::NetworkNamespace), "{:?}", made.strength());
 }
 
 fn no_network_unless_granted() {

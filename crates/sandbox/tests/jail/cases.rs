@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::{Death, Part, Required, describe_exit};
+use toolgate_sandbox::{Death, JailKind, Layer, LayerSet, describe_exit};
 
 use crate::{
     attacks,
@@ -117,22 +117,22 @@ fn ordinary_work(starter: Starter, inside: Inside) {
 fn kernel_confirms(starter: Starter, inside: Inside) {
     let mut jailed = Jailed::start("wait", starter, inside);
     let strength = jailed.strength();
-    assert!(strength.meets(&Required::MINIMUM), "{strength:?}");
+    assert!(strength.missing(JailKind::Worker, LayerSet::NONE).is_empty(), "{strength:?}");
     assert_eq!(jailed.status_line("Seccomp"), "2");
     assert_eq!(jailed.status_line("NoNewPrivs"), "1");
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
         assert_eq!(jailed.status_line(set), NO_BITS, "{set}");
     }
-    assert_eq!(strength.has(Part::EmptyBoundingSet), jailed.status_line("CapBnd") == NO_BITS);
+    assert_eq!(strength.has(Layer::EmptyBoundingSet), jailed.status_line("CapBnd") == NO_BITS);
     let ids = [jailed.status_line("Uid"), jailed.status_line("Gid")].join(" ");
-    assert_eq!(strength.has(Part::UnprivilegedIds), ids.split(' ').all(|id| id != "0"));
+    assert_eq!(strength.has(Layer::UnprivilegedIds), ids.split(' ').all(|id| id != "0"));
     if is_full_root() && starter == Starter::Caller {
         assert_eq!(jailed.status_line("CapBnd"), NO_BITS);
         assert_eq!(jailed.status_line("Uid"), "65534 65534 65534 65534");
         assert_eq!(jailed.status_line("Gid"), "65534 65534 65534 65534");
-        assert!(strength.has(Part::UnprivilegedIds) && strength.has(Part::NoGroups), "{strength:?}");
+        assert!(strength.has(Layer::UnprivilegedIds) && strength.has(Layer::NoGroups), "{strength:?}");
     }
-    assert_eq!(strength.has(Part::NoGroups), jailed.status_line("Groups").is_empty());
+    assert_eq!(strength.has(Layer::NoGroups), jailed.status_line("Groups").is_empty());
     for set in ["SigIgn", "SigBlk", "SigCgt"] {
         assert_eq!(jailed.status_line(set), NO_BITS, "{set}: signals are as the kernel made them");
     }
@@ -160,7 +160,7 @@ fn namespaces_agree(starter: Starter, inside: Inside) {
         assert!(inside == Inside::NewNamespaces || !strength.has(part), "{strength:?}");
     }
     let is_empty = fs::read_dir(jailed.about("root")).unwrap().next().is_none();
-    assert_eq!(strength.has(Part::EmptyRoot), is_empty, "{strength:?}");
+    assert_eq!(strength.has(Layer::EmptyRoot), is_empty, "{strength:?}");
 }
 
 fn nothing_between(starter: Starter, inside: Inside) {
@@ -170,7 +170,7 @@ fn nothing_between(starter: Starter, inside: Inside) {
     match strength.landlock_abi() {
         Some(6..) => assert_eq!(reached, "reached [0, 0, 0, 0, 0] [0, 0, 0, 0, 0]", "{strength:?}"),
         Some(_) => assert!(reached.starts_with("reached [0, 0, 0, 0,"), "{reached}, {strength:?}"),
-        None if strength.has(Part::EmptyRoot) => {
+        None if strength.has(Layer::EmptyRoot) => {
             assert!(reached.starts_with("reached [0, 0, 0, 0,"), "{reached}");
         }
         None => assert!(reached.starts_with("reached"), "{reached}"),
@@ -331,11 +331,11 @@ fn landlock_of_the_host() -> Option<u8> {
 
 const NO_BITS: &str = "0000000000000000";
 const NEWEST_LANDLOCK: u8 = 9;
-const NAMESPACES: [(Part, &str); 6] = [
-    (Part::UserNamespace, "ns/user"),
-    (Part::NetworkNamespace, "ns/net"),
-    (Part::IpcNamespace, "ns/ipc"),
-    (Part::UtsNamespace, "ns/uts"),
-    (Part::MountNamespace, "ns/mnt"),
-    (Part::CgroupNamespace, "ns/cgroup"),
+const NAMESPACES: [(Layer, &str); 6] = [
+    (Layer::UserNamespace, "ns/user"),
+    (Layer::NetworkNamespace, "ns/net"),
+    (Layer::IpcNamespace, "ns/ipc"),
+    (Layer::UtsNamespace, "ns/uts"),
+    (Layer::MountNamespace, "ns/mnt"),
+    (Layer::CgroupNamespace, "ns/cgroup"),
 ];

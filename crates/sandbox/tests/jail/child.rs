@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use toolgate_sandbox::{Entered, JailError, Namespaces, SeccompProfile, Strength, WorkerJail, leave};
+use toolgate_sandbox::{Entered, JailError, LayerSet, Namespaces, SeccompProfile, WorkerJail, leave};
 
 use crate::attacks::{self, Attack};
 
@@ -54,7 +54,7 @@ fn play(role: &str, jail: WorkerJail) -> Result<(), JailError> {
 }
 
 /// Seals and reports. The report proves that a later death is not caused by the setup.
-fn sealed(entered: Entered) -> Result<Strength, JailError> {
+fn sealed(entered: Entered) -> Result<LayerSet, JailError> {
     let strength = entered.seal(&SeccompProfile::worker_js().map_err(JailError::Profile)?)?;
     say(&format!("sealed {}\n", strength.to_bits()));
     Ok(strength)

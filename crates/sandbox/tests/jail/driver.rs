@@ -14,7 +14,7 @@ use std::{
 };
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
-use toolgate_sandbox::{Death, Strength, describe_exit, probe};
+use toolgate_sandbox::{Death, JailKind, LayerSet, describe_exit, probe};
 
 /// One test.
 pub struct Case {
@@ -93,10 +93,10 @@ impl Jailed {
     }
 
     /// The first line, which every sealed process sends.
-    pub fn strength(&mut self) -> Strength {
+    pub fn strength(&mut self) -> LayerSet {
         let line = self.line();
         let bits = line.strip_prefix("sealed ").unwrap_or_else(|| panic!("not sealed: `{line}`"));
-        Strength::from_bits(bits.parse().unwrap()).unwrap()
+        LayerSet::from_bits(JailKind::Worker, bits.parse().unwrap()).unwrap()
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

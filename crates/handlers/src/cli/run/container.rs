@@ -120,7 +120,7 @@ impl ContainerBounds {
         Self { writable: writable.map(|bind| bind.at.display().to_string()).collect(), limits: order.limits }
     }
 
-    fn describe(&self, holds: impl Fn(ContainerWall) -> bool) -> String {
+    fn describe(&self, holds: impl Fn(Layer) -> bool) -> String {
         let limits = &self.limits;
         let first = self.writable.iter().take(FIRST_WRITABLE).map(|path| format!("`{path}`, "));
         let more = match self.writable.len().saturating_sub(FIRST_WRITABLE) {
@@ -139,7 +139,7 @@ impl ContainerBounds {
         if holds(ContainerWall::MemoryLimit) {
             said = format!("{said}, {} bytes of memory", memory(limits));
         }
-        if holds(ContainerWall::ProcessLimit) {
+        if holds(Layer::ProcessLimit) {
             said = format!("{said}, {} processes", limits.processes);
         }
         said

@@ -19,7 +19,7 @@ use toolgate_gate::{Reason, Refusal, RunReport, RunRequest, StopFlag, Unreported
 use toolgate_handlers::{
     CliTool, CommandOrder, CommandOutcome, FileCaps, FileGrants, FileRights, Files, JailedLauncher, Launch,
 };
-use toolgate_sandbox::{CommandRequired, Jailer};
+use toolgate_sandbox::{JailKind, Jailer};
 use toolgate_spec::PathPattern;
 
 use crate::{
@@ -61,7 +61,7 @@ pub fn launcher() -> Arc<dyn Launch> {
     Arc::new(JailedLauncher {
         jailer: JAILER.clone(),
         egress: Some(egress),
-        required: CommandRequired::MINIMUM,
+        required: JailKind::Command.minimum(),
     })
 }
 

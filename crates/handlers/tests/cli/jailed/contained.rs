@@ -15,7 +15,7 @@ use toolgate_egress::{Egress, EgressLimits, Listeners, Resolve, Resolving};
 use toolgate_gate::{Reason, RunReport, RunRequest, Runnable, StopFlag, UnreportedEffects};
 use toolgate_handlers::{CliTool, ContainerLauncher, Launch};
 use toolgate_policy::{PolicySet, UserOverrides};
-use toolgate_sandbox::{ContainerUser, ImageName, container_egress};
+use toolgate_sandbox::{ContainerUser, ImageName, LayerSet, container_egress};
 use toolgate_spec::Format;
 
 use crate::{
@@ -206,7 +206,7 @@ fn launcher(image: &str) -> Arc<dyn Launch> {
         egress: Some(egress),
         image: ImageName::parse(image).unwrap(),
         user: ContainerUser { uid: USER, gid: USER },
-        required: &[],
+        required: LayerSet::NONE,
     })
 }
 

@@ -1,10 +1,13 @@
 use std::os::fd::AsRawFd;
 
 use super::{
-    super::{CommandLimits, CommandRequired, Network, View},
+    super::{CommandLimits, Network, View},
     *,
 };
-use crate::wire::{HEADER, body_length};
+use crate::{
+    Namespaces,
+    wire::{HEADER, body_length},
+};
 
 fn descriptor() -> OwnedFd {
     std::fs::File::open("/dev/null").unwrap().into()
@@ -28,7 +31,8 @@ fn jail() -> CommandJail {
         network: Network::Proxied { http_port: 3128 },
         limits: CommandLimits { memory_bytes: 1, cpu_seconds: 2, processes: 3, open_files: 4, file_bytes: 5 },
         children: Children::Denied,
-        required: CommandRequired::HARDENED,
+        required: JailKind::Command.hardened(),
+        namespaces: Namespaces::Enter,
         trace: Trace::Refusals,
     }
 }
@@ -56,7 +60,7 @@ fn order_survives_encoding() {
     assert_eq!((order.groundwork, order.trace), (Groundwork::of(&jail), jail.trace));
     assert_eq!(order.children, Children::Denied);
     assert_eq!(order.groundwork.limits.file_bytes, 5);
-    assert_eq!(order.asked, Asked::from(&CommandRequired::HARDENED));
+    assert_eq!(order.required, JailKind::Command.hardened());
 }
 
 #[test]
@@ -94,7 +98,7 @@ fn truncated_or_changed_order_does_no_harm() {
 
 #[test]
 fn every_message_survives_encoding() {
-    let strength = CommandStrength::from_bits(0x0700_ffff).unwrap();
+    let strength = JailKind::Command.hardened().with_landlock(7);
     let refused = vec![
         Refused::Path { path: "/etc/shadow".into(), access: Attempt::Write },
         Refused::Syscall { name: "bpf".into(), detail: String::new() },

@@ -191,7 +191,7 @@ impl Old {
         })
     }
 
-    /// What a path leads to, through symlinks.
+    /// The target of a path, through symlinks.
     fn find(&self, path: &Path) -> io::Result<LocatedTarget> {
         self.locate(self.open(path))
     }

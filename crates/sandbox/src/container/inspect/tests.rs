@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::JailKind;
 use crate::container::{
     ContainerLimits, ContainerUser, RuntimeProgram,
     plan::ContainerMount,
@@ -88,8 +89,8 @@ fn seen() -> Observation {
     Observation { files: FileComparison::Same, ..Observation::default() }
 }
 
-fn missing(walls: BTreeSet<ContainerWall>) -> Vec<String> {
-    crate::ContainerStrength { runtime: RuntimeKind::Docker, walls }.missing(ContainerWall::BOUNDED)
+fn missing(walls: LayerSet) -> Vec<String> {
+    walls.missing(JailKind::Container, JailKind::Container.hardened()).names()
 }
 
 #[test]
@@ -142,7 +143,10 @@ fn podmans_oci_configuration_decides() {
         ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace"]
     );
     // Without the OCI configuration nothing is known.
-    assert_eq!(missing_in_podman(&account(), &json!({})).len(), ContainerWall::MANDATORY.len() - 2);
+    assert_eq!(
+        missing_in_podman(&account(), &json!({})).len(),
+        JailKind::Container.mandatory().iter().count() - 2
+    );
     let bridged = changed(account(), "/HostConfig/NetworkMode", json!("bridge"));
     assert_eq!(missing_in_podman(&bridged, &low_level()), ["network-none"]);
 }

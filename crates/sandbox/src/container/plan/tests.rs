@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use super::*;
-use crate::{View, container::ImageName};
+use crate::{LayerSet, View, container::ImageName};
 
 impl Plan {
     pub(in crate::container) fn for_tests(
@@ -56,7 +56,7 @@ fn jail() -> ContainerJail {
         view: View { binds: Vec::new(), hidden: Vec::new(), hidden_large: Vec::new(), tmp_bytes: 1 << 20 },
         network: Network::None,
         limits: LIMITS,
-        required: &[],
+        required: LayerSet::NONE,
         deadline: Duration::from_secs(10),
     }
 }

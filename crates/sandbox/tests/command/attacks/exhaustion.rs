@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use toolgate_sandbox::{Ending, Trace, Wall};
+use toolgate_sandbox::{Ending, Layer, Trace};
 
 use super::{
     Attack, Hole, Inside, Verdict,
@@ -38,7 +38,7 @@ pub fn table() -> Vec<Attack> {
                 // A control group also counts kernel memory of the jail, and may be full before the process sees an
                 // error.
                 let is_ended =
-                    report.ending == Ending::OutOfMemory && report.strength.has(Wall::ControlGroup);
+                    report.ending == Ending::OutOfMemory && report.strength.has(Layer::ControlGroup);
                 let is_told = report.ending == Ending::Exited(0) && report.stdout.starts_with(b"held ");
                 let is_bounded = report.usage.peak_memory <= LITTLE + (64 << 20);
                 (!is_bounded || !is_told && !is_ended).then(|| "it got more than its limit".into())

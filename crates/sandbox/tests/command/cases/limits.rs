@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
-use toolgate_sandbox::{Access, CommandLimits, Ending, OutputCaps, Refused, Wall};
+use toolgate_sandbox::{Access, CommandLimits, Ending, Layer, OutputCaps, Refused};
 
 use super::{ended, shell, text};
 use crate::driver::{LIMITS, Tier, bind, finish, finish_with, folder, inside, is_root, jail};
@@ -20,7 +20,7 @@ pub fn memory(tier: Tier) {
     order.limits = CommandLimits { memory_bytes: 64 << 20, ..LIMITS };
     let report = finish(order);
     // A control group also counts kernel memory of the jail, and may be full before the process sees an error.
-    if report.ending != Ending::OutOfMemory || !report.strength.has(Wall::ControlGroup) {
+    if report.ending != Ending::OutOfMemory || !report.strength.has(Layer::ControlGroup) {
         ended(&report, 0);
         let megabytes: u64 = text(&report).trim().parse().unwrap();
         assert!((1..64).contains(&megabytes), "{megabytes}");

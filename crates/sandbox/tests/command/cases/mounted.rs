@@ -7,7 +7,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use toolgate_sandbox::{Access, CommandRequired, Namespaces};
+use toolgate_sandbox::{Access, JailKind};
 
 use crate::driver::{MOUNTER, PLACED, Tier, bind, finish, folder, is_root, jail, program};
 
@@ -41,10 +41,9 @@ pub fn be_a_mounter(tier: &str, folder: &Path) -> ExitCode {
     let seen = fs::read_to_string(work.join("whole/key")).unwrap();
     println!("free whole {seen}");
     let script = "cat free/plain whole/key key whole/deep/key; echo x > whole/new; echo x > whole/key";
-    let namespaces = if tier == "Landlock" { Namespaces::DangerouslySkip } else { Namespaces::Enter };
     let tier = if tier == "Landlock" { Tier::Landlock } else { Tier::Namespaces };
     let mut order = jail(tier, "/bin/sh", &["-c", script]);
-    order.required = CommandRequired { namespaces, ..CommandRequired::MINIMUM };
+    order.required = JailKind::Command.minimum();
     order.cwd.clone_from(&work);
     order.view.binds.push(bind(&work, Access::Write));
     order.view.hidden.push(folder.join("secret"));

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Refused, SpawnError, Wall};
+use toolgate_sandbox::{Access, Attempt, CommandJail, Ending, Layer, LayerSet, Refused, SpawnError};
 
 use super::{ended, shell, text};
 use crate::driver::{
@@ -156,15 +156,22 @@ pub fn flood(tier: Tier) {
 
 pub fn too_weak() {
     let mut order = jail(Tier::Landlock, "/usr/bin/true", &[]);
-    order.required.walls = &[Wall::PrivateView, Wall::PidNamespace];
+    order.required = LayerSet::of(&[Layer::PrivateView, Layer::PidNamespace]);
     match refusal(order) {
         SpawnError::TooWeak { missing } => assert_eq!(missing, ["private-view", "pid-namespace"]),
         other => panic!("{other}"),
     }
     let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
-    order.required.landlock_abi = 200;
+    order.required = order.required.with_landlock(200);
     match refusal(order) {
         SpawnError::TooWeak { missing } => assert_eq!(missing, ["landlock-200"]),
+        other => panic!("{other}"),
+    }
+    // Only containers have this layer.
+    let mut order = jail(Tier::Namespaces, "/usr/bin/true", &[]);
+    order.required = LayerSet::of(&[Layer::SameFiles]);
+    match refusal(order) {
+        SpawnError::TooWeak { missing } => assert_eq!(missing, ["same-files"]),
         other => panic!("{other}"),
     }
 }

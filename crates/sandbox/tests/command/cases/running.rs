@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use toolgate_sandbox::{Access, CommandLimits, Ending, OutputCaps, Refused, SpawnError, Wall};
+use toolgate_sandbox::{Access, CommandLimits, Ending, Layer, OutputCaps, Refused, SpawnError};
 
 use super::{ended, shell, text};
 use crate::driver::{CAPS, LIMITS, PATIENCE, Tier, bind, finish, finish_with, folder, jail, refusal};
@@ -15,11 +15,11 @@ pub fn exit_codes(tier: Tier) {
     ended(&finish(shell(tier, "exit 77")), 77);
     let strength = report.strength;
     assert!(
-        strength.has(Wall::Seccomp)
-            && strength.has(Wall::NoCapabilities)
+        strength.has(Layer::Seccomp)
+            && strength.has(Layer::NoCapabilities)
             && strength.landlock_abi().is_some()
     );
-    assert_eq!(strength.has(Wall::PrivateView), tier == Tier::Namespaces, "{strength:?}");
+    assert_eq!(strength.has(Layer::PrivateView), tier == Tier::Namespaces, "{strength:?}");
     assert!(report.usage.elapsed > Duration::ZERO && report.usage.peak_memory > 0, "{:?}", report.usage);
 }
 
