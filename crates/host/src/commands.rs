@@ -15,7 +15,7 @@ use tokio::{
 use toolgate_egress::Egress;
 use toolgate_handlers::{CommandOrder, CommandOutcome, ContainerLauncher, JailedLauncher, Launch};
 use toolgate_sandbox::Ending;
-use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
+use toolgate_sandbox::{ContainerUser, ImageName, Jailer, LayerSet, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
 /// Runs each command in the kind of sandbox that it requires.
@@ -26,7 +26,7 @@ struct CommandsInner {
     /// The file of this program, which is also the jailer under another name.
     program: PathBuf,
     egress: Egress,
-    required: CommandRequired,
+    required: LayerSet,
     /// The maximum number of jails that are prepared in advance.
     prepared_jails: usize,
     container: Option<ContainerSettings>,
@@ -46,7 +46,7 @@ pub struct ContainerSettings {
 
 impl ContainerSettings {
     /// Commands run as the owner of the workspace, who then owns new files too. If that is root, they run as an ordinary user.
-    pub fn for_workspace(image: String, workspace: &Path, required: &'static [ContainerWall]) -> Self {
+    pub fn for_workspace(image: String, workspace: &Path, required: LayerSet) -> Self {
         let owner = std::fs::metadata(workspace).ok().map(|folder| (folder.uid(), folder.gid()));
         let (uid, gid) = owner.filter(|(uid, gid)| *uid != 0 && *gid != 0).unwrap_or(ORDINARY_USER);
         Self { image, user: ContainerUser { uid, gid }, required }

@@ -93,8 +93,15 @@ pub fn own_variables(names: OwnNames) -> OwnVariables {
     }
 }
 
+fn required_layers(config: &Config, kind: JailKind) -> LayerSet {
+    match config.worker.required {
+        RequiredJail::Minimum => kind.minimum(),
+        RequiredJail::Hardened => kind.hardened(),
+    }
+}
+
 /// Containers must have limits, unless the operator sets `danger_unbounded_containers` without requiring a hardened jail.
-fn required_container_layers(config: &Config) -> &'static [ContainerWall] {
+fn required_container_layers(config: &Config) -> LayerSet {
     match (config.worker.required, config.commands.danger_unbounded_containers) {
         (RequiredJail::Minimum, true) => JailKind::Container.minimum(),
         (RequiredJail::Hardened, _) | (RequiredJail::Minimum, false) => JailKind::Container.hardened(),
@@ -184,14 +191,15 @@ mod tests {
             let text = format!("version: 1\n{keys}");
             let folder = std::env::temp_dir();
             let parsed = Config::parse(&text, &folder, &|_| None, &Overrides::default());
-            required_container_layers(&parsed.unwrap()).to_vec()
+            required_container_layers(&parsed.unwrap()).names()
         };
-        assert_eq!(layers(""), ContainerWall::BOUNDED);
-        assert_eq!(layers("worker: {required: hardened}\n"), ContainerWall::BOUNDED);
+        let bounded = ["memory-limit", "process-limit", "cpu-limit"];
+        assert_eq!(layers(""), bounded);
+        assert_eq!(layers("worker: {required: hardened}\n"), bounded);
         let danger = "commands: {danger_unbounded_containers: true}\n";
-        assert_eq!(layers(danger), []);
+        assert_eq!(layers(danger), Vec::<String>::new());
         // `hardened` wins.
-        assert_eq!(layers(&format!("{danger}worker: {{required: hardened}}\n")), ContainerWall::BOUNDED);
+        assert_eq!(layers(&format!("{danger}worker: {{required: hardened}}\n")), bounded);
     }
 
     #[test]

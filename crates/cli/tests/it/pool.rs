@@ -359,7 +359,7 @@ fn worker_cannot_claim_layers_of_other_jails() {
             config.spares = 0;
         });
         let report = gateway.body("return 1");
-        assert_eq!(code(&report), FailureCode::WorkerUnavailable, "{claim:#x}");
+        assert_eq!(code(&report), Reason::WorkerUnavailable, "{claim:#x}");
         let message = report.outcome.unwrap_err().message;
         assert!(message.contains("layers that no worker has"), "{claim:#x}: {message}");
     }
@@ -486,7 +486,7 @@ const LIMITS: TestLimits =
 
 /// Runs a reading tool in a worker that sends `frames` and ignores its input. If that worker must not be reused, the same
 /// pool continues with the real one.
-fn run_with_frames(strength: u32, frames: &[FromWorker]) -> RunReport {
+fn run_with_frames(strength: u64, frames: &[FromWorker]) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, frames: &[FromWorker]| {
         let bytes: Vec<u8> = frames.iter().flat_map(|frame| frame.encode().unwrap()).collect();

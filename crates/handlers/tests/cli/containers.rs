@@ -11,7 +11,7 @@ use std::{
 use serde_json::json;
 use toolgate_handlers::{CommandOrder, ContainerLauncher, Launch as _};
 use toolgate_sandbox::Ending;
-use toolgate_sandbox::{ContainerUser, ImageName, Runtime, RuntimeKind, RuntimeProgram};
+use toolgate_sandbox::{ContainerUser, ImageName, LayerSet, Runtime, RuntimeKind, RuntimeProgram};
 use toolgate_spec::model::SandboxKind;
 
 use crate::{

@@ -4,8 +4,8 @@ use std::{ffi::OsString, fmt, future::Future, pin::Pin, sync::Arc};
 
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    Access, CommandUsage, ContainerJail, ContainerLimits, ContainerReport, ContainerUser, ContainerWall,
-    Ending, ImageName, Network, Runtime, Shortage, SpawnError,
+    Access, CommandUsage, ContainerJail, ContainerLimits, ContainerReport, ContainerUser, Ending, ImageName,
+    Layer, LayerSet, Network, Runtime, Shortage, SpawnError,
 };
 
 use super::{
@@ -25,7 +25,7 @@ pub struct ContainerLauncher {
     pub image: ImageName,
     pub user: ContainerUser,
     /// Layers required in addition to the mandatory ones.
-    pub required: &'static [ContainerWall],
+    pub required: LayerSet,
 }
 
 impl Launch for ContainerLauncher {
@@ -127,7 +127,7 @@ impl ContainerBounds {
             0 => String::new(),
             more => format!("{more} more and "),
         };
-        let beyond = if holds(ContainerWall::NetworkNamespace) { " except the egress proxy" } else { "" };
+        let beyond = if holds(Layer::NetworkNamespace) { " except the egress proxy" } else { "" };
         let mut said = format!(
             "no network{beyond}, nothing writable but {}{more}`/tmp` ({} bytes), {} open files, files of {} bytes",
             first.collect::<String>(),
@@ -136,7 +136,7 @@ impl ContainerBounds {
             limits.file_bytes
         );
         // Not every host can enforce these limits.
-        if holds(ContainerWall::MemoryLimit) {
+        if holds(Layer::MemoryLimit) {
             said = format!("{said}, {} bytes of memory", memory(limits));
         }
         if holds(Layer::ProcessLimit) {

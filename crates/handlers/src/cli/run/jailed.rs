@@ -5,7 +5,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use tokio::time::{Instant, timeout_at};
 use toolgate_egress::{Egress, ProxyReport};
 use toolgate_sandbox::{
-    CommandJail, CommandLimits, CommandReport, CommandRequired, Ending, Jailer, OutputCaps,
+    CommandJail, CommandLimits, CommandReport, Ending, Jailer, LayerSet, Namespaces, OutputCaps,
     Refused as JailRefused,
 };
 use toolgate_spec::model::SandboxKind;
@@ -23,7 +23,7 @@ pub struct JailedLauncher {
     /// Without it, commands with network access do not run.
     pub egress: Option<Egress>,
     /// Layers that the host must enforce; otherwise no command runs.
-    pub required: CommandRequired,
+    pub required: LayerSet,
 }
 
 impl Launch for JailedLauncher {
@@ -61,7 +61,7 @@ impl JailedLauncher {
     }
 }
 
-fn jail(order: CommandOrder, required: CommandRequired) -> CommandJail {
+fn jail(order: CommandOrder, required: LayerSet) -> CommandJail {
     let (env, network) = egress::environment(&order);
     let limits = order.limits;
     CommandJail {
@@ -80,6 +80,7 @@ fn jail(order: CommandOrder, required: CommandRequired) -> CommandJail {
         },
         children: order.children,
         required,
+        namespaces: Namespaces::Enter,
         trace: order.trace,
     }
 }
@@ -138,7 +139,7 @@ mod tests {
     use std::{ffi::OsString, path::PathBuf, time::Duration};
 
     use toolgate_egress::{BodyGuard, EgressMode, EgressRules, Guard, OutgoingPart};
-    use toolgate_sandbox::{Children, Network, Trace, View};
+    use toolgate_sandbox::{Children, JailKind, Network, Trace, View};
 
     use super::*;
     use crate::cli::run::{egress::PROXY_PORT, order::EgressGrant};
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn networked_command_gets_one_proxy_setting() {
-        let jail = jail(order(Some(rules())), CommandRequired::MINIMUM);
+        let jail = jail(order(Some(rules())), JailKind::Command.minimum());
         assert_eq!(jail.network, Network::Proxied { http_port: PROXY_PORT });
         let proxies: Vec<_> = jail.env.iter().filter(|(name, _)| name == "http_proxy").collect();
         assert_eq!(proxies, [&(OsString::from("http_proxy"), OsString::from("http://127.0.0.1:3128"))]);
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn without_rules_there_is_no_network_and_no_proxy_setting() {
-        let jail = jail(order(None), CommandRequired::MINIMUM);
+        let jail = jail(order(None), JailKind::Command.minimum());
         assert_eq!(jail.network, Network::None);
         assert_eq!(jail.env.len(), 2);
         assert_eq!(jail.view.hidden, [PathBuf::from("/hidden")]);
