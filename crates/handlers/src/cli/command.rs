@@ -9,8 +9,8 @@ use toolgate_spec::{
     model::{Body, CliHandler, CommandOutput, Handler, NamedTemplate, ToolSpec},
 };
 
-use super::{
-    arg::Arg,
+use crate::cli::{
+    line::arg::Arg,
     tool::{CliTool, CommandBody, CommandHost},
 };
 

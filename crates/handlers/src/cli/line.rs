@@ -1,6 +1,14 @@
 //! What is the command line of this call? The author's elements with the caller's values in their places, and nothing
 //! that changes what the elements are.
 
+pub mod arg;
+pub mod code_command;
+pub mod danger_texts;
+pub mod path_arguments;
+pub mod search_terms;
+pub mod short_options;
+pub mod static_variables;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
@@ -10,11 +18,8 @@ use toolgate_spec::{
     model::{Argument, ArgumentGroup},
 };
 
-use super::{
-    arg::{Arg, ArgText, Dashes, refused, text_of, would_be_an_option},
-    known::Known,
-};
-use crate::survey::CallGrants;
+use self::arg::{Arg, ArgText, Dashes, refused, text_of, would_be_an_option};
+use crate::{cli::program::conventions::Known, survey::CallGrants};
 
 /// What the names in templates stand for.
 pub struct Values<'c> {
@@ -38,7 +43,7 @@ impl<'c> Values<'c> {
     pub fn check(&self, template: &ArgTemplate) -> Result<(), Refusal> {
         for name in template.names() {
             if let Some(value) = self.given(name).filter(|_| !self.statics.contains_key(name)) {
-                super::arg::check_text(name, &self.text(name, value)?)?;
+                arg::check_text(name, &self.text(name, value)?)?;
             }
         }
         Ok(())

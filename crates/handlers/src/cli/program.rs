@@ -1,5 +1,8 @@
 //! Which file is the command? Found once, when the tool is loaded, and the same file at every call; or the one of an image.
 
+pub mod conventions;
+pub mod file_values;
+
 use std::{
     fs::{self, File},
     io::ErrorKind,

@@ -1,18 +1,29 @@
 //! What came of a command, in the gate's words: masked, cleaned, and short where it failed.
 
+pub mod audience;
+pub mod denials;
+pub mod json;
+pub mod missing_paths;
+pub mod output;
+pub mod plain_text;
+pub mod search_results;
+pub mod selection;
+
 use toolgate_gate::{EffectEntry, NO_PLACE, Reason, RunFailure, RunReport, RunUsage};
 use toolgate_policy::Mask;
 use toolgate_secrets::Tier;
 use toolgate_spec::model::SandboxKind;
 
-use super::{
-    launch::{Ended, Ending, Reached, Refusals, Refused, Usage},
-    made::Swept,
-    missed::missed,
-    plain::plain,
-    sought::Sought,
-    tell::{FIRST_REFUSED, Teller, and_more, cut},
+use self::{
+    denials::{FIRST_REFUSED, Teller, and_more, cut},
+    missing_paths::missed,
+    plain_text::plain,
+    search_results::Sought,
+};
+use crate::cli::{
+    run::launch::{Ended, Ending, Reached, Refusals, Refused, Usage},
     tool::CliTool,
+    view::quarantine::Swept,
 };
 
 /// Why there is no result. Not masked yet.

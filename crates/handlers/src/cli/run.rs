@@ -1,6 +1,11 @@
 //! How does the gate run a command? Through this: the order is made from what was settled before, and what came of it is
 //! told in the gate's words.
 
+pub mod container;
+pub mod egress;
+pub mod jailed;
+pub mod launch;
+
 use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value};
@@ -17,25 +22,30 @@ use toolgate_policy::{EffectivePolicy, Mask};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
-use super::{
-    command::CliCommand,
-    environment,
-    launch::{Access, Bind, Ended, Ending, Launch, Order, Reached, Refused, SoFar, Trace, WayOut},
-    line,
-    made::Watch,
-    missed::NOT_THERE,
-    named::{Given, Hearer},
-    output::OutputParser,
-    report::{self, Problem},
-    statics,
-    statics::Statics,
-    stop::Stop,
-    tell::Teller,
-    tool::{CliTool, CommandHost, Settled},
-    unseen::{DENIED, Unseen},
-    view::View,
-};
+use self::launch::{Access, Bind, Ended, Ending, Launch, Order, Reached, Refused, SoFar, Trace, WayOut};
 use crate::{
+    cli::{
+        command::CliCommand,
+        line::{
+            self,
+            static_variables::{self, Statics},
+        },
+        report::{
+            self, Problem,
+            audience::{Given, Hearer},
+            denials::Teller,
+            missing_paths::NOT_THERE,
+            output::OutputParser,
+        },
+        tool::{CliTool, CommandHost, Settled},
+        view::{
+            View,
+            budget::Stop,
+            environment,
+            hidden_paths::{DENIED, Unseen},
+            quarantine::Watch,
+        },
+    },
     guard::SecretGuard,
     js::{SecretSource, secrets},
 };
@@ -129,7 +139,7 @@ impl Prepared {
     async fn run(&self, settled: &Settled, request: RunRequest<'_>) -> RunReport {
         // Looking at the tree counts: a call has one deadline.
         let due = Instant::now() + self.tool.deadline;
-        let statics = match statics::resolve(&self.tool.spec, self.secrets.as_ref()) {
+        let statics = match static_variables::resolve(&self.tool.spec, self.secrets.as_ref()) {
             Ok(statics) => statics,
             Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
         };
@@ -362,7 +372,7 @@ mod tests {
     use toolgate_gate::{EffectEntry, EffectKind};
 
     use super::*;
-    use crate::cli::launch::{NotReached, Refusals};
+    use crate::cli::run::launch::{NotReached, Refusals};
 
     /// It ran, and what it reached belongs in the journal.
     #[test]

@@ -22,25 +22,24 @@ use toolgate_spec::{
     },
 };
 
-use super::{
-    arg::refused,
-    built,
-    command::CliCommand,
-    embedded,
-    environment::{self, GatewayEnvironment},
-    glued,
-    known::Known,
-    launch::OrderLimits,
-    line::{self, Values},
-    output::{OutputParser, Reader, Shape},
-    paths,
-    program::{AllowedCommands, Program},
-    sought::{self, Sought},
-    statics,
-    view::{self, NamesPaths, ViewPlan},
-    worded,
-};
 use crate::{
+    cli::{
+        command::CliCommand,
+        line::{
+            self, Values, arg::refused, code_command, danger_texts, path_arguments, search_terms,
+            short_options, static_variables,
+        },
+        program::{AllowedCommands, Program, conventions::Known},
+        report::{
+            output::{OutputParser, Reader, Shape},
+            search_results::{self, Sought},
+        },
+        run::launch::OrderLimits,
+        view::{
+            self, NamesPaths, ViewPlan,
+            environment::{self, GatewayEnvironment},
+        },
+    },
     grants,
     places::Places,
     survey::{CallGrants, CallSurvey, Surveyor, WithoutNetwork},
@@ -125,18 +124,18 @@ impl CliTool {
         check_way_out(policy, host)?;
         let surveyor =
             Surveyor::new(&spec, policy, &host.places, without_network(policy, host)).of_a_command();
-        let paths = paths::names(&spec, &surveyor)?;
+        let paths = path_arguments::names(&spec, &surveyor)?;
         check_program(written, &program)?;
         check_shell(&written.command, policy)?;
         match &body {
             CommandBody::Manifest(cli) => {
                 check_elements(cli, known)?;
                 if !known.ends_options_at_dashes() {
-                    glued::check(cli, &spec, &paths)?;
+                    short_options::check(cli, &spec, &paths)?;
                 }
                 check_secrets(cli, &spec)?;
             }
-            CommandBody::Code(_) => embedded::check(written, &spec)?,
+            CommandBody::Code(_) => code_command::check(written, &spec)?,
         }
         let names_paths = if paths.is_empty() { NamesPaths::No } else { NamesPaths::Yes };
         let has_network = policy.network.mode.value != NetworkMode::Blocked;
@@ -145,13 +144,13 @@ impl CliTool {
         let allowed = policy.execution.timeout_ms.value;
         let deadline = written.timeout_ms.map_or(allowed, |own| own.min(allowed)).min(MOST_TIMEOUT_MS);
         let may_search = match &body {
-            CommandBody::Manifest(cli) => worded::is_by_callers(cli, &spec, &paths),
+            CommandBody::Manifest(cli) => search_terms::is_by_callers(cli, &spec, &paths),
             CommandBody::Code(_) => true,
         };
         let veils = if policy.data.sanitize_output.value && may_search { Veils::Yes } else { Veils::No };
         if let (CommandBody::Manifest(cli), Veils::Yes) = (&body, veils) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
-            sought::check_form(known, &texts, &cli.output)?;
+            search_results::check_form(known, &texts, &cli.output)?;
         }
         Ok(Self {
             veils,
@@ -193,17 +192,17 @@ impl CliTool {
         let elements = match &self.body {
             CommandBody::Manifest(cli) => line::fill(&cli.args, &values)?,
             CommandBody::Code(command) => {
-                let made = command.elements(&paths::found(arguments, &self.paths, &granted));
-                embedded::check_elements(&made, self.known)?;
+                let made = command.elements(&path_arguments::found(arguments, &self.paths, &granted));
+                code_command::check_elements(&made, self.known)?;
                 made
             }
         };
         let line = line::settle(&elements, self.known)?;
         let given = written.env.iter().map(|variable| &variable.value).chain(&written.stdin);
-        let mut built = built::templates(given, &values)?;
-        built.extend(built::elements(&elements, self.known, &line));
+        let mut built = danger_texts::templates(given, &values)?;
+        built.extend(danger_texts::elements(&elements, self.known, &line));
         if self.veils == Veils::Yes {
-            sought::check_form(self.known, &line, self.reader.form(&written.output))
+            search_results::check_form(self.known, &line, self.reader.form(&written.output))
                 .map_err(|why| refused(why, "the author of the tool chooses another form"))?;
         }
         let granted = Settled { line, granted: Arc::new(granted) };
@@ -216,7 +215,7 @@ impl CliTool {
         self.reader.set_parser(parser);
         if let (CommandBody::Manifest(cli), Veils::Yes) = (&self.body, self.veils) {
             let texts: Vec<String> = arguments(cli).map(|one| one.template.text().to_owned()).collect();
-            sought::check_form(self.known, &texts, self.reader.form(&cli.output))?;
+            search_results::check_form(self.known, &texts, self.reader.form(&cli.output))?;
         }
         Ok(())
     }
@@ -284,7 +283,7 @@ fn children(written: &CliHandler, policy: &EffectivePolicy) -> Result<Children, 
 
 /// The author's own values, and the gateway's files below the working folder.
 fn literals(spec: &ToolSpec, written: &CliHandler, places: &Places) -> Map<String, Value> {
-    let mut literals = statics::literals(spec);
+    let mut literals = static_variables::literals(spec);
     if let Some(cwd) = &written.cwd {
         let folder = view::place(cwd, &places.workspace, &places.home);
         literals.insert(GATEWAY_FILES.to_owned(), relative_to(&folder, &places.guarded).into());
@@ -407,7 +406,7 @@ fn check_elements(cli: &CliHandler, known: &Known) -> Result<(), String> {
 }
 
 fn check_secrets(cli: &CliHandler, spec: &ToolSpec) -> Result<(), String> {
-    let secret = statics::secret_names(spec);
+    let secret = static_variables::secret_names(spec);
     match arguments(cli).flat_map(|one| one.template.names()).find(|name| secret.contains(name)) {
         Some(name) => Err(format!(
             "`{name}` is a secret and stands in an argument, where every process can read it; pass it in `env` or `stdin`"

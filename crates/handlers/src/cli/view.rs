@@ -8,6 +8,13 @@
 //! | no | yes | the working folder |
 //! | no | no | everything below `allowedPaths` |
 
+pub mod blocked_paths;
+pub mod budget;
+pub mod deferred_work;
+pub mod environment;
+pub mod hidden_paths;
+pub mod quarantine;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -17,14 +24,14 @@ use std::{
 use toolgate_policy::EffectivePolicy;
 use toolgate_spec::model::SandboxKind;
 
-use super::{
+use self::{
+    blocked_paths::{Blocked, NOBODY_WAITS},
+    budget::Stop,
     environment::HOME,
-    hidden::{Blocked, NOBODY_WAITS},
-    launch::{Access, Bind},
-    made::Watch,
-    stop::Stop,
+    quarantine::Watch,
 };
 use crate::{
+    cli::run::launch::{Access, Bind},
     files::{FileGrants, Files, Wanted},
     grants,
     places::Places,

@@ -9,7 +9,7 @@ use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::model::CommandOutput;
 
-use super::known::Known;
+use crate::cli::program::conventions::Known;
 
 /// What a command line looks for in files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

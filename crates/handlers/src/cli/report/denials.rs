@@ -4,10 +4,10 @@
 use toolgate_policy::Mask;
 use toolgate_secrets::{Detector, Tier};
 
-use super::{
-    launch::{Refusals, Refused},
-    named::Hearer,
-    unseen::Unseen,
+use super::audience::Hearer;
+use crate::cli::{
+    run::launch::{Refusals, Refused},
+    view::hidden_paths::Unseen,
 };
 
 /// What has to be known to say it.

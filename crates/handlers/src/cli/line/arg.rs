@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 use toolgate_gate::{Reason, Refusal};
 
-use super::known::Known;
+use crate::cli::program::conventions::Known;
 
 /// One element of a command line, with what is known of where its parts came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Arg {
 
 /// A part of an element.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum ArgText {
+pub enum ArgText {
     /// Written by the author.
     Author(String),
     /// Filled in by the caller, with the name of the parameter.
@@ -25,7 +25,7 @@ pub(super) enum ArgText {
 
 /// May what a caller fills in begin with `-`?
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Dashes {
+pub enum Dashes {
     Refused,
     Meant,
 }
@@ -61,13 +61,13 @@ impl Arg {
         self
     }
 
-    pub(super) fn of(mut parts: Vec<ArgText>, dashes: Dashes) -> Self {
+    pub fn of(mut parts: Vec<ArgText>, dashes: Dashes) -> Self {
         parts.retain(|part| !matches!(part, ArgText::Author(text) if text.is_empty()));
         Self { parts, dashes }
     }
 
     /// The text of the element, or why it is refused.
-    pub(super) fn settle(&self, known: &Known) -> Result<String, Refusal> {
+    pub fn settle(&self, known: &Known) -> Result<String, Refusal> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -96,7 +96,7 @@ impl Arg {
     }
 
     /// The text of the element, unchecked.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let texts = self.parts.iter().map(|part| match part {
             ArgText::Author(text) | ArgText::Caller { text, .. } => text.as_str(),
         });
@@ -104,7 +104,7 @@ impl Arg {
     }
 
     /// For an element that code made, of which there is no template to look at before: is the option all the author's?
-    pub(super) fn check_option(&self, known: &Known) -> Result<(), Refusal> {
+    pub fn check_option(&self, known: &Known) -> Result<(), Refusal> {
         let [ArgText::Author(start), ArgText::Caller { text, .. }] = self.parts.as_slice() else {
             return Ok(());
         };
@@ -127,18 +127,18 @@ impl Arg {
     }
 
     /// Does it stand on its own, with something in it that a caller chose?
-    pub(super) fn is_filled_operand(&self) -> bool {
+    pub fn is_filled_operand(&self) -> bool {
         let begins_as_option =
             matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
         !begins_as_option && self.is_filled() && self.dashes == Dashes::Refused
     }
 
-    pub(super) fn is_filled(&self) -> bool {
+    pub fn is_filled(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, ArgText::Caller { .. }))
     }
 
     /// What callers chose, each with what stands before it.
-    pub(super) fn filled_parts(&self) -> Vec<(String, &str)> {
+    pub fn filled_parts(&self) -> Vec<(String, &str)> {
         let (mut before, mut filled) = (String::new(), Vec::new());
         for part in &self.parts {
             let text = match part {
@@ -153,12 +153,12 @@ impl Arg {
         filled
     }
 
-    pub(super) fn begins_with_value(&self) -> bool {
+    pub fn begins_with_value(&self) -> bool {
         matches!(self.parts.first(), Some(ArgText::Caller { .. }))
     }
 
     /// The author's own word, where it is nothing else.
-    pub(super) fn as_literal(&self) -> Option<&str> {
+    pub fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
             [ArgText::Author(text)] => Some(text),
@@ -167,7 +167,7 @@ impl Arg {
     }
 
     /// Could it be an option, in the author's meaning?
-    pub(super) fn may_be_option(&self) -> bool {
+    pub fn may_be_option(&self) -> bool {
         let begins_as_option =
             matches!(self.parts.first(), Some(ArgText::Author(text)) if text.starts_with('-'));
         begins_as_option || (self.dashes == Dashes::Meant && self.is_filled())
@@ -184,7 +184,7 @@ impl fmt::Display for Arg {
 }
 
 /// A plain value as text, or why it has none, and what to give instead.
-pub(super) fn text_of(value: &Value) -> Result<String, (&'static str, &'static str)> {
+pub fn text_of(value: &Value) -> Result<String, (&'static str, &'static str)> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Bool(is_true) => Ok(is_true.to_string()),
@@ -218,7 +218,7 @@ fn check_value(name: &str, value: &str) -> Result<(), Refusal> {
 }
 
 /// A value that comes to stand in standard input or a variable: lines are fine there.
-pub(super) fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
+pub fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
     let is_bad = |c: &char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
     if let Some(bad) = value.chars().find(is_bad) {
         let message = format!("`{name}` contains the control character `{}`", bad.escape_unicode());
@@ -227,13 +227,13 @@ pub(super) fn check_text(name: &str, value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-pub(super) fn would_be_an_option(name: &str) -> Refusal {
+pub fn would_be_an_option(name: &str) -> Refusal {
     refused(
         format!("`{name}` begins with `-`, and would be taken for an option"),
         "begin the value with something else; a file is named `./-x`",
     )
 }
 
-pub(super) fn refused(message: String, remedy: &str) -> Refusal {
+pub fn refused(message: String, remedy: &str) -> Refusal {
     Refusal { reason: Reason::ArgumentRefused, message, remedy: remedy.to_owned() }
 }

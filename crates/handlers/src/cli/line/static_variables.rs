@@ -5,8 +5,10 @@ use toolgate_gate::Reason;
 use toolgate_policy::Mask;
 use toolgate_spec::model::{StaticVariable, ToolSpec};
 
-use super::report::Problem;
-use crate::js::{SecretSource, secrets};
+use crate::{
+    cli::report::Problem,
+    js::{SecretSource, secrets},
+};
 
 /// The variables of one call, and what of them nobody else may see.
 pub struct Statics {

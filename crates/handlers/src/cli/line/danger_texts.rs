@@ -3,7 +3,8 @@
 use toolgate_gate::Refusal;
 use toolgate_spec::ArgTemplate;
 
-use super::{arg::Arg, known::Known, line};
+use super::arg::Arg;
+use crate::cli::{line, program::conventions::Known};
 
 /// The elements in which a caller's value stands, each by itself and all in one line. Leaves out the words that a search looks for.
 pub fn elements(elements: &[Arg], known: &Known, line: &[String]) -> Vec<String> {
@@ -50,7 +51,7 @@ fn takes_words(option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::arg::{ArgText, Dashes};
+    use crate::cli::line::arg::{ArgText, Dashes};
 
     /// `{}` stands for the caller's value.
     #[track_caller]

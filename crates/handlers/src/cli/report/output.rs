@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value};
 use toolgate_spec::model::CommandOutput;
 
-use super::{json, plain::plain, select::Selection};
+use super::{json, plain_text::plain, selection::Selection};
 
 /// How a tool's output is read.
 #[derive(Debug)]

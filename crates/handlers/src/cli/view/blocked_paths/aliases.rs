@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Pattern, Stop, is_link, is_passed_over, made};
+use super::{Blocked, Budget, Found, MOST_LOOKED_AT, Pattern, Stop, is_link, is_passed_over, quarantine};
 use crate::several_names::{Id, has_several_names, id};
 
 /// Was everything looked at?
@@ -23,7 +23,8 @@ impl Blocked {
     /// Adds what a view of these places could show under another name, or says why that cannot be told.
     pub fn add_other_names(&self, places: &[PathBuf], stop: &Stop, found: &mut Found) -> Result<(), String> {
         // A link that was set aside is a command's own doing: what it leads to stays in sight.
-        let is_set_aside = |path: &PathBuf| made::original(path).is_some() || made::has_lost_its_name(path);
+        let is_set_aside =
+            |path: &PathBuf| quarantine::original(path).is_some() || quarantine::has_lost_its_name(path);
         let links = found.blocked.iter().filter(|path| !is_set_aside(path));
         let targets: Vec<PathBuf> = links.filter_map(|path| behind_link(path, places)).collect();
         found.blocked.extend(targets);
@@ -251,7 +252,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        cli::hidden::NOBODY_WAITS,
+        cli::view::blocked_paths::NOBODY_WAITS,
         files::{FileCaps, FileGrants, FileRights},
     };
 

@@ -9,9 +9,9 @@ use toolgate_sandbox::{
 };
 
 use super::{
+    egress::{self, Outlet},
+    jailed::{bind, caps},
     launch::{Access, Ended, Ending, Launch, Order, OrderLimits, Refused, Usage},
-    launch_jailed::{bind, caps},
-    way_out::{self, Outlet},
 };
 
 /// Runs commands in containers.
@@ -51,15 +51,15 @@ impl ContainerLauncher {
         let passed = outlet.witness();
         so_far.told_by(move || {
             let (passed, mut refused) = (passed(), Vec::new());
-            way_out::add_refusals(&passed, &mut refused);
-            (way_out::effects(&passed), refused.into())
+            egress::add_refusals(&passed, &mut refused);
+            (egress::effects(&passed), refused.into())
         });
         let report = running.finish(stdin, caps).await;
         Ok(ended(report, &outlet.finish().await, &bounds))
     }
 
     fn jail(&self, order: Order) -> ContainerJail {
-        let (mut env, network) = way_out::environment(&order);
+        let (mut env, network) = egress::environment(&order);
         if network != Network::None {
             // The image may have them, too, and nothing can be dialled directly.
             let given = |name: &str| env.iter().any(|(known, _)| known == name);
@@ -97,7 +97,7 @@ impl ContainerLauncher {
 fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &Bounds) -> Ended {
     let mut refused: Vec<Refused> =
         report.shortages.iter().map(|shortage| Refused::Other(bounds.shortage(*shortage))).collect();
-    way_out::add_refusals(passed, &mut refused);
+    egress::add_refusals(passed, &mut refused);
     refused.push(Refused::Lack(bounds.describe(|wall| report.strength.has(wall))));
     Ended {
         ending: report.ending.into(),
@@ -105,7 +105,7 @@ fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &Bounds) -> Ende
         stderr: report.stderr,
         refused: refused.into(),
         walls: report.strength.names(),
-        effects: way_out::effects(passed),
+        effects: egress::effects(passed),
         usage: Usage { elapsed: report.elapsed, memory_bytes: 0 },
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value};
 use toolgate_spec::ArgTemplate;
 
-use super::{
-    launch::Order,
-    missed::written_paths,
+use super::missing_paths::written_paths;
+use crate::cli::{
+    run::launch::Order,
     tool::{self, CliTool},
 };
 

@@ -11,10 +11,10 @@ use toolgate_sandbox::{
 use toolgate_spec::model::SandboxKind;
 
 use super::{
+    egress::{self, Outlet},
     launch::{
         Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refusals, Refused, Trace, Usage,
     },
-    way_out::{self, Outlet},
 };
 
 /// Runs commands in jails.
@@ -55,7 +55,7 @@ impl JailedLauncher {
         let (refused, passed) = (running.witness(), outlet.witness());
         so_far.told_by(move || {
             let passed = passed();
-            (way_out::effects(&passed), refusals(refused(), &passed).into())
+            (egress::effects(&passed), refusals(refused(), &passed).into())
         });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         Ok(ended(report, &outlet.finish().await))
@@ -63,7 +63,7 @@ impl JailedLauncher {
 }
 
 fn jail(order: Order, required: CommandRequired) -> CommandJail {
-    let (env, network) = way_out::environment(&order);
+    let (env, network) = egress::environment(&order);
     let limits = order.limits;
     CommandJail {
         program: order.program,
@@ -121,7 +121,7 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
         stderr: report.stderr,
         refused,
         walls: report.strength.names(),
-        effects: way_out::effects(passed),
+        effects: egress::effects(passed),
         usage: Usage { elapsed: report.usage.elapsed, memory_bytes: report.usage.peak_memory },
     }
 }
@@ -129,7 +129,7 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> Ended {
 /// By the jail, and by the way out of it.
 fn refusals(by_jail: Vec<JailRefused>, passed: &ProxyReport) -> Vec<Refused> {
     let mut refused: Vec<Refused> = by_jail.into_iter().map(refusal).collect();
-    way_out::add_refusals(passed, &mut refused);
+    egress::add_refusals(passed, &mut refused);
     refused
 }
 
@@ -173,7 +173,7 @@ mod tests {
     use toolgate_sandbox::{Children, Network};
 
     use super::*;
-    use crate::cli::{launch::WayOut, way_out::PROXY_PORT};
+    use crate::cli::run::{egress::PROXY_PORT, launch::WayOut};
 
     struct Anything;
 

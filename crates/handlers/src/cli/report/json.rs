@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 use toolgate_policy::DistinctMembers;
 
-use super::plain::plain;
+use super::plain_text::plain;
 use crate::js::values;
 
 /// One value.

@@ -11,10 +11,10 @@ use toolgate_spec::{
     model::{CliHandler, SandboxKind},
 };
 
-use super::{
-    launch::{Access, Refused},
+use crate::cli::{
+    run::launch::{Access, Refused},
     tool::{CliTool, CommandBody, arguments},
-    unseen::Unseen,
+    view::hidden_paths::Unseen,
 };
 
 /// What a failed command said it did not find, and was not shown.

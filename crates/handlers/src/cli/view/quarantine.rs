@@ -28,11 +28,11 @@ use tokio::time::{Instant, timeout_at};
 use toolgate_gate::{Looks, NO_PLACE};
 
 use super::{
-    hidden::{After, Blocked, Found},
-    later::{Chore, Later},
-    launch::{Access, Bind, Refused},
-    stop::Stop,
+    blocked_paths::{After, Blocked, Found},
+    budget::Stop,
+    deferred_work::{Chore, Later},
 };
+use crate::cli::run::launch::{Access, Bind, Refused};
 
 /// Looks again when a command has ended, also when its call was cancelled.
 #[derive(Debug)]

@@ -10,12 +10,14 @@ use std::{
 };
 
 use super::{
-    hidden::{Blocked, each_of_several_names},
-    launch::Order,
-    stop::{Budget, Stop},
-    view::ViewPlan,
+    ViewPlan,
+    blocked_paths::{Blocked, each_of_several_names},
+    budget::{Budget, Stop},
 };
-use crate::several_names::{Id, has_several_names, id};
+use crate::{
+    cli::run::launch::Order,
+    several_names::{Id, has_several_names, id},
+};
 
 /// What was shown to one run and hidden from it, by the names that the command would call it.
 #[derive(Debug)]

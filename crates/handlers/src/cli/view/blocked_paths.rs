@@ -1,9 +1,9 @@
 //! Which paths below a folder must a command not see, though it sees the folder? What is blocked by name is named; what is
 //! blocked by a pattern is looked for, in the tree as it is just before the command starts, and once more when it has ended.
 
-mod in_system;
-mod mounted;
-mod other_names;
+mod aliases;
+mod mounts;
+mod system;
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -16,10 +16,10 @@ use std::{
 use rustix::io::Errno;
 use toolgate_spec::{PathPattern, PathRoots};
 
-pub use self::other_names::each_of_several_names;
+pub use self::aliases::each_of_several_names;
 use super::{
-    made,
-    stop::{Budget, Stop},
+    budget::{Budget, Stop},
+    quarantine,
 };
 use crate::{files::FileGrants, grants, several_names::has_several_names};
 
@@ -286,7 +286,8 @@ impl Blocked {
                 }
                 let (path, kind) = (entry.path(), entry.file_type().ok());
                 let is_named = || patterns.iter().any(|pattern| pattern.names_folder(&path));
-                if made::has_lost_its_name(&path) || patterns.iter().any(|one| self.covers(one, &path)) {
+                if quarantine::has_lost_its_name(&path) || patterns.iter().any(|one| self.covers(one, &path))
+                {
                     found.blocked.push(path);
                 } else if kind.is_some_and(|kind| kind.is_dir()) {
                     // Where blocked paths are likely is looked first, in case there is too much to look at.
@@ -302,7 +303,7 @@ impl Blocked {
 
     /// What was set aside is blocked under its new name, too: it may be somebody else's secret.
     fn covers(&self, pattern: &Pattern, path: &Path) -> bool {
-        made::original(path).is_some_and(|original| self.covers_as_named(pattern, &original))
+        quarantine::original(path).is_some_and(|original| self.covers_as_named(pattern, &original))
             || self.covers_as_named(pattern, path)
     }
 
@@ -377,7 +378,7 @@ impl Pattern {
         }
         for start in self.starts.iter().filter(below) {
             found.doors.extend(links_above(start, place));
-            found.blocked.extend(made::set_aside_from(start, stop));
+            found.blocked.extend(quarantine::set_aside_from(start, stop));
         }
     }
 

@@ -7,7 +7,7 @@ use toolgate_spec::{
     model::{Argument, ArgumentGroup, CliHandler, ToolSpec},
 };
 
-use super::line;
+use crate::cli::line;
 
 /// On the command line, in a variable, on standard input, or in a file that the caller names for them. The names of other paths
 /// say where to search, and not for what.

@@ -6,8 +6,7 @@ use toolgate_policy::ExecutionPolicy;
 use toolgate_secrets::{Detector, Tier};
 use toolgate_spec::{loads_code, model::EnvironmentMode};
 
-use super::program::FOLDERS;
-use crate::own::OwnVariables;
+use crate::{cli::program::FOLDERS, own::OwnVariables};
 
 /// The environment that the gateway was started in, taken once; and what of it is its own.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Which programs are known, and for what?
 
 use super::{FirstElement, Known, Lines, Marks, Operands, OptionsEnd, Search, UNKNOWN};
-use crate::cli::file_values;
+use crate::cli::program::file_values;
 
 /// `echo` is not here: it would print the `--`. Of `git`, where `--` parts revisions from paths, only is known that it can search.
 pub static PROGRAMS: [Known; 43] = [

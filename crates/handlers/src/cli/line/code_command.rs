@@ -7,7 +7,8 @@ use toolgate_spec::{
     project,
 };
 
-use super::{arg::Arg, known::Known};
+use super::arg::Arg;
+use crate::cli::program::conventions::Known;
 
 /// Variables and standard input, when the tool is made ready.
 pub fn check(written: &CliHandler, spec: &ToolSpec) -> Result<(), String> {

@@ -10,7 +10,7 @@ use toolgate_spec::{
     project,
 };
 
-use super::line::ITEM;
+use super::ITEM;
 
 /// For programs of which nothing is known. A value passes that cannot be letters, and one that the author vouches for.
 pub fn check(cli: &CliHandler, spec: &ToolSpec, paths: &BTreeSet<String>) -> Result<(), String> {
