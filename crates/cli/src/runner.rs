@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use toolgate_gate::{Agreed, Handlers as _, LeftEffects, Looks, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    OwnVariables, Places, RustHandlers, ToolHandlers,
+    McpHandlers, OwnVariables, Places, RustHandlers, ToolHandlers, Upstreams,
 };
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{
@@ -123,6 +123,7 @@ impl Runner {
                 parsers: BTreeMap::new(),
             },
             rust: RustHandlers { places: self.places.clone(), functions: BTreeMap::new() },
+            mcp: McpHandlers { places: self.places.clone(), upstreams: Upstreams::default() },
         })
     }
 }

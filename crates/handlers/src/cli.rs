@@ -18,8 +18,9 @@ pub use run::{
     jailed::JailedLauncher,
     launch::{
         Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Reached, Refusals, Refused,
-        Trace, Usage, WayOut,
+        ServiceProcess, ServiceStart, SoFar, Trace, Usage, WayOut,
     },
+    service::ServicePlan,
 };
 pub use tool::{CliTool, CommandHost, Settled};
 pub use view::environment::GatewayEnvironment;

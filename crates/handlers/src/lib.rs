@@ -9,6 +9,7 @@ mod grants;
 mod guard;
 mod js;
 mod js_files;
+mod mcp;
 mod own;
 mod places;
 mod rust;
@@ -19,7 +20,7 @@ pub use all::ToolHandlers;
 pub use cli::{
     Access, AllowedCommands, Arg, Bind, CliCommand, CliHandlers, CliTool, CommandHost, ContainerLauncher,
     Ended, Ending, GatewayEnvironment, JailedLauncher, Launch, NotReached, Order, OrderLimits, OutputParser,
-    Reached, Refusals, Refused, Settled, Trace, Usage, WayOut,
+    Reached, Refusals, Refused, ServicePlan, ServiceProcess, ServiceStart, Settled, Trace, Usage, WayOut,
 };
 pub use files::{
     CopyLimits, CutOptions, Edited, EntryKind, FileCaps, FileError, FileErrorClass, FileGrants, FileRights,
@@ -30,6 +31,10 @@ pub use js::{
     ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
     JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, check_variables,
     missing_helpers,
+};
+pub use mcp::{
+    ListingObserver, McpHandlers, UpstreamIsolation, UpstreamLimits, UpstreamServer, UpstreamStatus,
+    UpstreamTransport, Upstreams,
 };
 pub use own::OwnVariables;
 pub use places::{Places, home};

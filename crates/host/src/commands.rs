@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate_egress::Egress;
-use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order};
+use toolgate_handlers::{ContainerLauncher, Ended, Ending, JailedLauncher, Launch, Order, ServiceStart};
 use toolgate_sandbox::{CommandRequired, ContainerUser, ContainerWall, ImageName, Jailer, probe_runtime};
 use toolgate_spec::model::SandboxKind;
 
@@ -125,6 +125,16 @@ impl Launch for Commands {
                     Err(why) => Ended::at_once(Ending::NoJail(why)),
                 },
                 SandboxKind::Container => inner.in_a_container(order).await,
+            }
+        })
+    }
+
+    fn start(&self, order: Order) -> ServiceStart {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move {
+            match order.sandbox {
+                SandboxKind::Process | SandboxKind::None => inner.jailed().await?.start(order).await,
+                SandboxKind::Container => Err("long-lived commands do not run in containers yet".to_owned()),
             }
         })
     }

@@ -9,7 +9,8 @@ use toolgate_config::{
 use toolgate_egress::Egress;
 use toolgate_handlers::{
     AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
+    JsHandlers, JsRunner, McpHandlers, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
+    Upstreams,
 };
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
@@ -23,6 +24,7 @@ use crate::{
     catalog,
     commands::{Commands, Container},
     load::{InCode, Loaded},
+    upstreams::ListingWatch,
 };
 
 /// Command lines and output parsers in code, by the names of their tools.
@@ -86,7 +88,9 @@ pub fn open_handlers(
         commands: made_in_code.commands,
         parsers: made_in_code.parsers,
     };
-    Ok(ToolHandlers { js, cli, rust })
+    let mcp = McpHandlers { places: cli.host.places.clone(), upstreams: Upstreams::default() };
+    mcp.upstreams.observe(ListingWatch { state: config.state.clone() });
+    Ok(ToolHandlers { js, cli, rust, mcp })
 }
 
 /// Kept from every tool.

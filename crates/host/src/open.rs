@@ -215,6 +215,10 @@ impl Toolgate {
         &self.state
     }
 
+    pub(crate) fn handlers(&self) -> &ToolHandlers {
+        &self.handlers
+    }
+
     pub const fn egress(&self) -> &Egress {
         &self.egress
     }

@@ -5,6 +5,7 @@ pub mod container;
 pub mod egress;
 pub mod jailed;
 pub mod launch;
+pub mod service;
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, sync::Arc, time::Duration};
 
@@ -66,16 +67,20 @@ pub struct CliHandlers {
 
 impl CliHandlers {
     /// A tool that was made ready, to be called.
-    pub fn runnable(&self, mut tool: CliTool) -> Arc<dyn Runnable> {
+    pub fn runnable(&self, tool: CliTool) -> Arc<dyn Runnable> {
+        Arc::new(self.prepared(tool))
+    }
+
+    fn prepared(&self, mut tool: CliTool) -> Prepared {
         for secret in environment::secret_ones(&tool.environment, &self.detector) {
             tool.environment.remove(&secret);
         }
-        Arc::new(Prepared {
+        Prepared {
             tool: Arc::new(tool),
             launcher: Arc::clone(&self.launcher),
             secrets: Arc::clone(&self.secrets),
             detector: Arc::clone(&self.detector),
-        })
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     journal::FileJournal,
     policies::{overrides_from, policies_from},
     restored::{Revived, remember_compared, withdraw_revived},
+    upstreams::servers,
 };
 
 /// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
@@ -71,6 +72,8 @@ pub(super) fn workshop(
     let files = &config.policy;
     let policies = policies_from(files.baseline.as_deref(), files.profiles.as_deref()).map_err(broken)?;
     let overrides = files.overrides.as_deref().map(overrides_from).transpose().map_err(broken)?;
+    // Before documents are judged: a tool of a server that is not configured is not offered.
+    handlers.mcp.upstreams.configure(servers(config, &handlers.cli, &policies));
     Ok(Workshop {
         policies: Arc::new(policies),
         overrides: overrides.map(Arc::new),

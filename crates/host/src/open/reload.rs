@@ -207,6 +207,7 @@ impl Toolgate {
         (config.tools, config.catalog, config.exposure, config.policy) =
             (read.tools, read.catalog, read.exposure, read.policy);
         config.auth = read.auth;
+        config.upstreams = read.upstreams;
         let kept = &current.approvals;
         config.approvals = Approvals {
             // The doors were opened with it, and a flag may have closed it.
@@ -245,7 +246,8 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
 }
 
 /// The sections and keys of the configuration that a reload takes over.
-const IN_FORCE_AT_ONCE: [&str; 12] = [
+const IN_FORCE_AT_ONCE: [&str; 13] = [
+    "upstreams",
     "auth",
     "tools",
     "catalog",

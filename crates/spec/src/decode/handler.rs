@@ -132,7 +132,12 @@ impl HandlerReader<'_> {
 
     fn mcp(declared: &Map<String, Value>) -> McpHandler {
         let owned = |key: &str| text(declared, key).unwrap_or_default().to_owned();
-        McpHandler { upstream: owned("upstream"), tool: owned("tool"), timeout_ms: timeout(declared) }
+        McpHandler {
+            upstream: owned("upstream"),
+            tool: owned("tool"),
+            pin: owned("pin"),
+            timeout_ms: timeout(declared),
+        }
     }
 
     fn named(&mut self, declared: &Map<String, Value>, key: &str) -> Vec<NamedTemplate> {

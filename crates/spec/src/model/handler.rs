@@ -115,5 +115,7 @@ pub struct McpHandler {
     pub upstream: String,
     /// The name of the tool as the server lists it.
     pub tool: String,
+    /// The digest of the tool's definition at its review. A call is refused if the server lists another definition.
+    pub pin: String,
     pub timeout_ms: Option<u64>,
 }

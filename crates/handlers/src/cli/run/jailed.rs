@@ -13,7 +13,8 @@ use toolgate_spec::model::SandboxKind;
 use super::{
     egress::{self, Outlet},
     launch::{
-        Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refusals, Refused, Trace, Usage,
+        Access, Bind, Ended, Ending, Launch, NotReached, Order, OrderLimits, Refusals, Refused,
+        ServiceProcess, ServiceStart, Trace, Usage,
     },
 };
 
@@ -33,6 +34,11 @@ impl Launch for JailedLauncher {
         Box::pin(async move {
             launcher.run(order).await.unwrap_or_else(|why| Ended::at_once(Ending::NoJail(why)))
         })
+    }
+
+    fn start(&self, order: Order) -> ServiceStart {
+        let launcher = self.clone();
+        Box::pin(async move { launcher.start_service(order).await })
     }
 }
 
@@ -59,6 +65,34 @@ impl JailedLauncher {
         });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         Ok(ended(report, &outlet.finish().await))
+    }
+
+    async fn start_service(&self, order: Order) -> Result<ServiceProcess, String> {
+        if order.sandbox == SandboxKind::Container {
+            return Err(
+                "a container is not for this launcher; set `execution.sandbox` to `process`".to_owned()
+            );
+        }
+        let outlet = Outlet::of(&order, self.egress.as_ref())?;
+        let so_far = Arc::clone(&order.so_far);
+        let mut running =
+            self.jailer.spawn(jail(order, self.required)).await.map_err(|error| error.to_string())?;
+        let outlet = outlet.open(running.take_sockets())?;
+        let (denied, passed) = (running.witness(), outlet.witness());
+        so_far.told_by(move || {
+            let passed = passed();
+            (egress::effects(&passed), refusals(denied(), &passed).into())
+        });
+        let layers = running.strength().names();
+        let (streams, handle) = running.into_service();
+        Ok(ServiceProcess {
+            stdin: Box::new(streams.stdin),
+            stdout: Box::new(streams.stdout),
+            stderr: Box::new(streams.stderr),
+            layers,
+            so_far,
+            handle: Box::new((handle, outlet)),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_egress::{BodyGuard, EgressReason, EgressRules};
 use toolgate_gate::EffectEntry;
 use toolgate_sandbox::Children;
@@ -21,6 +22,33 @@ use toolgate_spec::model::SandboxKind;
 /// Makes a jail and runs one command in it. Dropping the future ends the command and everything it started.
 pub trait Launch: Send + Sync {
     fn launch(&self, order: Order) -> Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+    /// Starts a command that runs until its [`ServiceProcess`] is dropped. The order's standard input and deadline are not used.
+    fn start(&self, _order: Order) -> ServiceStart {
+        let why = "this sandbox runs no long-lived commands; set `execution.sandbox` to `process`";
+        Box::pin(std::future::ready(Err(why.to_owned())))
+    }
+}
+
+pub type ServiceStart = Pin<Box<dyn Future<Output = Result<ServiceProcess, String>> + Send>>;
+
+/// A long-lived command in its jail. Dropping it kills the command and all of its descendants.
+pub struct ServiceProcess {
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The isolation layers in force.
+    pub layers: Vec<String>,
+    /// Connections and denials so far.
+    pub so_far: Arc<SoFar>,
+    /// Ends the command when it is dropped.
+    pub handle: Box<dyn Send + Sync>,
+}
+
+impl fmt::Debug for ServiceProcess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServiceProcess").field("layers", &self.layers).finish_non_exhaustive()
+    }
 }
 
 /// One command and everything around it. What is not said here, the command does not have.
