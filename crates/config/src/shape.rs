@@ -102,10 +102,9 @@ impl TextShape {
             Self::Origin => "origin",
             Self::Permission => "permission",
             Self::Scope => "scope",
-            Self::ServerName => "name",
             Self::Assignment => "VARIABLE=text",
             Self::EnvName => "VARIABLE",
-            Self::Name => "name",
+            Self::Name | Self::ServerName => "name",
             Self::Words => "text",
         }
     }

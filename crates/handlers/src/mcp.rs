@@ -89,7 +89,11 @@ impl Surveyed for UpstreamCall {
             let mask = tool.mask();
             let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
             RunReport {
-                outcome: answer::outcome(done.answer, &mask),
+                outcome: done
+                    .answer
+                    .and_then(|result| answer::value_of(result, &mask))
+                    .map(Some)
+                    .map_err(|failure| failure.into_run_failure(&mask)),
                 console: Vec::new(),
                 console_dropped: 0,
                 effects: done.effects,

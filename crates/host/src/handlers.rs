@@ -24,7 +24,6 @@ use crate::{
     catalog,
     commands::{Commands, Container},
     load::{InCode, Loaded},
-    upstreams::ListingWatch,
 };
 
 /// Command lines and output parsers in code, by the names of their tools.
@@ -89,7 +88,6 @@ pub fn open_handlers(
         parsers: made_in_code.parsers,
     };
     let mcp = McpHandlers { places: cli.host.places.clone(), upstreams: Upstreams::default() };
-    mcp.upstreams.observe(ListingWatch { state: config.state.clone() });
     Ok(ToolHandlers { js, cli, rust, mcp })
 }
 

@@ -14,29 +14,30 @@ pub(super) enum CallFailure {
     Unavailable(String),
     /// The tool is not as it was at its review, or was never reviewed.
     Changed(String),
+    /// The tool ran and failed; the text is the server's.
+    Tool(String),
     Protocol(UpstreamError),
 }
 
 impl fmt::Display for CallFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unavailable(why) | Self::Changed(why) => formatter.write_str(why),
+            Self::Unavailable(why) | Self::Changed(why) | Self::Tool(why) => formatter.write_str(why),
             Self::Protocol(error) => error.fmt(formatter),
         }
     }
 }
 
-pub(super) fn outcome(answer: Result<Value, CallFailure>, mask: &Mask) -> Result<Option<Value>, RunFailure> {
-    let (reason, message) = match answer {
-        Ok(result) => match value_of(result) {
-            Ok(value) => return Ok(Some(masked(value, mask))),
-            Err(message) => (Reason::ToolFailed, message),
-        },
-        Err(CallFailure::Unavailable(why)) => (Reason::UpstreamUnavailable, why),
-        Err(CallFailure::Changed(why)) => (Reason::UpstreamChanged, why),
-        Err(CallFailure::Protocol(error)) => (reason_of(&error), error.to_string()),
-    };
-    Err(RunFailure { reason, message: mask.text(&message), stack: Vec::new(), helper: None, heard: None })
+impl CallFailure {
+    pub fn into_run_failure(self, mask: &Mask) -> RunFailure {
+        let (reason, message) = match self {
+            Self::Unavailable(why) => (Reason::UpstreamUnavailable, why),
+            Self::Changed(why) => (Reason::UpstreamChanged, why),
+            Self::Tool(message) => (Reason::ToolFailed, message),
+            Self::Protocol(error) => (reason_of(&error), error.to_string()),
+        };
+        RunFailure { reason, message: mask.text(&message), stack: Vec::new(), helper: None, heard: None }
+    }
 }
 
 const fn reason_of(error: &UpstreamError) -> Reason {
@@ -49,11 +50,12 @@ const fn reason_of(error: &UpstreamError) -> Reason {
     }
 }
 
-/// Structured content if there is any; else the text of a single text block; else all blocks. `Err` is the text of a result that
-/// the server marks as an error.
-fn value_of(result: Value) -> Result<Value, String> {
+/// Structured content if there is any; else the text of a single text block; else all blocks. A result that the server marks as
+/// an error is a failure.
+pub(super) fn value_of(result: Value, mask: &Mask) -> Result<Value, CallFailure> {
     let Value::Object(mut result) = result else {
-        return Err("the upstream server sent a result that is not an object".to_owned());
+        let why = "it sent a result that is not an object".to_owned();
+        return Err(CallFailure::Protocol(UpstreamError::Protocol(why)));
     };
     let blocks = match result.remove("content") {
         Some(Value::Array(blocks)) => blocks,
@@ -62,17 +64,18 @@ fn value_of(result: Value) -> Result<Value, String> {
     if result.get("isError") == Some(&Value::Bool(true)) {
         let texts: Vec<&str> =
             blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
-        return Err(texts.join("\n"));
+        return Err(CallFailure::Tool(texts.join("\n")));
     }
     if let Some(structured @ Value::Object(_)) = result.remove("structuredContent") {
-        return Ok(structured);
+        return Ok(masked(structured, mask));
     }
-    match blocks.as_slice() {
+    let value = match blocks.as_slice() {
         [block] if block.get("type").is_some_and(|kind| kind == "text") => {
-            Ok(block.get("text").cloned().unwrap_or_default())
+            block.get("text").cloned().unwrap_or_default()
         }
-        _ => Ok(json!({ "$content": blocks })),
-    }
+        _ => json!({ "$content": blocks }),
+    };
+    Ok(masked(value, mask))
 }
 
 fn masked(value: Value, mask: &Mask) -> Value {
@@ -92,9 +95,13 @@ mod tests {
 
     #[track_caller]
     fn check(result: Value, expect: &str) {
-        let shown = match outcome(Ok(result), &Mask::new(&["hunter22secret".to_owned()])) {
-            Ok(value) => value.unwrap().to_string(),
-            Err(failure) => format!("{} {}", failure.reason, failure.message),
+        let mask = Mask::new(&["hunter22secret".to_owned()]);
+        let shown = match value_of(result, &mask) {
+            Ok(value) => value.to_string(),
+            Err(failure) => {
+                let failure = failure.into_run_failure(&mask);
+                format!("{} {}", failure.reason, failure.message)
+            }
         };
         assert_eq!(shown, expect);
     }
@@ -115,6 +122,9 @@ mod tests {
         let text = json!({ "type": "text", "text": "no hunter22secret" });
         check(json!({ "content": [text], "isError": true }), "execute.tool_failed no ***");
         check(json!({ "content": [text] }), "\"no ***\"");
-        check(json!(7), "execute.tool_failed the upstream server sent a result that is not an object");
+        check(
+            json!(7),
+            "execute.upstream_misbehaved the upstream server broke the protocol: it sent a result that is not an object",
+        );
     }
 }

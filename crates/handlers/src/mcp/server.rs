@@ -336,7 +336,7 @@ impl fmt::Debug for RunningServer {
 }
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
-const MOST_BACK_OFF: Duration = Duration::from_secs(60);
+const MOST_BACK_OFF: Duration = Duration::from_mins(1);
 const STDERR_BYTES: usize = 8 * 1024;
 const STDERR_LINES: usize = 5;
 

@@ -1,6 +1,6 @@
 //! The document of an upstream tool: what a model sees, and how the gate treats it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -54,10 +54,13 @@ fn tool_name(upstream: &Upstream, tool: &ToolDefinition, settings: Option<&Upstr
     if plain == full && plain.len() <= MOST_CHARS {
         return plain;
     }
-    let digest: String =
-        Sha256::digest(&full).iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
-    let kept: String = plain.chars().take(MOST_CHARS - 2 * DIGEST_BYTES - 1).collect();
-    format!("{kept}_{digest}")
+    let mut name: String = plain.chars().take(MOST_CHARS - 2 * DIGEST_BYTES - 1).collect();
+    name.push('_');
+    for byte in Sha256::digest(&full).iter().take(DIGEST_BYTES) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
 }
 
 fn description(

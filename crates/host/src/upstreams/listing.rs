@@ -4,12 +4,17 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Map, Value, json};
+use toolgate_gate::{PassStore as _, StoredPass};
 use toolgate_handlers::ListingObserver;
-use toolgate_store::write_atomic;
+use toolgate_spec::model::ToolId;
+use toolgate_store::{StateDb, write_atomic};
 use toolgate_upstream::{Pin, ToolDefinition};
+
+use crate::journal::FileJournal;
 
 /// The tools of one server, by their names on the server.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +28,8 @@ pub struct ListedTool {
     /// `None` if the server no longer lists it.
     pub listed: Option<ToolDefinition>,
     pub approved: Option<ToolDefinition>,
+    /// The name under which it was approved.
+    pub name: Option<String>,
     /// The pin of a definition that an operator rejected.
     pub rejected: Option<String>,
 }
@@ -78,7 +85,9 @@ impl UpstreamListing {
             let definition = |key: &str| tool.get(key).filter(|value| !value.is_null()).cloned();
             let definition = |key: &str| definition(key).and_then(|value| ToolDefinition::read(value).ok());
             let rejected = tool.get("rejected").and_then(Value::as_str).map(str::to_owned);
-            (name, ListedTool { listed: definition("listed"), approved: definition("approved"), rejected })
+            let served = tool.get("name").and_then(Value::as_str).map(str::to_owned);
+            let (listed, approved) = (definition("listed"), definition("approved"));
+            (name, ListedTool { listed, approved, name: served, rejected })
         });
         Ok(Self { tools: tools.collect() })
     }
@@ -90,7 +99,9 @@ impl UpstreamListing {
             .map(|(name, tool)| {
                 let definition = |tool: &Option<ToolDefinition>| tool.as_ref().map(ToolDefinition::to_json);
                 let (listed, approved) = (definition(&tool.listed), definition(&tool.approved));
-                let stored = json!({ "listed": listed, "approved": approved, "rejected": tool.rejected });
+                let stored = json!({
+                    "listed": listed, "approved": approved, "name": tool.name, "rejected": tool.rejected,
+                });
                 (name.clone(), stored)
             })
             .collect();
@@ -110,6 +121,7 @@ impl UpstreamListing {
             let known = self.tools.entry(tool.name.clone()).or_insert(ListedTool {
                 listed: None,
                 approved: None,
+                name: None,
                 rejected: None,
             });
             known.listed = Some(tool.clone());
@@ -118,20 +130,45 @@ impl UpstreamListing {
     }
 }
 
-/// Stores every listing for the next review.
+/// Stores every listing for the next review, and unpublishes tools that are not as they were approved.
 #[derive(Debug)]
 pub struct ListingWatch {
-    pub state: PathBuf,
+    pub directory: PathBuf,
+    pub passes: Arc<StateDb>,
+    pub journal: FileJournal,
 }
 
 impl ListingObserver for ListingWatch {
     fn listed(&self, upstream: &str, tools: &[ToolDefinition]) {
         // On an error the file stays as it was, and the next listing tries again. Calls compare pins in any case.
-        let _ = UpstreamListing::read(&self.state, upstream).and_then(|before| {
-            let mut now = before.clone();
-            now.update(tools);
-            if now == before { Ok(()) } else { now.write(&self.state, upstream) }
-        });
+        let Ok(before) = UpstreamListing::read(&self.directory, upstream) else { return };
+        let mut now = before.clone();
+        now.update(tools);
+        if now == before {
+            return;
+        }
+        for (name, tool) in &now.tools {
+            if before.tools.get(name).map(ListedTool::state) == Some(tool.state()) {
+                continue;
+            }
+            self.note_change(upstream, name, tool);
+        }
+        let _ = now.write(&self.directory, upstream);
+    }
+}
+
+impl ListingWatch {
+    fn note_change(&self, upstream: &str, tool: &str, listed: &ListedTool) {
+        let state = listed.state();
+        if let (Some(name), ReviewState::Changed | ReviewState::Gone) = (&listed.name, state) {
+            let _ = self.passes.revise(ToolId::of_name(name).as_str(), &|latest| {
+                let latest = latest.ok_or("it was never approved")?;
+                Ok(StoredPass { is_published: false, ..latest })
+            });
+        }
+        let _ = self.journal.write(&json!({
+            "kind": "upstream.listed", "upstream": upstream, "tool": tool, "state": state.name(),
+        }));
     }
 }
 

@@ -132,6 +132,7 @@ impl Toolgate {
         self.workshop().publish_reviewed(&candidate, SystemTime::now(), &note)?;
         self.decide(tool, |listed| {
             listed.approved = Some(definition.clone());
+            listed.name = Some(document.name.clone());
             listed.rejected = None;
         })?;
         Ok(file)

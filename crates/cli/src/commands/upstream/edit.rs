@@ -71,13 +71,13 @@ pub(super) fn removed(file: &str, name: &str) -> Option<String> {
     let first = list + 1 + lines.get(list + 1..end)?.iter().position(names)?;
     let indent = indent_of_item(lines.get(first)?)?;
     let rest = lines.get(first + 1..end)?;
-    let last =
+    let behind =
         first + 1 + rest.iter().position(|line| indent_of_item(line) == Some(indent)).unwrap_or(rest.len());
     let is_only =
         lines.get(list + 1..end)?.iter().filter(|line| indent_of_item(line) == Some(indent)).count() == 1;
     let mut edited = String::new();
     for (number, line) in lines.iter().enumerate() {
-        let is_removed = (first..last).contains(&number) || (is_only && number == list);
+        let is_removed = (first..behind).contains(&number) || (is_only && number == list);
         if !is_removed {
             let _ = writeln!(edited, "{line}");
         }

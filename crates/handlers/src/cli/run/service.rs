@@ -70,4 +70,4 @@ impl fmt::Debug for ServicePlan {
 }
 
 /// Longer than a service runs: it is stopped when idle, and restarted when needed.
-const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+const LIFETIME: Duration = Duration::from_hours(30 * 24);
