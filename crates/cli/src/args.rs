@@ -9,6 +9,7 @@ pub use self::gateway::{
     ConfigCommand, ConfigCommandArgs, ConnectArgs, DisconnectArgs, DoctorArgs, InitArgs, ListArgs,
     PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
 };
+pub use self::upstream::{UpstreamAdd, UpstreamArgs, UpstreamCommand};
 
 /// A governed tool gateway and sandbox for AI agents
 ///
@@ -33,6 +34,7 @@ pub enum Command {
     Publish(PublishArgs),
     Unpublish(UnpublishArgs),
     Call(CallArgs),
+    Upstream(UpstreamArgs),
     Approvals(ApprovalsArgs),
     Token(TokenArgs),
     Audit(AuditArgs),
@@ -397,6 +399,7 @@ impl Command {
             Self::Call(args) => Some(args.format),
             Self::Approvals(args) => args.command.format(),
             Self::Token(args) => Some(args.command.format()),
+            Self::Upstream(args) => Some(args.format),
             Self::Audit(args) => args.command.format(),
             Self::Config(ConfigCommandArgs { command: ConfigCommand::Show { format, .. }, .. }) => {
                 Some(*format)
@@ -478,3 +481,4 @@ pub enum ToolKind {
 
 mod gateway;
 mod help;
+mod upstream;

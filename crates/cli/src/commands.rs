@@ -23,3 +23,4 @@ pub mod schema;
 pub mod serve;
 pub mod test;
 pub mod token;
+pub mod upstream;

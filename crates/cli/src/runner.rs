@@ -10,7 +10,7 @@ use toolgate_gate::{
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    OwnVariables, Places, RustHandlers, ToolHandlers,
+    McpHandlers, OwnVariables, Places, RustHandlers, ToolHandlers, Upstreams,
 };
 use toolgate_policy::EffectivePolicy;
 use toolgate_sandbox::{Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, container_egress};
@@ -124,6 +124,7 @@ impl Runner {
                 parsers: BTreeMap::new(),
             },
             rust: RustHandlers { places: self.places.clone(), functions: BTreeMap::new() },
+            mcp: McpHandlers { places: self.places.clone(), upstreams: Upstreams::default() },
         })
     }
 }

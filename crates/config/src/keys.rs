@@ -30,6 +30,12 @@ pub(crate) const ROOT: &[ConfigKey] = &[
     ConfigKey::section("approvals", APPROVALS, "When a person must approve a call, and for how long."),
     ConfigKey::section("audit", AUDIT, "The journal."),
     ConfigKey::section("commands", COMMANDS, "The programs that command tools run."),
+    ConfigKey::new(
+        "upstreams",
+        ConfigValueKind::Sections(UPSTREAM),
+        Texts(&[]),
+        "MCP servers whose tools this gateway serves; see docs/upstreams.md.",
+    ),
     ConfigKey::section("secrets", SECRETS, "Which text is detected as a secret; see docs/secrets.md."),
     ConfigKey::section("worker", WORKER, "The sandboxed processes that run JavaScript tools."),
     ConfigKey::section("limits", LIMITS, "Limits for calls, in total and per caller."),
@@ -120,6 +126,64 @@ const AUTH: &[ConfigKey] = &[
 
 const ANONYMOUS: &[ConfigKey] =
     &[texts("permissions", TextShape::Permission, "Permissions of anonymous callers, each by name.")];
+
+const UPSTREAM: &[ConfigKey] = &[
+    text("name", TextShape::ServerName, Required, "The name of the server; unique."),
+    text(
+        "source",
+        TextShape::Words,
+        Required,
+        "Where the server is: `npx:PACKAGE@VERSION`, `uvx:PACKAGE==VERSION`, or a command line.",
+    ),
+    texts("args", TextShape::Words, "Arguments of the server, after those of `source`."),
+    texts("env", TextShape::Assignment, "Environment variables as NAME=VALUE; `${SECRET}` is replaced."),
+    text(
+        "prefix",
+        TextShape::Words,
+        Null,
+        "Put before the names of its tools; null: the name of the server and `_`.",
+    ),
+    flag("prefixed", Flag(true), "Put `prefix` before the names of its tools."),
+    texts("read", TextShape::Path, "Paths that the server can read."),
+    texts("write", TextShape::Path, "Paths in the workspace that the server can read and change."),
+    texts("hosts", TextShape::Host, "Hosts that the server can reach."),
+    choice(
+        "isolation",
+        &["shared", "caller"],
+        "shared",
+        "One process for all callers, or one for each caller.",
+    ),
+    choice("max_risk", RISK_LEVELS, "L5", "Tools with a higher risk level are not served."),
+    ConfigKey::new(
+        "tools",
+        ConfigValueKind::Sections(UPSTREAM_TOOL),
+        Texts(&[]),
+        "The tools to offer for review, with their settings. Empty: all.",
+    ),
+    duration(
+        "start_timeout",
+        SECOND,
+        HOUR,
+        "30s",
+        "Time limit for starting the server and listing its tools.",
+    ),
+    duration("idle_timeout", SECOND, DAY, "5m", "The server is stopped after this time without a call."),
+    number("concurrent_calls", 1, 1_000, 16, "Calls at the same time; further ones wait."),
+];
+
+const UPSTREAM_TOOL: &[ConfigKey] = &[
+    text("tool", TextShape::Words, Required, "Its name on the server."),
+    text("alias", TextShape::Name, Null, "Its name for callers, without the prefix."),
+    text("description", TextShape::Words, Null, "Its description for callers, instead of the server's."),
+    ConfigKey::new(
+        "approval",
+        ConfigValueKind::Choice(&["auto", "ask", "always"]),
+        Null,
+        "Whether a person is asked; null: by the risk.",
+    ),
+];
+
+const RISK_LEVELS: &[&str] = &["L0", "L1", "L2", "L3", "L4", "L5"];
 
 const JWT: &[ConfigKey] = &[
     text("issuer", TextShape::Words, Required, "The exact `iss` claim of its tokens."),

@@ -14,8 +14,10 @@ use crate::{
 };
 
 mod auth;
+mod upstream;
 
 pub use auth::{AnonymousAccess, Auth, IssuerAlgorithm, JwtIssuer, JwtKey, LocalCaller};
+pub use upstream::{CallerIsolation, MaxRisk, Upstream, UpstreamApproval, UpstreamToolSettings};
 
 /// The settings from `toolgate.yaml`, the environment and the command line together.
 ///
@@ -35,6 +37,8 @@ pub struct Config {
     pub approvals: Approvals,
     pub audit: Audit,
     pub commands: CommandSettings,
+    /// INVARIANT: names are unique.
+    pub upstreams: Vec<Upstream>,
     pub secrets: SecretSettings,
     pub worker: WorkerSettings,
     pub limits: LimitSettings,

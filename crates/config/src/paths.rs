@@ -13,7 +13,7 @@ pub(crate) fn resolved(base: &Path, path: &Path) -> PathBuf {
 }
 
 pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
-    let Config { workspace, state, tools, policy, auth, secrets, .. } = config;
+    let Config { workspace, state, tools, policy, auth, secrets, upstreams, .. } = config;
     let policy = policy
         .baseline
         .iter_mut()
@@ -24,9 +24,10 @@ pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
         JwtKey::PemFile(path) | JwtKey::JwksFile(path) => Some(path),
         JwtKey::SecretEnv(_) | JwtKey::JwksUrl(_) => None,
     });
-    for path in
-        [workspace, state].into_iter().chain(tools).chain(policy).chain(keys).chain(&mut secrets.rules)
-    {
+    let granted = upstreams.iter_mut().flat_map(|server| server.read.iter_mut().chain(&mut server.write));
+    let paths =
+        [workspace, state].into_iter().chain(tools).chain(policy).chain(keys).chain(&mut secrets.rules);
+    for path in paths.chain(granted) {
         *path = resolved(base, path);
     }
 }

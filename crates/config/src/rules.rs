@@ -16,6 +16,7 @@ use crate::{
 pub(crate) fn check(tree: &Value, base: &Path, faults: &mut Faults) {
     anonymous_requires_loopback(tree, faults);
     issuers_are_valid(tree, faults);
+    upstream_names_are_unique(tree, faults);
     approval_timeout_fits(tree, faults);
     listeners_differ(tree, faults);
     credentials_are_not_sent_in_clear(tree, faults);
@@ -53,6 +54,17 @@ fn issuers_are_valid(tree: &Value, faults: &mut Faults) {
             refuse(faults, &format!("{at}/issuer"), problem, remedy);
         }
         keys_fit_algorithms(issuer, &at, faults);
+    }
+}
+
+fn upstream_names_are_unique(tree: &Value, faults: &mut Faults) {
+    let servers = tree.pointer("/upstreams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let names: Vec<&str> = servers.iter().map(|server| text(server, "/name").unwrap_or_default()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if names.iter().take(index).any(|earlier| earlier.eq_ignore_ascii_case(name)) {
+            let problem = format!("duplicate upstream server `{}`", shown(name));
+            refuse(faults, &format!("/upstreams/{index}/name"), problem, "give each server its own name");
+        }
     }
 }
 

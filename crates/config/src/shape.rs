@@ -23,6 +23,10 @@ pub(crate) enum TextShape {
     Scope,
     /// The name of an environment variable.
     EnvName,
+    /// The name of an upstream server.
+    ServerName,
+    /// An environment variable and its value: `NAME=VALUE`.
+    Assignment,
     /// The name of a tool, tag, category or claim.
     Name,
     Words,
@@ -56,6 +60,11 @@ impl TextShape {
             Self::Words | Self::Name | Self::Permission => Ok(()),
             Self::Scope if text.bytes().all(is_scope_byte) => Ok(()),
             Self::Scope => Err(self.complaint(text, "is not one word of printable ASCII")),
+            Self::ServerName if is_server_name(text) => Ok(()),
+            Self::ServerName => Err(self.complaint(text, "is not a server's name")),
+            Self::Assignment if text.split_once('=').is_some_and(|(name, _)| is_env_name(name)) => Ok(()),
+            // Do not repeat the text: its value may be a secret.
+            Self::Assignment => Err(Complaint::new("not a variable and its value", self.remedy())),
             Self::EnvName if is_env_name(text) => Ok(()),
             // Do not repeat the text: a user may have written the secret itself here, and errors go to logs.
             Self::EnvName => Err(Complaint::new("not the name of an environment variable", self.remedy())),
@@ -76,6 +85,8 @@ impl TextShape {
             Self::Origin => r"^[a-z][a-z0-9+.-]*://[^\s/?#@\\*]+$",
             Self::Permission | Self::Name => r"^[^\s*]([^*]*[^\s*])?$",
             Self::Scope => r"^[!#-\[\]-~]+$",
+            Self::ServerName => "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$",
+            Self::Assignment => "^[A-Z_][A-Z0-9_]*=",
             Self::EnvName => "^[A-Z_][A-Z0-9_]*$",
             Self::Words => r"^\S(.*\S)?$",
         }
@@ -91,8 +102,9 @@ impl TextShape {
             Self::Origin => "origin",
             Self::Permission => "permission",
             Self::Scope => "scope",
+            Self::Assignment => "VARIABLE=text",
             Self::EnvName => "VARIABLE",
-            Self::Name => "name",
+            Self::Name | Self::ServerName => "name",
             Self::Words => "text",
         }
     }
@@ -115,6 +127,8 @@ impl TextShape {
             Self::EnvName => {
                 "write the name of a variable in capitals, such as `TOOLGATE_SECRET`; keep the secret itself out of this file"
             }
+            Self::ServerName => "write letters, digits, `_` and `-`, at most 32, such as `files`",
+            Self::Assignment => "write the name in capitals, `=` and the value: `API_KEY=${API_KEY}`",
             Self::Name => "list each name in full",
             Self::Words => "write a text without surrounding spaces",
         }
@@ -190,6 +204,13 @@ fn check_path(text: &str) -> Result<(), Complaint> {
 
 fn is_default_port(address: &WebAddress<'_>) -> bool {
     matches!((address.scheme, address.port), ("https", Some(443)) | ("http", Some(80)))
+}
+
+/// Short, because it precedes the names of tools, which clients limit to 64 characters.
+fn is_server_name(text: &str) -> bool {
+    text.len() <= 32
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 fn is_env_name(text: &str) -> bool {

@@ -13,7 +13,11 @@ use toolgate_policy::{
     PolicyChange, PolicySet, Relaxation, SettingValues, UserOverrides, Wording, policy_changes,
     policy_warnings, rate, relaxations, resolve, state,
 };
-use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
+use toolgate_spec::{
+    Finding, ToolCheck, digest,
+    model::{Body, Handler, ToolSpec},
+    parse_test_value,
+};
 
 use self::acceptance::unaccepted;
 pub use self::effects::TestEffects;
@@ -174,7 +178,12 @@ impl Publisher {
         is_withdrawn: bool,
         findings: &[Finding],
     ) -> Lifecycle {
-        let current = Digests { document: &tool.digest, policy: &tool.policy_digest };
+        let policy = match pass {
+            // A review is about the definition of an upstream tool, and holds under every policy of the operator.
+            Some(pass) if is_upstream(&tool.spec) => pass.record.policy_digest.as_str(),
+            _ => tool.policy_digest.as_str(),
+        };
+        let current = Digests { document: &tool.digest, policy };
         let is_accepted_draft =
             pass.is_some_and(|pass| pass.is_published && pass.accepts_draft && is_for(pass, tool));
         let mut spec = Cow::Borrowed(tool.spec.as_ref());
@@ -323,6 +332,41 @@ impl Publisher {
         Ok(pass)
     }
 
+    /// Publishes a tool of an upstream server that an operator reviewed. The review takes the place of a test run. `note` is called
+    /// before; if it fails, the tool is not published.
+    pub fn publish_reviewed(
+        &self,
+        candidate: &Candidate,
+        now: SystemTime,
+        note: PublishNote<'_>,
+    ) -> Result<(), String> {
+        let tool = &candidate.tool;
+        if !is_upstream(&tool.spec) {
+            return Err("it is not a tool of an upstream server".to_owned());
+        }
+        if let Some(refusal) = candidate.refusal() {
+            return Err(refusal);
+        }
+        self.passes.revise(tool.spec.id.as_str(), &|_| {
+            note()?;
+            Ok(StoredPass {
+                name: Some(tool.spec.name.clone()),
+                is_published: true,
+                is_withdrawn: false,
+                accepted: candidate.accepted.clone(),
+                accepts_draft: false,
+                record: PassRecord {
+                    document_digest: tool.digest.clone(),
+                    policy_digest: tool.policy_digest.clone(),
+                    outcome: PassOutcome::Passed,
+                },
+                at: now,
+                observed: Observed::default().to_json(),
+            })
+        })?;
+        self.note_publication(tool)
+    }
+
     /// Publishes a tool that passed, if its pass is still the latest. `note` is called first and must not use the store
     /// of test runs. If it fails, the tool is not published.
     pub fn publish(&self, candidate: &Candidate, note: PublishNote<'_>) -> Result<(), String> {
@@ -384,6 +428,10 @@ impl Publisher {
     }
 }
 
+fn is_upstream(spec: &ToolSpec) -> bool {
+    matches!(spec.body, Body::Handler(Handler::Mcp(_)))
+}
+
 impl PublicationRule<'_> {
     fn after(self, latest: Option<&StoredPass>, tool: &LiveTool, is_withdrawn: bool) -> bool {
         match self {
@@ -426,7 +474,9 @@ fn was_unpublished_between(before: Option<&StoredPass>, now: Option<&StoredPass>
 
 /// Whether the pass is for exactly this document and policy.
 fn is_for(pass: &StoredPass, tool: &LiveTool) -> bool {
-    pass.record.document_digest == tool.digest && pass.record.policy_digest == tool.policy_digest
+    // A review of an upstream tool holds under every policy; a test run only under its own.
+    let is_this_policy = pass.record.policy_digest == tool.policy_digest || is_upstream(&tool.spec);
+    pass.record.document_digest == tool.digest && is_this_policy
 }
 
 /// Records that a tool was unpublished before its first test run ended. It belongs to no document.

@@ -152,6 +152,9 @@ reasons! {
     WorkerUnavailable "execute.worker_unavailable" Broken Later "no worker can be started that is as strong as required";
     WorkerDied "execute.worker_died" Failed Later "the worker process ended during the call";
     WorkerMisbehaved "execute.worker_misbehaved" Failed Never "the worker sent an invalid message";
+    UpstreamUnavailable "execute.upstream_unavailable" Failed Later "the upstream server cannot be started or reached";
+    UpstreamChanged "execute.upstream_changed" Failed Never "the upstream server describes this tool differently than at its review";
+    UpstreamMisbehaved "execute.upstream_misbehaved" Failed Later "the upstream server broke the protocol";
     OutputShape "filter.output_shape" Failed Never "the result does not fit the tool's output schema";
     SecretInOutput "filter.secret" Failed Never "the result contains a secret that cannot be redacted";
     OutputTooLarge "filter.too_large" Failed ChangeArguments "the result is larger than the tool may return";

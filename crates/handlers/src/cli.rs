@@ -19,7 +19,11 @@ pub use run::{
     CliHandlers,
     container::ContainerLauncher,
     jailed::JailedLauncher,
-    order::{CommandOrder, CommandOutcome, EgressGrant, Launch, NetworkEffects, OrderLimits},
+    order::{
+        CommandOrder, CommandOutcome, EgressGrant, Launch, NetworkEffects, OrderLimits, RunProgress,
+        ServiceProcess, ServiceStart,
+    },
+    service::ServicePlan,
 };
 pub use tool::{CliTool, CommandHost, PreparedCall};
 pub use view::environment::GatewayEnvironment;

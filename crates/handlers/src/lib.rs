@@ -7,6 +7,7 @@ mod files;
 mod grants;
 mod guard;
 mod js;
+mod mcp;
 mod tool_handlers;
 
 mod hard_links;
@@ -18,7 +19,7 @@ mod survey;
 pub use cli::{
     AllowedCommands, Arg, CliCommand, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome,
     ContainerLauncher, Denial, Denials, EgressGrant, GatewayEnvironment, HostDenial, JailedLauncher, Launch,
-    NetworkEffects, OrderLimits, OutputParser, PreparedCall,
+    NetworkEffects, OrderLimits, OutputParser, PreparedCall, ServicePlan, ServiceProcess, ServiceStart,
 };
 pub use files::{
     CopyLimits, CutOptions, EditResult, EntryKind, FileAccess, FileCaps, FileError, FileErrorClass,
@@ -28,6 +29,10 @@ pub use files::{
 pub use js::{
     EnvironmentSecrets, FUEL_PER_STATEMENT, JsHandlers, JsRunner, JsTool, SecretSource, check_variables,
     missing_helpers,
+};
+pub use mcp::{
+    ListingObserver, McpHandlers, UpstreamIsolation, UpstreamLimits, UpstreamServer, UpstreamStatus,
+    UpstreamTransport, Upstreams,
 };
 pub use own_variables::OwnVariables;
 pub use places::{Places, home};

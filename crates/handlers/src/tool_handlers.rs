@@ -9,6 +9,7 @@ use toolgate_spec::model::{Body, Handler, ToolSpec};
 use crate::{
     cli::CliHandlers,
     js::{EnvironmentSecrets, JsHandlers},
+    mcp::McpHandlers,
     own_variables::OwnVariables,
     rust::RustHandlers,
 };
@@ -19,6 +20,7 @@ pub struct ToolHandlers {
     pub js: JsHandlers,
     pub cli: CliHandlers,
     pub rust: RustHandlers,
+    pub mcp: McpHandlers,
 }
 
 impl ToolHandlers {
@@ -30,6 +32,7 @@ impl ToolHandlers {
         self.cli.host.environment.withhold(own);
         self.js.places.guarded.clone_from(&files);
         self.rust.places.guarded.clone_from(&files);
+        self.mcp.places.guarded.clone_from(&files);
         self.cli.host.places.guarded = files;
         self
     }
@@ -44,7 +47,8 @@ impl Handlers for ToolHandlers {
             Body::JavaScript { .. } => self.js.prepare(spec, policy),
             Body::Handler(Handler::Cli(_)) => self.cli.prepare(spec, policy),
             Body::Handler(Handler::Rust) => self.rust.prepare(spec, policy),
-            Body::Handler(handler @ (Handler::Http(_) | Handler::Grpc(_) | Handler::Mcp(_))) => {
+            Body::Handler(Handler::Mcp(_)) => self.mcp.prepare(spec, policy),
+            Body::Handler(handler @ (Handler::Http(_) | Handler::Grpc(_))) => {
                 Err(format!("`{}` tools cannot be run by this gateway yet", handler.name()))
             }
         }

@@ -13,7 +13,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate_egress::Egress;
-use toolgate_handlers::{CommandOrder, CommandOutcome, ContainerLauncher, JailedLauncher, Launch};
+use toolgate_handlers::{
+    CommandOrder, CommandOutcome, ContainerLauncher, JailedLauncher, Launch, ServiceStart,
+};
 use toolgate_sandbox::Ending;
 use toolgate_sandbox::{ContainerUser, ImageName, Jailer, LayerSet, probe_runtime};
 use toolgate_spec::model::SandboxKind;
@@ -126,6 +128,16 @@ impl Launch for Commands {
                     Err(why) => CommandOutcome::at_once(Ending::JailFailed(why)),
                 },
                 SandboxKind::Container => inner.in_a_container(order).await,
+            }
+        })
+    }
+
+    fn start(&self, order: CommandOrder) -> ServiceStart {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move {
+            match order.sandbox {
+                SandboxKind::Process | SandboxKind::None => inner.jailed().await?.start(order).await,
+                SandboxKind::Container => Err("long-lived commands do not run in containers yet".to_owned()),
             }
         })
     }

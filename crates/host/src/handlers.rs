@@ -9,7 +9,8 @@ use toolgate_config::{
 use toolgate_egress::Egress;
 use toolgate_handlers::{
     AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
+    JsHandlers, JsRunner, McpHandlers, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
+    Upstreams,
 };
 use toolgate_sandbox::{
     Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, WorkerEnd, container_egress,
@@ -82,7 +83,8 @@ pub fn open_handlers(
         commands: made_in_code.commands,
         parsers: made_in_code.parsers,
     };
-    Ok(ToolHandlers { js, cli, rust })
+    let mcp = McpHandlers { places: cli.host.places.clone(), upstreams: Upstreams::default() };
+    Ok(ToolHandlers { js, cli, rust, mcp })
 }
 
 /// The environment variables of the gateway itself. No tool gets them.

@@ -27,6 +27,7 @@ mod rust_tool;
 mod serve;
 mod startup;
 mod telemetry;
+mod upstreams;
 
 pub use builder::Builder;
 pub use catalog::{ShippedTool, preset_names, reserved_name, shipped_tools};
@@ -50,6 +51,10 @@ pub use serve::{
     StopSignals, TokenlessCaller, clock_is_behind, rounded,
 };
 pub use startup::{block_on, run_if_worker};
+pub use upstreams::{
+    DocumentError, ListedTool, ReviewState, ReviewedTool, ToolDocument, UpstreamListing, UpstreamReview,
+    tool_document,
+};
 
 // Every type that a method of `Builder` or `Toolgate` takes or returns, so programs need no other crate of ours.
 pub use schemars;

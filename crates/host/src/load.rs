@@ -10,7 +10,7 @@ mod source;
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -144,6 +144,14 @@ impl Loaded {
 }
 
 impl LoadedTool {
+    /// The file that the tool comes from, if any.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.origin {
+            ToolOrigin::File(file) => Some(file),
+            ToolOrigin::Shipped | ToolOrigin::Program => None,
+        }
+    }
+
     pub(crate) fn usable(&self) -> Option<&Candidate> {
         self.candidate.as_ref().ok()
     }

@@ -49,6 +49,7 @@ use crate::{
     rust_tool::RustTool,
     serve::CachedAuthenticator,
     telemetry::{Observers, start_telemetry},
+    upstreams::ListingWatch,
 };
 
 /// A gateway with its tools, its state and its journal.
@@ -155,6 +156,11 @@ impl Toolgate {
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
         let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
+        handlers.mcp.upstreams.observe(ListingWatch {
+            directory: config.state.clone(),
+            passes: Arc::clone(&state),
+            journal: journal.clone(),
+        });
         let handlers = Arc::new(handlers);
         let publisher = publisher(&config, &handlers, &state)?;
         let toolgate = Self {
@@ -213,6 +219,10 @@ impl Toolgate {
 
     pub const fn state(&self) -> &Arc<StateDb> {
         &self.state
+    }
+
+    pub(crate) fn handlers(&self) -> &ToolHandlers {
+        &self.handlers
     }
 
     pub const fn egress(&self) -> &Egress {

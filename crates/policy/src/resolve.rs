@@ -11,8 +11,8 @@ use std::sync::Arc;
 use toolgate_spec::{
     Code, Finding, Pointer,
     model::{
-        ApprovalLevel, ApprovalMode, Body, Classification, DataClass, EnvironmentMode, Handler, McpUpstream,
-        NetworkMode, SandboxKind, Sensitivity, ToolSpec, TrustLevel,
+        ApprovalLevel, ApprovalMode, Body, Classification, DataClass, EnvironmentMode, Handler, NetworkMode,
+        SandboxKind, Sensitivity, ToolSpec, TrustLevel,
     },
 };
 
@@ -364,12 +364,11 @@ fn data_class(sensitivity: &Setting<Sensitivity>) -> Setting<DataClass> {
     Setting::new(class, sensitivity.origin.clone())
 }
 
-/// True if a call starts a program of the host.
+/// True if a call starts a program of the host, or uses one that the gateway keeps running.
 pub(crate) fn runs_commands(spec: &ToolSpec) -> bool {
     match &spec.body {
         Body::JavaScript { .. } | Body::Handler(Handler::Http(_) | Handler::Grpc(_) | Handler::Rust) => false,
-        Body::Handler(Handler::Cli(_)) => true,
-        Body::Handler(Handler::Mcp(mcp)) => matches!(mcp.upstream, McpUpstream::Stdio { .. }),
+        Body::Handler(Handler::Cli(_) | Handler::Mcp(_)) => true,
     }
 }
 

@@ -28,7 +28,7 @@ use std::{
 
 pub(crate) use init::has_own_process_numbers;
 pub use jailer::{JAILER_NAME, Jailer};
-pub use running::Running;
+pub use running::{Running, ServiceHandle, ServiceStreams};
 pub(crate) use view::all_processes;
 pub use zygote::{jailer_main, run_if_jailer};
 

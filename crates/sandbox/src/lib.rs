@@ -21,8 +21,8 @@ pub mod wire;
 
 pub use command::{
     Access, Attempt, Bind, Children, CommandJail, CommandLimits, CommandReport, CommandUsage, Ending,
-    JAILER_NAME, Jailer, Network, OutputCaps, Refused, Running, SYSTEM_FOLDERS, Source, SpawnError, Trace,
-    View, jailer_main, run_if_jailer, system_settings,
+    JAILER_NAME, Jailer, Network, OutputCaps, Refused, Running, SYSTEM_FOLDERS, ServiceHandle,
+    ServiceStreams, Source, SpawnError, Trace, View, jailer_main, run_if_jailer, system_settings,
 };
 pub use container::{
     ContainerJail, ContainerLimits, ContainerReport, ContainerStrength, ContainerUser, ImageName, NoRuntime,

@@ -16,7 +16,7 @@ pub use capability::{
 pub use governance::{Classification, Elevation, Governance, OutputAction, OutputRule, Permissions, Touches};
 pub use handler::{
     Argument, ArgumentGroup, CliHandler, CommandOutput, GATEWAY_FILES, GrpcHandler, Handler, HttpHandler,
-    McpHandler, McpUpstream, NamedTemplate,
+    McpHandler, NamedTemplate,
 };
 pub use overrides::{NetworkMode, SandboxOverrides};
 pub use param::{Param, ParamType};

@@ -1,6 +1,6 @@
 //! The tools that a server lists, with bounds on pages, tools and bytes.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::UpstreamError;
 
@@ -44,6 +44,18 @@ impl ToolDefinition {
             input_schema,
             output_schema: object(tool.remove("outputSchema")),
             annotations: object(tool.remove("annotations")),
+        })
+    }
+
+    /// The form that [`Self::read`] reads.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
         })
     }
 
@@ -120,8 +132,6 @@ const NAME_CHARS: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[track_caller]

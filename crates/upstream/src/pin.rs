@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write as _};
 
-use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::ToolDefinition;
@@ -13,14 +12,7 @@ pub struct Pin(String);
 
 impl Pin {
     pub fn of(tool: &ToolDefinition) -> Self {
-        let covered = json!({
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations,
-        });
+        let covered = tool.to_json();
         // Canonicalisation fails only for numbers outside of IEEE 754, which parsed JSON does not have; plain JSON is
         // still a digest of the same content.
         let text =
@@ -55,7 +47,7 @@ const TAG: &str = "toolpin1:";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value};
+    use serde_json::{Map, Value, json};
 
     use super::*;
 

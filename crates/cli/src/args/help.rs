@@ -223,6 +223,20 @@ Examples:
   toolgate approvals approve apr_0123456789abcdef0123456789abcdef
   toolgate approvals watch";
 
+pub const UPSTREAM: &str = "\
+A server runs in a jail: it sees no files and no network unless `read`, `write` or `host` grants them. Its tools are
+not served before an operator approves them. A tool that its server changes later is refused until it is approved again.
+
+Exit codes:
+  0  done
+  1  a tool cannot be approved
+  2  there is no such server, it does not start, or something could not be written
+
+Examples:
+  toolgate upstream add notes 'node /opt/notes/server.js' --read docs
+  toolgate upstream review notes
+  toolgate upstream approve notes search_notes";
+
 pub const TOKEN: &str = "\
 A token is shown once and stored as a digest. Revoking works at once, also for a running gateway.
 

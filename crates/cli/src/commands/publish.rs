@@ -307,11 +307,11 @@ fn confirmed(candidate: &Candidate, concerns: &[String], terminal: &mut Terminal
     asked(&format!("`{name}`: {concerns}{takes}. Test and publish it? [y/N] "), terminal)
 }
 
-fn can_ask() -> bool {
+pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn asked(question: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
+pub(super) fn asked(question: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
     terminal.flush()?;
     let mut stderr = io::stderr();
     stderr.write_all(question.as_bytes())?;

@@ -67,6 +67,7 @@ mod telemetry;
 mod terminals;
 mod test_runs;
 mod tokens;
+mod upstreams;
 mod vetting;
 mod wire;
 mod workspaces;

@@ -57,6 +57,9 @@ remedies! {
     WorkerUnavailable "Run `toolgate doctor`: it lists what the host lacks. `worker.required: hardened` refuses weaker hosts on purpose.";
     WorkerDied "Call again. If it happens often, look for `worker.escape_attempt` in the journal and for the system's out-of-memory killer.";
     WorkerMisbehaved "Unpublish the tool and read its code: it may attack the worker. Otherwise report it as a bug, with the call id.";
+    UpstreamUnavailable "See `toolgate upstream show NAME` and the log for the server's error. The gateway tries again after a pause.";
+    UpstreamChanged "An operator compares the change with `toolgate upstream review NAME` and approves it, or not.";
+    UpstreamMisbehaved "Update or replace the server; `toolgate upstream test NAME` shows what it sends.";
     OutputShape "Correct the tool's output schema or the value that it returns.";
     SecretInOutput "Let the tool leave the secret out of its result. The journal's record of the call names the rule that found it.";
     OutputTooLarge "Ask for less at once, or raise the output limit in the tool's document.";

@@ -5,6 +5,7 @@ pub mod container;
 pub mod egress;
 pub mod jailed;
 pub mod order;
+pub mod service;
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, fs::File, sync::Arc, time::Duration};
 
@@ -66,16 +67,20 @@ pub struct CliHandlers {
 
 impl CliHandlers {
     /// Makes a prepared tool callable.
-    pub fn runnable(&self, mut tool: CliTool) -> Arc<dyn Runnable> {
+    pub fn runnable(&self, tool: CliTool) -> Arc<dyn Runnable> {
+        Arc::new(self.prepared(tool))
+    }
+
+    fn prepared(&self, mut tool: CliTool) -> PreparedCommand {
         for secret in environment::secret_variables(&tool.environment, &self.detector) {
             tool.environment.remove(&secret);
         }
-        Arc::new(PreparedCommand {
+        PreparedCommand {
             tool: Arc::new(tool),
             launcher: Arc::clone(&self.launcher),
             secrets: Arc::clone(&self.secrets),
             detector: Arc::clone(&self.detector),
-        })
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     journal::FileJournal,
     policies::{overrides_from, policies_from},
     rollback::{StateRollback, remember_compared, undo_rollback},
+    upstreams::servers,
 };
 
 /// Withdraws tools and tokens that an older, restored state brought back, and records it. Runs before tools are loaded, so
@@ -72,6 +73,8 @@ pub(super) fn publisher(
     let files = &config.policy;
     let policies = policies_from(files.baseline.as_deref(), files.profiles.as_deref()).map_err(broken)?;
     let overrides = files.overrides.as_deref().map(overrides_from).transpose().map_err(broken)?;
+    // Before documents are judged: a tool of a server that is not configured is not offered.
+    handlers.mcp.upstreams.configure(servers(config, &handlers.cli, &policies));
     Ok(Publisher {
         policies: Arc::new(policies),
         overrides: overrides.map(Arc::new),

@@ -207,6 +207,7 @@ impl Toolgate {
         (config.tools, config.catalog, config.exposure, config.policy) =
             (read.tools, read.catalog, read.exposure, read.policy);
         config.auth = read.auth;
+        config.upstreams = read.upstreams;
         let kept = &current.approvals;
         config.approvals = Approvals {
             // The fronts were started with it, and a command-line flag may have set it.
@@ -245,7 +246,8 @@ fn awaiting_restart(read: &Config, current: &Config) -> Vec<String> {
 }
 
 /// The sections and keys of the configuration that a reload applies.
-const APPLIED_AT_ONCE: [&str; 12] = [
+const APPLIED_AT_ONCE: [&str; 13] = [
+    "upstreams",
     "auth",
     "tools",
     "catalog",

@@ -179,7 +179,13 @@ fn permissive_profile_or_baseline_raises_the_level() {
 #[test]
 fn handlers_sandbox_and_environment() {
     check(&testing::manifest("cli: {command: date}", "{}"), "L3: L3 native-command (tool)");
-    check(&testing::manifest("mcp: {tool: x, command: server}", "{}"), "L3: L3 native-command (tool)");
+    check(
+        &testing::manifest(
+            "mcp: {tool: x, upstream: server, pin: 'toolpin1:0000000000000000000000000000000000000000000000000000000000000000'}",
+            "{}",
+        ),
+        "L3: L3 native-command (tool)",
+    );
     check(&testing::manifest("http: {url: 'https://a.org/'}", "{}"), "L3: L3 network-allowlist (tool)");
     let user = "tools: {t: {capability: {execution: {sandbox: none, env: inherit}}}}";
     check_with(

@@ -2,7 +2,7 @@
 
 use toolgate_spec::{
     ArgPart, ArgTemplate, HostPattern, Pointer,
-    model::{Body, Handler, McpUpstream, ToolSpec},
+    model::{Body, Handler, ToolSpec},
 };
 
 /// The destination of a handler, and its position in the document.
@@ -17,13 +17,9 @@ pub(super) struct Destination {
 pub(super) fn destination(spec: &ToolSpec) -> Option<Result<Destination, (Pointer, String)>> {
     let Body::Handler(handler) = &spec.body else { return None };
     let (url, at) = match handler {
-        Handler::Cli(_) | Handler::Rust => return None,
+        Handler::Cli(_) | Handler::Mcp(_) | Handler::Rust => return None,
         Handler::Http(http) => (leading_literal(&http.url), "/handler/http/url"),
         Handler::Grpc(grpc) => (Leading { text: &grpc.endpoint, is_all: true }, "/handler/grpc/endpoint"),
-        Handler::Mcp(mcp) => match &mcp.upstream {
-            McpUpstream::Stdio { .. } => return None,
-            McpUpstream::Http { url, .. } => (Leading { text: url, is_all: true }, "/handler/mcp/url"),
-        },
     };
     let at = Pointer::new(at);
     Some(match parse(&url) {

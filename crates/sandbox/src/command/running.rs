@@ -12,6 +12,7 @@ use rustix::{net::Shutdown, process::Signal};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, Interest},
     net::{UnixStream, unix::pipe},
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -98,6 +99,53 @@ impl Running {
             strength,
             usage: account.usage,
         }
+    }
+}
+
+impl Running {
+    /// Separates the streams of a long-lived command from the handle that ends it.
+    pub fn into_service(self) -> (ServiceStreams, ServiceHandle) {
+        let Self { leash, stdin, stdout, stderr, sockets, .. } = self;
+        drop(sockets);
+        // Someone must read the supervisor's messages: it blocks when the socket is full.
+        let reader = tokio::spawn(async move {
+            let account = leash.account().await;
+            (account.ending, leash)
+        });
+        (ServiceStreams { stdin, stdout, stderr }, ServiceHandle(reader))
+    }
+}
+
+/// The standard streams of a long-lived command.
+#[derive(Debug)]
+pub struct ServiceStreams {
+    pub stdin: pipe::Sender,
+    pub stdout: pipe::Receiver,
+    pub stderr: pipe::Receiver,
+}
+
+/// A long-lived command. Dropping it kills the command and all of its descendants.
+#[derive(Debug)]
+pub struct ServiceHandle(JoinHandle<(Ending, Leash)>);
+
+impl ServiceHandle {
+    /// Whether the command has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Waits until the command has ended.
+    pub async fn ended(&mut self) -> Ending {
+        match (&mut self.0).await {
+            Ok((ending, _leash)) => ending,
+            Err(error) => Ending::JailFailed(error.to_string()),
+        }
+    }
+}
+
+impl Drop for ServiceHandle {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

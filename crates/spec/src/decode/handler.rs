@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{list, object, text, texts};
+use super::{list, object, text};
 use crate::{
     Code, Finding, Pointer,
     arg_template::ArgTemplate,
     model::{
         Argument, ArgumentGroup, Body, CliHandler, CommandOutput, GrpcHandler, Handler, HttpHandler,
-        McpHandler, McpUpstream, NamedTemplate,
+        McpHandler, NamedTemplate,
     },
 };
 
@@ -23,8 +23,7 @@ pub(super) fn body(declared: &Map<String, Value>, at: &Pointer, findings: &mut V
         reader.at = at.key("grpc");
         Handler::Grpc(reader.grpc(grpc))
     } else if let Some(mcp) = of_kind("mcp") {
-        reader.at = at.key("mcp");
-        Handler::Mcp(reader.mcp(mcp))
+        Handler::Mcp(HandlerReader::mcp(mcp))
     } else if of_kind("rust").is_some() {
         Handler::Rust
     } else {
@@ -131,31 +130,12 @@ impl HandlerReader<'_> {
         }
     }
 
-    fn mcp(&mut self, declared: &Map<String, Value>) -> McpHandler {
-        let upstream = match (text(declared, "command"), text(declared, "url")) {
-            (Some(command), None) => McpUpstream::Stdio {
-                command: command.to_owned(),
-                args: texts(declared, "args"),
-                env: self.named(declared, "env"),
-            },
-            (command, url) => {
-                if command.is_some() || url.is_none() {
-                    self.findings.push(Finding::new(
-                        Code::SpecInvariant,
-                        self.at.clone(),
-                        "an upstream server needs either `command` or `url`",
-                        "keep exactly one of the two",
-                    ));
-                }
-                McpUpstream::Http {
-                    url: url.unwrap_or_default().to_owned(),
-                    headers: self.named(declared, "headers"),
-                }
-            }
-        };
+    fn mcp(declared: &Map<String, Value>) -> McpHandler {
+        let owned = |key: &str| text(declared, key).unwrap_or_default().to_owned();
         McpHandler {
-            tool: text(declared, "tool").unwrap_or_default().to_owned(),
-            upstream,
+            upstream: owned("upstream"),
+            tool: owned("tool"),
+            pin: owned("pin"),
             timeout_ms: timeout(declared),
         }
     }

@@ -91,7 +91,7 @@ fn handler(handler: &Handler, scope: &TemplateScope, report: &mut ManifestReport
             call.timeout_ms
         }
         Handler::Mcp(upstream) => {
-            mcp::check(upstream, &at, scope, report);
+            mcp::check(upstream, &at, report);
             upstream.timeout_ms
         }
         Handler::Rust => None,

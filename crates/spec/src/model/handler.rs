@@ -109,15 +109,13 @@ pub struct GrpcHandler {
 }
 
 /// One tool of an upstream MCP server.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct McpHandler {
+    /// The name of the server in the operator's configuration.
+    pub upstream: String,
+    /// The name of the tool as the server lists it.
     pub tool: String,
-    pub upstream: McpUpstream,
+    /// The digest of the tool's definition at its review. A call is refused if the server lists another definition.
+    pub pin: String,
     pub timeout_ms: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum McpUpstream {
-    Stdio { command: String, args: Vec<String>, env: Vec<NamedTemplate> },
-    Http { url: String, headers: Vec<NamedTemplate> },
 }

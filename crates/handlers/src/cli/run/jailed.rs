@@ -12,7 +12,7 @@ use toolgate_spec::model::SandboxKind;
 
 use super::{
     egress::{self, EgressPlan},
-    order::{CommandOrder, CommandOutcome, Launch, OrderLimits},
+    order::{CommandOrder, CommandOutcome, Launch, OrderLimits, ServiceProcess, ServiceStart},
 };
 use crate::cli::report::denial::{Denial, Denials, HostDenial};
 
@@ -32,6 +32,11 @@ impl Launch for JailedLauncher {
         Box::pin(async move {
             launcher.run(order).await.unwrap_or_else(|why| CommandOutcome::at_once(Ending::JailFailed(why)))
         })
+    }
+
+    fn start(&self, order: CommandOrder) -> ServiceStart {
+        let launcher = self.clone();
+        Box::pin(async move { launcher.start_service(order).await })
     }
 }
 
@@ -58,6 +63,32 @@ impl JailedLauncher {
         });
         let report = running.finish(stdin, caps, end.saturating_duration_since(Instant::now())).await;
         Ok(ended(report, &outlet.finish().await))
+    }
+
+    async fn start_service(&self, order: CommandOrder) -> Result<ServiceProcess, String> {
+        if order.sandbox == SandboxKind::Container {
+            return Err("this launcher does not run `execution.sandbox: container`; set `process`".to_owned());
+        }
+        let outlet = EgressPlan::of(&order, self.egress.as_ref())?;
+        let progress = Arc::clone(&order.progress);
+        let mut running =
+            self.jailer.spawn(jail(order, self.required)).await.map_err(|error| error.to_string())?;
+        let outlet = outlet.open(running.take_sockets())?;
+        let (denied, passed) = (running.witness(), outlet.witness());
+        progress.set_source(move || {
+            let passed = passed();
+            (egress::effects(&passed), refusals(denied(), &passed).into())
+        });
+        let layers = running.strength().names();
+        let (streams, handle) = running.into_service();
+        Ok(ServiceProcess {
+            stdin: Box::new(streams.stdin),
+            stdout: Box::new(streams.stdout),
+            stderr: Box::new(streams.stderr),
+            layers,
+            progress,
+            handle: Box::new((handle, outlet)),
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_egress::{BodyGuard, EgressRules};
 use toolgate_gate::EffectEntry;
 use toolgate_sandbox::{Children, CommandUsage, Ending, Trace, View};
@@ -20,6 +21,33 @@ use crate::cli::report::denial::Denials;
 /// Creates a jail and runs one command in it. Dropping the future kills the command and all processes it started.
 pub trait Launch: Send + Sync {
     fn launch(&self, order: CommandOrder) -> Pin<Box<dyn Future<Output = CommandOutcome> + Send>>;
+
+    /// Starts a command that runs until its [`ServiceProcess`] is dropped. The order's standard input and deadline are not used.
+    fn start(&self, _order: CommandOrder) -> ServiceStart {
+        let why = "this sandbox runs no long-lived commands; set `execution.sandbox` to `process`";
+        Box::pin(std::future::ready(Err(why.to_owned())))
+    }
+}
+
+pub type ServiceStart = Pin<Box<dyn Future<Output = Result<ServiceProcess, String>> + Send>>;
+
+/// A long-lived command in its jail. Dropping it kills the command and all of its descendants.
+pub struct ServiceProcess {
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// The isolation layers in force.
+    pub layers: Vec<String>,
+    /// Connections and denials so far.
+    pub progress: Arc<RunProgress>,
+    /// Ends the command when it is dropped.
+    pub handle: Box<dyn Send + Sync>,
+}
+
+impl fmt::Debug for ServiceProcess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServiceProcess").field("layers", &self.layers).finish_non_exhaustive()
+    }
 }
 
 /// One command and its surroundings. The command has only what is listed here.

@@ -163,7 +163,6 @@ fn handler_reaches_its_own_host_only() {
         &testing::manifest(http, "params: [{name: id, type: STRING, required: true, testValue: '7'}]"),
         &own,
     );
-    check(&testing::manifest("mcp: {tool: x, url: 'https://api.example.com/mcp'}", "{}"), &own);
     check(
         &testing::manifest("grpc: {endpoint: 'https://api.example.com:443', service: a.B, method: C}", "{}"),
         &own,

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    command::{self, ArgumentAuthor},
-    environment,
+    command, environment,
     interpreter::Interpreter,
     line_states::LineStates,
     program_options::ProgramOptions,
@@ -23,7 +22,7 @@ use crate::{
 pub(super) fn check(cli: &CliHandler, at: &Pointer, scope: &TemplateScope, report: &mut ManifestReport<'_>) {
     if !cli.command.is_empty()
         && !is_explicit_shell(cli, report)
-        && let Some((message, remedy)) = command::refuse(&cli.command, ArgumentAuthor::Filled)
+        && let Some((message, remedy)) = command::refuse(&cli.command)
     {
         report.add(&at.key("command"), message, remedy);
     }

@@ -2,17 +2,8 @@
 
 mod target;
 
-/// Who writes the arguments.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum ArgumentAuthor {
-    /// Callers fill in some of them.
-    Filled,
-    /// The author writes all of them, as for an upstream server.
-    Literal,
-}
-
 /// Returns why a command is rejected, and the remedy.
-pub(super) fn refuse(command: &str, arguments: ArgumentAuthor) -> Option<(String, &'static str)> {
+pub(super) fn refuse(command: &str) -> Option<(String, &'static str)> {
     let form = "write an absolute path such as `/usr/bin/git`, or a bare name such as `git`";
     if command.contains(['{', '}', '$']) {
         return Some(("the command must be literal; templates are not expanded here".into(), form));
@@ -42,12 +33,8 @@ pub(super) fn refuse(command: &str, arguments: ArgumentAuthor) -> Option<(String
         return Some(("a relative path depends on where the gateway was started".into(), form));
     }
     if starts_others(command) {
-        let why = match arguments {
-            ArgumentAuthor::Filled => "it would run what the agent writes",
-            ArgumentAuthor::Literal => "it would hide what runs",
-        };
         return Some((
-            format!("`{command}` starts other programs: {why}"),
+            format!("`{command}` starts other programs: it would run what the agent writes"),
             "name the program itself; `env`, `cwd` and `timeout` are settings of the handler",
         ));
     }
@@ -242,7 +229,7 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, expect: Option<&str>) {
-        let why = refuse(command, ArgumentAuthor::Filled).map(|(message, _)| message);
+        let why = refuse(command).map(|(message, _)| message);
         match (why, expect) {
             (None, None) => {}
             (Some(why), Some(part)) if why.contains(part) => {}

@@ -30,19 +30,6 @@ pub(super) fn check(
     }
 }
 
-/// For an upstream server, which all calls share: only static variables.
-pub(super) fn check_fixed(
-    headers: &[NamedTemplate],
-    at: &Pointer,
-    scope: &TemplateScope,
-    report: &mut ManifestReport<'_>,
-) {
-    fields(headers, at, report);
-    for header in headers {
-        templates::check_fixed(&header.value, &at.key(&header.name), scope, report);
-    }
-}
-
 /// Callers must not fill in headers that authenticate the request.
 pub(super) fn credentials(
     header: &NamedTemplate,

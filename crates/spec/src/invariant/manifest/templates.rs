@@ -149,26 +149,6 @@ pub(super) fn names_something(text: &str, scope: &TemplateScope) -> bool {
     scope.names().any(|name| text.contains(&format!("{{{name}}}")))
 }
 
-/// Values that only the operator may choose.
-pub(super) fn check_fixed(
-    template: &ArgTemplate,
-    at: &Pointer,
-    scope: &TemplateScope,
-    report: &mut ManifestReport<'_>,
-) {
-    for name in template.names() {
-        match scope.meaning(name) {
-            None => unknown(name, at, scope, report),
-            Some(NameMeaning::Operator { .. }) => {}
-            Some(NameMeaning::Caller(_)) => report.add(
-                at,
-                format!("`{{{name}}}` is chosen by the caller, and the server is shared by all calls"),
-                "use a static variable",
-            ),
-        }
-    }
-}
-
 /// The caller variables in a template, in order.
 pub(super) fn chosen_by_caller<'t>(
     template: &'t ArgTemplate,

@@ -1,0 +1,13 @@
+//! Upstream MCP servers: from the configuration to servers that can be started, and from their listings to documents.
+
+mod document;
+mod listing;
+mod review;
+mod server;
+
+pub use self::{
+    document::{DocumentError, ToolDocument, tool_document},
+    listing::{ListedTool, ReviewState, UpstreamListing},
+    review::{ReviewedTool, UpstreamReview},
+};
+pub(crate) use self::{listing::ListingWatch, server::servers};
