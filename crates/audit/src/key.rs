@@ -241,13 +241,13 @@ mod tests {
     fn key_that_others_may_read_or_wrote_is_refused() {
         check_refused(
             |path| fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap(),
-            "by others",
+            "others can read the key",
         );
         check_refused(|path| fs::write(path, "ed25519-secret:AAAA\n").unwrap(), "is not a journal key");
         check_refused(|path| fs::write(path, [0xff; 9]).unwrap(), "cannot read the key");
         check_refused(
             |path| fs::write(with_ending(path, ".pub"), "ed25519:x\n").unwrap(),
-            "not the public half",
+            "is not the public key",
         );
         check_refused(
             |path| {

@@ -56,16 +56,19 @@ fn changed_receipt_is_refused() {
             receipt["records"][0]["record"]["entry"]["number"] = json!(9);
             rehash(&mut receipt["records"][0]["record"]);
         },
-        "not one of those that the checkpoint covers",
+        "the checkpoint does not cover record",
     );
     check_refused(
         |receipt| {
             receipt["records"][0]["record"]["seq"] = json!(16);
             rehash(&mut receipt["records"][0]["record"]);
         },
-        "not one of those",
+        "the checkpoint does not cover record",
     );
-    check_refused(|receipt| receipt["records"][0]["path"] = json!([]), "not one of those");
+    check_refused(
+        |receipt| receipt["records"][0]["path"] = json!([]),
+        "the checkpoint does not cover record",
+    );
     check_refused(|receipt| receipt["records"][0]["record"]["more"] = json!(1), "not a record");
     check_refused(|receipt| receipt["records"] = json!([]), "no records");
     check_refused(|receipt| receipt["checkpoint"]["size"] = json!(18), "changed after signing");

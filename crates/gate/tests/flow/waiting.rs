@@ -109,7 +109,10 @@ async fn approval_does_not_cover_targets_that_changed_meanwhile() {
         if is_same {
             assert_eq!(outcome, r#"released: {"text":"hi"}"#);
         } else {
-            assert!(outcome.starts_with("decide.approval_invalid: what the arguments lead to"), "{outcome}");
+            assert!(
+                outcome.starts_with("decide.approval_invalid: the targets of the arguments"),
+                "{outcome}"
+            );
             assert_eq!(world.queue.only().state, ApprovalState::Approved, "the yes is not used up");
             let told = world.journal.last()["message"].as_str().unwrap().to_owned();
             assert_eq!(told.contains("it is blocked"), is_blocked, "{told}");
