@@ -234,7 +234,7 @@ fn value_with_a_special_meaning_is_rejected() {
         refuses("curl", "'--url'\n'{text}'", &json!({ "text": value }), "begins with");
         refuses("curl", "'--url={text}'", &json!({ "text": value }), "begins with");
     }
-    refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not the web");
+    refuses("curl", "'{text}://host/'", &json!({ "text": "file" }), "not a web address");
     for (args, value) in [
         ("'--form'\n'{text}'", "a=@/etc/passwd"),
         ("'-sF'\n'{text}'", "a=</etc/passwd"),

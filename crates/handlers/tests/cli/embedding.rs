@@ -135,7 +135,7 @@ fn variables_and_standard_input_are_templates() {
     is_not_loaded(CliCommand::new("cat").env("TAR_OPTIONS", "{path}"), "choose what runs");
     is_not_loaded(CliCommand::new("cat").env("a-b", "x"), "not an environment variable");
     is_not_loaded(CliCommand::new("cat").stdin("{pth}"), "names no argument");
-    is_not_loaded(CliCommand::new("cat").stdin("{path"), "no template");
+    is_not_loaded(CliCommand::new("cat").stdin("{path"), "not a valid template");
 }
 
 #[test]
