@@ -122,7 +122,7 @@ pub fn to_json(candidate: &Candidate, trial: &Trial) -> Value {
         let console: Vec<Value> =
             run.console.iter().map(|(level, text)| json!({ "level": level, "text": text })).collect();
         report.insert("console".into(), console.into());
-        report.insert("walls".into(), json!(run.walls));
+        report.insert("layers".into(), json!(run.layers));
     }
     Value::Object(report)
 }

@@ -210,7 +210,7 @@ pub struct RunReport {
     pub effects_dropped: u32,
     pub usage: RunUsage,
     /// The isolation layers that were enforced; empty if nothing ran.
-    pub walls: Vec<String>,
+    pub layers: Vec<String>,
     /// Accesses that the isolation layers denied: paths, system calls, hosts. A record shows the first hundred, so the most
     /// important come first.
     pub refused: Vec<String>,

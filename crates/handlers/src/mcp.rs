@@ -99,7 +99,7 @@ impl Surveyed for UpstreamCall {
                 effects: done.effects,
                 effects_dropped: 0,
                 usage: RunUsage { elapsed_us, ..RunUsage::default() },
-                walls: done.layers,
+                layers: done.layers,
                 refused: done.denied,
                 refused_dropped: 0,
                 withheld: Vec::new(),

@@ -142,7 +142,7 @@ fn report(outcome: Result<Option<Value>, RunFailure>, elapsed: Duration) -> RunR
         effects: Vec::new(),
         effects_dropped: 0,
         usage: RunUsage { elapsed_us, ..RunUsage::default() },
-        walls: vec![NO_LAYER.to_owned()],
+        layers: vec![NO_LAYER.to_owned()],
         refused: Vec::new(),
         refused_dropped: 0,
         withheld: Vec::new(),

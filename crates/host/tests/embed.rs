@@ -147,7 +147,7 @@ fn guide_calls_tools_in_code_and_its_policies_refuse_calls() {
             && entry["purpose"] != "local-pass"
     });
     let own = own.unwrap();
-    assert_eq!(own["run"]["walls"], json!(["none"]), "{own}");
+    assert_eq!(own["run"]["layers"], json!(["none"]), "{own}");
     assert_eq!(own["tool"]["risk"], "L3", "{own}");
 }
 

@@ -8,6 +8,7 @@ mod creation;
 mod image;
 mod inspect;
 mod latch;
+mod layers;
 mod leash;
 mod masks;
 mod network;
@@ -18,15 +19,14 @@ mod plan;
 mod running;
 mod runtime;
 mod socket_files;
-mod walls;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 pub use image::ImageName;
+pub use layers::ContainerStrength;
 pub use network::container_egress;
 pub use running::RunningContainer;
 pub use runtime::{NoRuntime, Runtime, RuntimeKind, RuntimeProgram, container_row, probe_runtime};
-pub use walls::ContainerStrength;
 
 use crate::{Ending, LayerSet, Network, View};
 

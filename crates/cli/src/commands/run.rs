@@ -93,8 +93,9 @@ fn print(report: &RunReport, terminal: &mut Terminal) -> Result<(), Failure> {
     if report.refused_dropped > 0 {
         writeln!(terminal, "refused  {} more", report.refused_dropped)?;
     }
-    let walls = if report.walls.is_empty() { "nothing was run".to_owned() } else { report.walls.join(" ") };
-    writeln!(terminal, "walls    {walls}")?;
+    let layers =
+        if report.layers.is_empty() { "nothing was run".to_owned() } else { report.layers.join(" ") };
+    writeln!(terminal, "layers   {layers}")?;
     Ok(())
 }
 
@@ -145,7 +146,7 @@ fn to_json(report: &RunReport) -> Value {
         },
         "refused": report.refused,
         "refusedDropped": report.refused_dropped,
-        "walls": if report.walls.is_empty() { Value::Null } else { json!(report.walls) },
+        "layers": if report.layers.is_empty() { Value::Null } else { json!(report.layers) },
     })
 }
 

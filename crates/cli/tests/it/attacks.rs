@@ -186,7 +186,7 @@ fn texts(report: &RunReport) -> Vec<String> {
         effects,
         effects_dropped: _,
         usage: _,
-        walls: _,
+        layers: _,
         refused,
         refused_dropped: _,
         withheld: _,

@@ -281,7 +281,7 @@ mod tests {
             effects,
             effects_dropped: 0,
             usage: RunUsage::default(),
-            walls: Vec::new(),
+            layers: Vec::new(),
             refused: Vec::new(),
             refused_dropped: 0,
             withheld: Vec::new(),

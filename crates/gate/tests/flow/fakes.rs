@@ -229,7 +229,7 @@ impl Surveyed for FakeCall {
                 effects,
                 effects_dropped: tool.effects_dropped.load(Ordering::SeqCst),
                 usage: RunUsage::default(),
-                walls: vec!["fake-wall".to_owned()],
+                layers: vec!["fake-layer".to_owned()],
                 refused,
                 refused_dropped: tool.refused_dropped.load(Ordering::SeqCst),
                 withheld: Vec::new(),

@@ -24,7 +24,7 @@ async fn result_is_released_and_recorded() {
     assert_eq!(record["outcome"], "released");
     assert_eq!(record["stage"], "filter");
     assert_eq!(record["caller"], json!({ "sub": "ann", "permissions": ["reader"] }));
-    assert_eq!(record["run"]["walls"], json!(["fake-wall"]));
+    assert_eq!(record["run"]["layers"], json!(["fake-layer"]));
     assert_eq!(record["toolSafety"]["capabilities"]["network"]["mode"], "blocked");
     assert!(record["response"]["outputHash"].as_str().unwrap().starts_with("sha256:"));
     assert!(record["request"].get("args").is_none(), "arguments are digests unless somebody says otherwise");
@@ -222,7 +222,7 @@ async fn failed_run_is_recorded_with_its_isolation_layers() {
     .await;
     assert_eq!(record["decision"], "ERROR");
     assert_eq!(record["denial"]["stage"], "EXECUTION");
-    assert_eq!(record["run"]["walls"], json!(["fake-wall"]));
+    assert_eq!(record["run"]["layers"], json!(["fake-layer"]));
 }
 
 #[tokio::test]

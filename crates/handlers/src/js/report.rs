@@ -35,7 +35,7 @@ pub fn without_a_run(failure: RunFailure) -> RunReport {
         // A call makes few enough helper calls to list all of them.
         effects_dropped: 0,
         usage: RunUsage::default(),
-        walls: Vec::new(),
+        layers: Vec::new(),
         refused: Vec::new(),
         refused_dropped: 0,
         withheld: Vec::new(),
@@ -62,7 +62,7 @@ pub fn make(
         effects,
         effects_dropped: 0,
         usage: used(usage),
-        walls: report.strength.names(),
+        layers: report.strength.names(),
         refused: Vec::new(),
         refused_dropped: 0,
         withheld: Vec::new(),

@@ -46,7 +46,7 @@ fn every_failure_has_its_reason() {
     check("echo", with(Ending::TimedOut), Err((Reason::Timeout, "10000 ms")));
     check("echo", with(Ending::OutOfMemory), Err((Reason::Memory, "536870912 bytes")));
     check("echo", with(Ending::OutputTooLarge), Err((Reason::ResultTooLarge, "ask for less")));
-    check("echo", with(Ending::JailFailed("no walls".into())), Err((Reason::JailUnavailable, "no walls")));
+    check("echo", with(Ending::JailFailed("no layers".into())), Err((Reason::JailUnavailable, "no layers")));
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn denials_are_reported_with_their_remedy() {
     let report = call(&tool, &json!({ "text": "x" })).unwrap();
     assert!(report.outcome.is_ok());
     assert_eq!(report.refused.len(), 3);
-    assert_eq!(report.walls, ["recorder"]);
+    assert_eq!(report.layers, ["recorder"]);
 }
 
 /// A wrong remedy would mislead the author.

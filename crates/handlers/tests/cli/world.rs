@@ -261,7 +261,7 @@ pub fn ended(ending: Ending, stdout: &str, stderr: &str) -> CommandOutcome {
         stdout: stdout.as_bytes().to_vec(),
         stderr: stderr.as_bytes().to_vec(),
         refused: Denials::default(),
-        walls: vec!["recorder".to_owned()],
+        layers: vec!["recorder".to_owned()],
         effects: NetworkEffects::default(),
         usage: CommandUsage::default(),
     }

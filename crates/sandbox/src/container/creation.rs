@@ -133,8 +133,8 @@ impl Created {
         if let (FileComparison::NotSeen, Some(latched)) = (seen.files, &latched) {
             seen.files = latched.files(&self.plan);
         }
-        let walls = inspected.walls(&runtime, &self.plan, low_level.as_ref(), &seen);
-        let mut strength = ContainerStrength { runtime: runtime.program.kind, walls };
+        let layers = inspected.layers(&runtime, &self.plan, low_level.as_ref(), &seen);
+        let mut strength = ContainerStrength { runtime: runtime.program.kind, layers };
         let handle = seen.handle.take();
         let Self { mut leash, mut plan, required, due } = self;
         leash.hold(handle);
@@ -145,7 +145,7 @@ impl Created {
             FileComparison::Other => return Err(failed(REPLACED)),
             FileComparison::NotSeen => return Err(failed(UNVERIFIED)),
         }
-        let missing = strength.walls.missing(JailKind::Container, required);
+        let missing = strength.layers.missing(JailKind::Container, required);
         if !missing.is_empty() {
             return Err(SpawnError::TooWeak { missing: missing.names() });
         }

@@ -213,7 +213,7 @@ impl Inspected {
     }
 
     /// The isolation layers that the runtime reports. Anything it does not report counts as missing.
-    pub(super) fn walls(
+    pub(super) fn layers(
         &self,
         runtime: &Runtime,
         plan: &Plan,
@@ -221,13 +221,13 @@ impl Inspected {
         seen: &Observation,
     ) -> LayerSet {
         let host = &self.host_config;
-        let mut walls = match runtime.program.kind {
-            RuntimeKind::Podman => low_level.map_or(LayerSet::NONE, |low_level| low_level.walls(plan)),
-            RuntimeKind::Docker => self.walls_of_docker(runtime, plan),
+        let mut layers = match runtime.program.kind {
+            RuntimeKind::Podman => low_level.map_or(LayerSet::NONE, |low_level| low_level.layers(plan)),
+            RuntimeKind::Docker => self.docker_layers(runtime, plan),
         };
-        let mut add = |wall: Layer, holds: bool| {
-            walls.remove(wall);
-            walls.add_if(wall, holds);
+        let mut add = |layer: Layer, holds: bool| {
+            layers.remove(layer);
+            layers.add_if(layer, holds);
         };
         let limits = &plan.limits;
         let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
@@ -244,11 +244,11 @@ impl Inspected {
         if host.network_mode != "none" {
             add(Layer::NetworkNone, false);
         }
-        seen.absent.iter().for_each(|wall| walls.remove(wall));
-        walls
+        seen.absent.iter().for_each(|layer| layers.remove(layer));
+        layers
     }
 
-    fn walls_of_docker(&self, runtime: &Runtime, plan: &Plan) -> LayerSet {
+    fn docker_layers(&self, runtime: &Runtime, plan: &Plan) -> LayerSet {
         let host = &self.host_config;
         let is_all = |name: &String| name == "ALL" || name == "CAP_ALL";
         let security: Vec<&str> = host.security_opt.iter().flatten().map(String::as_str).collect();
@@ -275,7 +275,7 @@ impl Inspected {
                 runtime.offers.owner == RuntimeOwner::OrdinaryUser && host.userns_mode != "host",
             ),
         ];
-        rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
+        rows.into_iter().filter(|(_, holds)| *holds).map(|(layer, _)| layer).collect()
     }
 
     fn has_limit(&self, name: &str, value: i64) -> bool {
@@ -309,7 +309,7 @@ impl LowLevel {
         serde_json::from_slice(text).ok()
     }
 
-    fn walls(&self, plan: &Plan) -> LayerSet {
+    fn layers(&self, plan: &Plan) -> LayerSet {
         let Self { process, root, linux } = self;
         let namespace = |name: &str| linux.namespaces.iter().any(|namespace| namespace.r#type == name);
         let mut kept = process.capabilities.iter().flat_map(BTreeMap::values).flatten();
@@ -328,7 +328,7 @@ impl LowLevel {
             (Layer::UserNamespace, namespace("user")),
             (Layer::UnprivilegedUser, (process.user.uid, process.user.gid) == (plan.user.uid, plan.user.gid)),
         ];
-        rows.into_iter().filter(|(_, holds)| *holds).map(|(wall, _)| wall).collect()
+        rows.into_iter().filter(|(_, holds)| *holds).map(|(layer, _)| layer).collect()
     }
 }
 

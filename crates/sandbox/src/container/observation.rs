@@ -56,7 +56,7 @@ impl Observation {
             } else {
                 FileComparison::NotSeen
             },
-            absent: absent_walls(pid, is_it && plan.has_latch()),
+            absent: absent_layers(pid, is_it && plan.has_latch()),
             handle: is_it.then_some(handle),
             events: if is_it { CgroupEvents::open(&groups) } else { CgroupEvents::default() },
         }
@@ -117,8 +117,8 @@ fn count(file: &File, word: &str) -> Option<String> {
 
 /// Isolation layers that are missing according to the kernel. A process held by the latch already has every
 /// restriction of its command; without a latch the low-level runtime is still applying them.
-fn absent_walls(pid: i32, is_latched: bool) -> LayerSet {
-    let shared = NAMESPACES.iter().filter(|(name, _)| is_shared(pid, name)).map(|(_, wall)| *wall);
+fn absent_layers(pid: i32, is_latched: bool) -> LayerSet {
+    let shared = NAMESPACES.iter().filter(|(name, _)| is_shared(pid, name)).map(|(_, layer)| *layer);
     let mut absent: LayerSet = shared.collect();
     if let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status"))
         && is_latched
@@ -141,7 +141,7 @@ fn absent_by_status(status: &str) -> impl Iterator<Item = Layer> {
         (Layer::RuntimeSeccomp, is("Seccomp", &|value| value == "2")),
         (Layer::UnprivilegedUser, is("Uid", &|value| value != "0") && is("Gid", &|value| value != "0")),
     ];
-    rows.into_iter().filter(|(_, holds)| !holds).map(|(wall, _)| wall)
+    rows.into_iter().filter(|(_, holds)| !holds).map(|(layer, _)| layer)
 }
 
 fn is_shared(pid: i32, name: &str) -> bool {
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn missing_isolation_layers_are_detected() {
-        let walled = "Uid:\t1000\t1000\t1000\t1000\nGid:\t7\t7\t7\t7\nCapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\n\
+        let isolated = "Uid:\t1000\t1000\t1000\t1000\nGid:\t7\t7\t7\t7\nCapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\n\
                       CapBnd:\t0000\nCapAmb:\t0000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
         let absent = |status: &str| absent_by_status(status).collect::<Vec<_>>();
-        assert_eq!(absent(walled), []);
+        assert_eq!(absent(isolated), []);
         let rows = [
             ("CapBnd:\t0000", "CapBnd:\t0001", Layer::NoCapabilities),
             ("CapAmb:\t0000\n", "", Layer::NoCapabilities),
@@ -205,8 +205,8 @@ mod tests {
             ("Uid:\t1000\t1000", "Uid:\t1000\t0", Layer::UnprivilegedUser),
             ("Gid:\t7", "Gid:\t0", Layer::UnprivilegedUser),
         ];
-        for (from, to, wall) in rows {
-            assert_eq!(absent(&walled.replace(from, to)), [wall], "{to}");
+        for (from, to, layer) in rows {
+            assert_eq!(absent(&isolated.replace(from, to)), [layer], "{to}");
         }
         assert_eq!(absent("").len(), 4);
     }

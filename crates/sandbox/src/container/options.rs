@@ -24,8 +24,8 @@ impl Runtime {
         arguments.push(format!("--name={}", badge.name));
         arguments.push(format!("--label={OWNER_LABEL}={}", badge.owner));
         arguments.push(format!("--label={EXPIRY_LABEL}={}", badge.expires));
-        arguments.extend(WALLS.map(str::to_owned));
-        arguments.extend(self.own_walls(plan));
+        arguments.extend(LAYERS.map(str::to_owned));
+        arguments.extend(self.own_layers(plan));
         arguments.extend(self.limits(plan));
         arguments.push(format!("--user={}:{}", plan.user.uid, plan.user.gid));
         arguments.push(format!("--workdir={}", plan.cwd));
@@ -51,13 +51,13 @@ impl Runtime {
         arguments.iter().copied().chain([name]).map(str::to_owned).collect()
     }
 
-    fn own_walls(&self, plan: &Plan) -> Vec<String> {
+    fn own_layers(&self, plan: &Plan) -> Vec<String> {
         let mut arguments = Vec::new();
         if self.program.kind == RuntimeKind::Docker {
-            arguments.extend(DOCKER_WALLS.map(str::to_owned));
+            arguments.extend(DOCKER_LAYERS.map(str::to_owned));
             return arguments;
         }
-        arguments.extend(PODMAN_WALLS.map(str::to_owned));
+        arguments.extend(PODMAN_LAYERS.map(str::to_owned));
         // If the gateway dies, the container's monitor still ends it.
         let longest =
             u32::try_from(plan.deadline.as_secs()).unwrap_or(u32::MAX).saturating_add(GRACE_SECONDS);
@@ -140,7 +140,7 @@ fn quoted(field: &str) -> String {
 }
 
 /// The runtime's default seccomp filter applies, because none is named.
-const WALLS: [&str; 11] = [
+const LAYERS: [&str; 11] = [
     "--network=none",
     "--read-only",
     "--cap-drop=ALL",
@@ -156,7 +156,7 @@ const WALLS: [&str; 11] = [
 
 /// Disables what Podman adds by default: writable file systems besides `/tmp`, more of them for programs called
 /// `init`, the gateway's proxy variables, the host's `/etc/hosts`, and volumes declared by the image.
-const PODMAN_WALLS: [&str; 8] = [
+const PODMAN_LAYERS: [&str; 8] = [
     "--pid=private",
     "--uts=private",
     "--read-only-tmpfs=false",
@@ -168,7 +168,7 @@ const PODMAN_WALLS: [&str; 8] = [
 ];
 
 /// Hides the host's DNS servers, which Docker would copy into the container.
-const DOCKER_WALLS: [&str; 2] = ["--dns=127.0.0.1", "--dns-search=."];
+const DOCKER_LAYERS: [&str; 2] = ["--dns=127.0.0.1", "--dns-search=."];
 
 const GRACE_SECONDS: u32 = 30;
 

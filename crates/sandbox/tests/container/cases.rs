@@ -79,7 +79,7 @@ fn strength_lists_the_layers_in_force() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let none = "0000000000000000";
     assert_eq!(words, ["CapEff:", none, "CapBnd:", none, "NoNewPrivs:", "1", "Seccomp:", "2", "lo"]);
-    let missing: Vec<_> = expected().into_iter().filter(|wall| !report.strength.has(*wall)).collect();
+    let missing: Vec<_> = expected().into_iter().filter(|layer| !report.strength.has(*layer)).collect();
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(report.strength.names()[0], format!("container:{}", kind().name()));
 }

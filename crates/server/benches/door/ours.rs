@@ -188,7 +188,7 @@ impl Surveyed for EmptyTool {
             effects: Vec::new(),
             effects_dropped: 0,
             usage: RunUsage::default(),
-            walls: Vec::new(),
+            layers: Vec::new(),
             refused: Vec::new(),
             refused_dropped: 0,
             withheld: Vec::new(),

@@ -310,7 +310,7 @@ impl Surveyed for FakeCall {
                 effects: Vec::new(),
                 effects_dropped: 0,
                 usage: RunUsage::default(),
-                walls: vec!["fake".to_owned()],
+                layers: vec!["fake".to_owned()],
                 refused: Vec::new(),
                 refused_dropped: 0,
                 withheld: Vec::new(),

@@ -50,46 +50,46 @@ fn missing_examples(block: &Value, capability: &Pointer, report: &mut LintReport
 
 fn unconfined(spec: &ToolSpec, capability: &Pointer, report: &mut LintReport<'_>) {
     let patch = &spec.governance.capability;
-    let mut wall = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
+    let mut layer = |at: Pointer, say: &str, remedy: &str| report.add(Code::LintUnconfined, at, say, remedy);
     if patch.approval.level == Some(ApprovalLevel::Auto)
         && spec.governance.classification.is_some_and(|class| class > Classification::Read)
     {
-        wall(
+        layer(
             capability.key("approval").key("level"),
             "the tool changes data without approval",
             "use `ask` or `always`; the operator may still lower it",
         );
     }
     if patch.labels.output_trust.is_some_and(|trust| trust > TrustLevel::User) {
-        wall(
+        layer(
             capability.key("labels").key("outputTrust"),
             "the tool's output is trusted like system text",
             "use `untrusted`, or `user` for the user's own files",
         );
     }
     if patch.execution.sandbox == Some(SandboxKind::None) {
-        wall(
+        layer(
             capability.key("execution").key("sandbox"),
             "`none` does not remove isolation: the tool runs as with `process`, but is rated as if it had no sandbox",
             "use `process` or `container`",
         );
     }
     if patch.execution.env == Some(EnvironmentMode::Inherit) {
-        wall(
+        layer(
             capability.key("execution").key("env"),
             "the tool sees the gateway's environment, except variables known to be secret or to load code",
             "use `explicit` and name the variables in `allowedEnvVars`",
         );
     }
     if patch.network.block_private_ips == Some(false) {
-        wall(
+        layer(
             capability.key("network").key("blockPrivateIPs"),
             "the tool may reach private networks",
             "leave the guard on; name an internal host in `allowedHosts` if needed",
         );
     }
     if patch.network.block_metadata == Some(false) {
-        wall(
+        layer(
             capability.key("network").key("blockMetadata"),
             "the tool may reach the cloud's metadata endpoint, which hands out credentials",
             "leave the guard on",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn walls() {
+    fn layers() {
         check(
             &serde_json::json!({ "name": "t", "code": "", "x-toolgate-capability": {
                 "execution": { "sandbox": "none", "env": "inherit", "allowedPaths": ["$WORKSPACE", "/etc/**"] },

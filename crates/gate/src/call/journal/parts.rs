@@ -135,7 +135,7 @@ pub struct RunEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub walls: Option<Vec<String>>,
+    pub layers: Option<Vec<String>>,
     /// A number, or null if no worker ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<Value>,

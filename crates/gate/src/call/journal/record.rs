@@ -279,7 +279,7 @@ impl CallRecord {
             refused: Some(report.refused.iter().take(MOST_REFUSED).map(String::as_str).collect()),
             refused_count: Some(all_of(&report.refused, report.refused_dropped)),
             usage: Some((&report.usage).into()),
-            walls: Some(report.walls.clone()),
+            layers: Some(report.layers.clone()),
             worker: Some(report.worker.into()),
         });
     }

@@ -95,13 +95,13 @@ fn ended(report: ContainerReport, passed: &ProxyReport, bounds: &ContainerBounds
     let mut refused: Vec<Denial> =
         report.shortages.iter().map(|shortage| Denial::Other(bounds.shortage(*shortage))).collect();
     egress::add_refusals(passed, &mut refused);
-    refused.push(Denial::Bounds(bounds.describe(|wall| report.strength.has(wall))));
+    refused.push(Denial::Bounds(bounds.describe(|layer| report.strength.has(layer))));
     CommandOutcome {
         ending: report.ending,
         stdout: report.stdout,
         stderr: report.stderr,
         refused: refused.into(),
-        walls: report.strength.names(),
+        layers: report.strength.names(),
         effects: egress::effects(passed),
         usage: CommandUsage { elapsed: report.elapsed, ..CommandUsage::default() },
     }

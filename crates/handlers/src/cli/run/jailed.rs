@@ -131,7 +131,7 @@ fn ended(report: CommandReport, passed: &ProxyReport) -> CommandOutcome {
         stdout: report.stdout,
         stderr: report.stderr,
         refused,
-        walls: report.strength.names(),
+        layers: report.strength.names(),
         effects: egress::effects(passed),
         usage: report.usage,
     }

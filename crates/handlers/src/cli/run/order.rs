@@ -135,7 +135,7 @@ pub struct CommandOutcome {
     pub stderr: Vec<u8>,
     pub refused: Denials,
     /// The isolation layers that were in force.
-    pub walls: Vec<String>,
+    pub layers: Vec<String>,
     pub effects: NetworkEffects,
     pub usage: CommandUsage,
 }
@@ -157,7 +157,7 @@ impl CommandOutcome {
             stdout: Vec::new(),
             stderr: Vec::new(),
             refused: Denials::default(),
-            walls: Vec::new(),
+            layers: Vec::new(),
             effects: NetworkEffects::default(),
             usage: CommandUsage::default(),
         }

@@ -78,7 +78,7 @@ pub fn run(world: &World, manifest: &str, arguments: &Value) -> Result<RunReport
 #[track_caller]
 fn check(world: &World, manifest: &str, arguments: &Value) -> String {
     let report = run(world, manifest, arguments).unwrap();
-    assert!(report.walls.iter().any(|wall| wall.contains("seccomp")), "{:?}", report.walls);
+    assert!(report.layers.iter().any(|layer| layer.contains("seccomp")), "{:?}", report.layers);
     report.outcome.unwrap().unwrap().as_str().unwrap().to_owned()
 }
 
@@ -345,7 +345,7 @@ fn denials_are_reported() {
         tried("classification: read", &format!("command: ls, args: ['-l', {secret}]"), "timeout: 20000");
     let report = run(&world, &tool, &json!({})).unwrap();
     // Without a private view the command gets an answer.
-    if report.walls.iter().any(|wall| wall == "private-view") {
+    if report.layers.iter().any(|layer| layer == "private-view") {
         let message = report.outcome.unwrap_err().message;
         assert!(message.contains(&format!("the jail refused: reading `{secret}`")), "{message}");
         assert!(report.refused.contains(&format!("reading `{secret}`")), "{:?}", report.refused);

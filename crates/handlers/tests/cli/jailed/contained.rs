@@ -55,11 +55,11 @@ fn reaches_the_approved_host() {
         let report = call(&shell, &asking).unwrap();
         assert_eq!(text(&report), "hello");
         assert_eq!(effects(&report), [format!("http GET allowed.test:{} ok", server.port)]);
-        assert!(has_wall(&report, "network-namespace") && !has_wall(&report, "network-none"));
+        assert!(has_layer(&report, "network-namespace") && !has_layer(&report, "network-none"));
         let report = call(&shell, &json!({ "command": format!("{fetch} || echo nothing") })).unwrap();
         assert_eq!(text(&report), "nothing\n");
         assert_eq!(effects(&report), Vec::<String>::new());
-        assert!(has_wall(&report, "network-none") && !has_wall(&report, "network-namespace"));
+        assert!(has_layer(&report, "network-none") && !has_layer(&report, "network-namespace"));
     }
     assert_eq!(server.requests(), ["GET /a HTTP/1.1"; 2]);
 }
@@ -264,6 +264,6 @@ fn effects(report: &RunReport) -> Vec<String> {
     told.map(|effect| format!("{} {} {}", effect.what, effect.target, effect.outcome)).collect()
 }
 
-fn has_wall(report: &RunReport, name: &str) -> bool {
-    report.walls.iter().any(|wall| wall == name)
+fn has_layer(report: &RunReport, name: &str) -> bool {
+    report.layers.iter().any(|layer| layer == name)
 }

@@ -107,7 +107,7 @@ testInput: {report: x}",
         let report = run(&world, &manifest, &json!({ "report": path })).unwrap();
         let failure = report.outcome.unwrap_err();
         assert_eq!(failure.reason, Reason::CommandFailed);
-        let has_view = report.walls.iter().any(|wall| wall == "private-view");
+        let has_view = report.layers.iter().any(|layer| layer == "private-view");
         (failure.message.replace(&path, "it"), report.refused, has_view)
     };
     let there = world.root().join("outside/passwd");

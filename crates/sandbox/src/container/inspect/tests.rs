@@ -74,14 +74,14 @@ fn changed(mut account: Value, pointer: &str, value: Value) -> Value {
 }
 
 fn missing_in_docker(account: &Value) -> Vec<String> {
-    let walls = read(account).walls(&runtime(RuntimeKind::Docker), &plan(), None, &seen());
-    missing(walls)
+    let layers = read(account).layers(&runtime(RuntimeKind::Docker), &plan(), None, &seen());
+    missing(layers)
 }
 
 fn missing_in_podman(account: &Value, low_level: &Value) -> Vec<String> {
     let low_level = LowLevel::read(&serde_json::to_vec(low_level).unwrap());
-    let walls = read(account).walls(&runtime(RuntimeKind::Podman), &plan(), low_level.as_ref(), &seen());
-    missing(walls)
+    let layers = read(account).layers(&runtime(RuntimeKind::Podman), &plan(), low_level.as_ref(), &seen());
+    missing(layers)
 }
 
 /// An observation that does not contradict the runtime.
@@ -89,8 +89,8 @@ fn seen() -> Observation {
     Observation { files: FileComparison::Same, ..Observation::default() }
 }
 
-fn missing(walls: LayerSet) -> Vec<String> {
-    walls.missing(JailKind::Container, JailKind::Container.hardened()).names()
+fn missing(layers: LayerSet) -> Vec<String> {
+    layers.missing(JailKind::Container, JailKind::Container.hardened()).names()
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn layers_dropped_by_the_runtime_are_missing() {
         ("/HostConfig/PidsLimit", json!(null), "process-limit"),
         ("/HostConfig/NanoCpus", json!(0), "cpu-limit"),
     ];
-    for (pointer, value, wall) in rows {
-        assert_eq!(missing_in_docker(&changed(account(), pointer, value)), [wall], "{pointer}");
+    for (pointer, value, layer) in rows {
+        assert_eq!(missing_in_docker(&changed(account(), pointer, value)), [layer], "{pointer}");
     }
 }
 
@@ -134,8 +134,12 @@ fn podmans_oci_configuration_decides() {
         ("/linux/seccomp", json!(null), "seccomp-default"),
         ("/linux/seccomp/defaultAction", json!("SCMP_ACT_ALLOW"), "seccomp-default"),
     ];
-    for (pointer, value, wall) in rows {
-        assert_eq!(missing_in_podman(&account(), &changed(low_level(), pointer, value)), [wall], "{pointer}");
+    for (pointer, value, layer) in rows {
+        assert_eq!(
+            missing_in_podman(&account(), &changed(low_level(), pointer, value)),
+            [layer],
+            "{pointer}"
+        );
     }
     let open = changed(low_level(), "/linux/namespaces", json!([{ "type": "mount" }]));
     assert_eq!(
@@ -158,9 +162,9 @@ fn kernel_observation_overrides_the_runtime() {
     let seen = Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan);
     assert!(seen.handle.is_none(), "a process of another group would be killed");
     assert_eq!(seen.files, FileComparison::Other);
-    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan, None, &seen);
+    let layers = read(&account()).layers(&runtime(RuntimeKind::Docker), &plan, None, &seen);
     assert_eq!(
-        missing(walls),
+        missing(layers),
         ["network-none", "pid-namespace", "ipc-namespace", "uts-namespace", "same-files"]
     );
 }
@@ -171,8 +175,9 @@ fn process_of_another_container_is_not_trusted() {
     let seen =
         Observation::take(i32::try_from(std::process::id()).unwrap(), "no such id", &plan().with_latch());
     assert_eq!(seen.files, FileComparison::NotSeen);
-    let walls = read(&account()).walls(&runtime(RuntimeKind::Docker), &plan(), None, &Observation::default());
-    assert_eq!(missing(walls), ["same-files"]);
+    let layers =
+        read(&account()).layers(&runtime(RuntimeKind::Docker), &plan(), None, &Observation::default());
+    assert_eq!(missing(layers), ["same-files"]);
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn rootless_podman_without_cgroups_requests_available_limits_only() {
     for limit in ["--memory", "--cpus", "--pids-limit", "--cgroupns"] {
         assert!(!arguments.iter().any(|word| word.starts_with(limit)), "{limit}");
     }
-    for wall in WALLS {
-        assert!(has(wall), "{wall}");
+    for layer in LAYERS {
+        assert!(has(layer), "{layer}");
     }
 }
 

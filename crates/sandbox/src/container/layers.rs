@@ -9,25 +9,25 @@ use crate::{Layer, LayerSet};
 #[derive(Clone, Eq, PartialEq)]
 pub struct ContainerStrength {
     pub(super) runtime: RuntimeKind,
-    pub(super) walls: LayerSet,
+    pub(super) layers: LayerSet,
 }
 
 impl ContainerStrength {
     pub fn has(&self, layer: Layer) -> bool {
-        self.walls.has(layer)
+        self.layers.has(layer)
     }
 
     /// Records that the egress sockets were created: there is a network now. Its namespace contains only a loopback
     /// interface, checked from inside. The gateway listens there.
     pub(super) fn add_egress(&mut self) {
-        self.walls.remove(Layer::NetworkNone);
-        self.walls.add(Layer::NetworkNamespace);
+        self.layers.remove(Layer::NetworkNone);
+        self.layers.add(Layer::NetworkNamespace);
     }
 
     /// The runtime and the layers in force, for people and the journal.
     pub fn names(&self) -> Vec<String> {
         let runtime = format!("container:{}", self.runtime.name());
-        std::iter::once(runtime).chain(self.walls.names()).collect()
+        std::iter::once(runtime).chain(self.layers.names()).collect()
     }
 }
 
