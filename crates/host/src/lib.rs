@@ -52,8 +52,8 @@ pub use serve::{
 };
 pub use startup::{block_on, run_if_worker};
 pub use upstreams::{
-    DocumentError, ListedTool, ReviewState, ReviewedTool, ToolDocument, UpstreamListing, UpstreamReview,
-    tool_document,
+    DocumentError, ListedUpstreamTool, ReviewState, ReviewedTool, UpstreamDocument, UpstreamListing,
+    UpstreamReview, tool_document,
 };
 
 // Every type that a method of `Builder` or `Toolgate` takes or returns, so programs need no other crate of ours.

@@ -126,21 +126,21 @@ impl RustTool {
 
 /// How a result is returned.
 #[derive(Clone, Copy)]
-enum ResultShape {
+enum FunctionResultShape {
     AsIs,
     /// In the member `result`, as for commands, because MCP results are objects.
     Wrapped,
 }
 
-fn result_schema(schema: Value) -> (Value, ResultShape) {
+fn result_schema(schema: Value) -> (Value, FunctionResultShape) {
     if schema.get("type").and_then(Value::as_str) == Some("object") {
-        return (schema, ResultShape::AsIs);
+        return (schema, FunctionResultShape::AsIs);
     }
     let wrapped = json!({ "type": "object", "required": ["result"], "properties": { "result": schema } });
-    (wrapped, ResultShape::Wrapped)
+    (wrapped, FunctionResultShape::Wrapped)
 }
 
-fn called_with_json<I, O, F, R>(function: F, shape: ResultShape) -> RustFunction
+fn called_with_json<I, O, F, R>(function: F, shape: FunctionResultShape) -> RustFunction
 where
     I: DeserializeOwned,
     O: Serialize,
@@ -163,8 +163,8 @@ where
                 )
             })?;
             Ok(match shape {
-                ResultShape::AsIs => value,
-                ResultShape::Wrapped => json!({ "result": value }),
+                FunctionResultShape::AsIs => value,
+                FunctionResultShape::Wrapped => json!({ "result": value }),
             })
         }
     })

@@ -6,8 +6,8 @@ mod review;
 mod server;
 
 pub use self::{
-    document::{DocumentError, ToolDocument, tool_document},
-    listing::{ListedTool, ReviewState, UpstreamListing},
+    document::{DocumentError, UpstreamDocument, tool_document},
+    listing::{ListedUpstreamTool, ReviewState, UpstreamListing},
     review::{ReviewedTool, UpstreamReview},
 };
 pub(crate) use self::{listing::ListingWatch, server::servers};

@@ -48,7 +48,7 @@ pub(crate) struct Scratch {
 
 /// The current depth and the rules that apply.
 #[derive(Clone, Copy)]
-struct Layer {
+struct SearchLayer {
     depth: u8,
     scope: SearchScope,
 }
@@ -73,14 +73,14 @@ impl Searcher {
     /// Returns all candidates, unordered.
     pub(crate) fn search(&self, hay: &[u8], scratch: &mut Scratch) -> Vec<SecretCandidate> {
         let mut found = Vec::new();
-        self.search_layer(hay, Layer { depth: 0, scope: SearchScope::AllRules }, scratch, &mut found);
+        self.search_layer(hay, SearchLayer { depth: 0, scope: SearchScope::AllRules }, scratch, &mut found);
         found
     }
 
     fn search_layer(
         &self,
         hay: &[u8],
-        layer: Layer,
+        layer: SearchLayer,
         scratch: &mut Scratch,
         found: &mut Vec<SecretCandidate>,
     ) {
@@ -94,8 +94,8 @@ impl Searcher {
             .iter()
             .map(|found| ((found.rule, found.span.start), (found.span.end, found.tier)))
             .collect();
-        let deeper = Layer { depth: layer.depth + 1, ..layer };
-        let alone = Layer { scope: SearchScope::StandingAlone, ..deeper };
+        let deeper = SearchLayer { depth: layer.depth + 1, ..layer };
+        let alone = SearchLayer { scope: SearchScope::StandingAlone, ..deeper };
         let mut room = scratch.take(layer);
         unfold(hay, &mut room, |view| self.search_view(hay, view, deeper, &plain, scratch, found));
         scratch.give_back(layer, room);
@@ -107,7 +107,7 @@ impl Searcher {
         &self,
         hay: &[u8],
         view: &TextView,
-        layer: Layer,
+        layer: SearchLayer,
         plain: &PlainFindings,
         scratch: &mut Scratch,
         found: &mut Vec<SecretCandidate>,
@@ -143,7 +143,7 @@ impl Searcher {
     fn search_plain(
         &self,
         hay: &[u8],
-        layer: Layer,
+        layer: SearchLayer,
         scratch: &mut Scratch,
         found: &mut Vec<SecretCandidate>,
     ) {
@@ -187,7 +187,7 @@ impl Searcher {
         coding: LiteralCoding,
         keyword: &Keyword,
         decoded: &mut DecodedUntil,
-        layer: Layer,
+        layer: SearchLayer,
         scratch: &mut Scratch,
         found: &mut Vec<SecretCandidate>,
     ) {
@@ -197,7 +197,7 @@ impl Searcher {
         let Some(run) = encoded::run(hay, at, coding, keyword) else { return };
         decoded.note(at, coding, run.span.end);
         let mut inner = Vec::new();
-        let deeper = Layer { depth: layer.depth + 1, scope: SearchScope::AllRules };
+        let deeper = SearchLayer { depth: layer.depth + 1, scope: SearchScope::AllRules };
         self.search_layer(&run.decoded(hay), deeper, scratch, &mut inner);
         let encoding = match coding {
             LiteralCoding::Base64 { .. } => Encoding::Base64,
@@ -211,11 +211,11 @@ impl Searcher {
 }
 
 impl Scratch {
-    fn take(&mut self, layer: Layer) -> UnfoldBuffers {
+    fn take(&mut self, layer: SearchLayer) -> UnfoldBuffers {
         self.rooms.get_mut(usize::from(layer.depth)).map(std::mem::take).unwrap_or_default()
     }
 
-    fn give_back(&mut self, layer: Layer, room: UnfoldBuffers) {
+    fn give_back(&mut self, layer: SearchLayer, room: UnfoldBuffers) {
         if let Some(buffers) = self.rooms.get_mut(usize::from(layer.depth)) {
             *buffers = room;
         }

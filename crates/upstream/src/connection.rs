@@ -175,7 +175,7 @@ impl Requests {
         let (sender, answer) = oneshot::channel();
         self.register(id, sender)?;
         // Removes the request from the table and tells the server when this future is dropped or late.
-        let mut cancel = CancelOnDrop { requests: self, id, is_sent: false };
+        let mut cancel = RequestGuard { requests: self, id, is_sent: false };
         let exchange = async {
             let line = message::request(id, method, &Value::Object(params));
             self.lines.send(line).await.map_err(|_| self.why_closed())?;
@@ -244,13 +244,13 @@ impl Requests {
     }
 }
 
-struct CancelOnDrop<'r> {
+struct RequestGuard<'r> {
     requests: &'r Requests,
     id: u64,
     is_sent: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         self.requests.lock().by_id.remove(&self.id);
         if self.is_sent {

@@ -9,7 +9,7 @@ use toolgate_upstream::{Pin, ToolDefinition, ToolHints};
 
 /// A document for review, and the file name to store it under.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToolDocument {
+pub struct UpstreamDocument {
     pub name: String,
     pub document: Map<String, Value>,
 }
@@ -24,7 +24,7 @@ pub enum DocumentError {
 }
 
 /// Describes a listed tool as a document. What the server claims only tightens: without a hint, a tool counts as one that writes.
-pub fn tool_document(upstream: &Upstream, tool: &ToolDefinition) -> Result<ToolDocument, DocumentError> {
+pub fn tool_document(upstream: &Upstream, tool: &ToolDefinition) -> Result<UpstreamDocument, DocumentError> {
     let settings = upstream.tools.iter().find(|settings| settings.tool == tool.name);
     if settings.is_none() && !upstream.tools.is_empty() {
         return Err(DocumentError::NotSelected);
@@ -42,7 +42,7 @@ pub fn tool_document(upstream: &Upstream, tool: &ToolDefinition) -> Result<ToolD
     let pin = Pin::of(tool);
     set("handler", json!({ "mcp": { "upstream": upstream.name, "tool": tool.name, "pin": pin.as_str() } }));
     set("capability", capability(upstream, settings)?);
-    Ok(ToolDocument { name, document })
+    Ok(UpstreamDocument { name, document })
 }
 
 /// At most 64 characters of those that every client accepts. A name that must be shortened keeps a digest, so it stays unique.

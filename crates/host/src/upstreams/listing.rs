@@ -19,12 +19,12 @@ use crate::journal::FileJournal;
 /// The tools of one server, by their names on the server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpstreamListing {
-    pub tools: BTreeMap<String, ListedTool>,
+    pub tools: BTreeMap<String, ListedUpstreamTool>,
 }
 
 /// A tool as the server listed it last, and as it was approved.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ListedTool {
+pub struct ListedUpstreamTool {
     /// `None` if the server no longer lists it.
     pub listed: Option<ToolDefinition>,
     pub approved: Option<ToolDefinition>,
@@ -59,7 +59,7 @@ impl ReviewState {
     }
 }
 
-impl ListedTool {
+impl ListedUpstreamTool {
     pub fn state(&self) -> ReviewState {
         let Some(listed) = &self.listed else { return ReviewState::Gone };
         let pin = Pin::of(listed);
@@ -87,7 +87,7 @@ impl UpstreamListing {
             let rejected = tool.get("rejected").and_then(Value::as_str).map(str::to_owned);
             let served = tool.get("name").and_then(Value::as_str).map(str::to_owned);
             let (listed, approved) = (definition("listed"), definition("approved"));
-            (name, ListedTool { listed, approved, name: served, rejected })
+            (name, ListedUpstreamTool { listed, approved, name: served, rejected })
         });
         Ok(Self { tools: tools.collect() })
     }
@@ -118,7 +118,7 @@ impl UpstreamListing {
             tool.listed = None;
         }
         for tool in tools {
-            let known = self.tools.entry(tool.name.clone()).or_insert(ListedTool {
+            let known = self.tools.entry(tool.name.clone()).or_insert(ListedUpstreamTool {
                 listed: None,
                 approved: None,
                 name: None,
@@ -148,7 +148,7 @@ impl ListingObserver for ListingWatch {
             return;
         }
         for (name, tool) in &now.tools {
-            if before.tools.get(name).map(ListedTool::state) == Some(tool.state()) {
+            if before.tools.get(name).map(ListedUpstreamTool::state) == Some(tool.state()) {
                 continue;
             }
             self.note_change(upstream, name, tool);
@@ -158,7 +158,7 @@ impl ListingObserver for ListingWatch {
 }
 
 impl ListingWatch {
-    fn note_change(&self, upstream: &str, tool: &str, listed: &ListedTool) {
+    fn note_change(&self, upstream: &str, tool: &str, listed: &ListedUpstreamTool) {
         let state = listed.state();
         if let (Some(name), ReviewState::Changed | ReviewState::Gone) = (&listed.name, state) {
             let _ = self.passes.revise(ToolId::of_name(name).as_str(), &|latest| {

@@ -14,7 +14,7 @@ use toolgate_spec::{
 use toolgate_store::write_atomic_no_follow;
 use toolgate_upstream::{Pin, ServerIdentity, ToolChange, ToolDefinition, compare};
 
-use super::{ReviewState, ToolDocument, UpstreamListing, tool_document};
+use super::{ReviewState, UpstreamDocument, UpstreamListing, tool_document};
 use crate::Toolgate;
 
 /// The tools of a server as they are now, judged like every other document.
@@ -36,7 +36,7 @@ pub struct ReviewedTool {
     /// The differences from the approved definition.
     pub changes: Vec<ToolChange>,
     /// The document that an approval publishes, and its judgement; or why there is none.
-    pub judged: Result<(ToolDocument, Candidate), String>,
+    pub judged: Result<(UpstreamDocument, Candidate), String>,
 }
 
 impl Toolgate {
@@ -75,7 +75,7 @@ impl Toolgate {
         config: &Config,
         upstream: &Upstream,
         definition: &ToolDefinition,
-    ) -> Result<(ToolDocument, Candidate), String> {
+    ) -> Result<(UpstreamDocument, Candidate), String> {
         let document = tool_document(upstream, definition).map_err(|error| error.to_string())?;
         let text = document.to_text();
         let mut file = check(text.as_bytes(), Format::Json);
@@ -170,7 +170,11 @@ impl Toolgate {
         UpstreamListing::default().write(&self.config().state, name).map_err(|error| unreadable(name, &error))
     }
 
-    fn decide(&self, tool: &ReviewedTool, change: impl FnOnce(&mut super::ListedTool)) -> Result<(), String> {
+    fn decide(
+        &self,
+        tool: &ReviewedTool,
+        change: impl FnOnce(&mut super::ListedUpstreamTool),
+    ) -> Result<(), String> {
         let config = self.config();
         let name = &tool.upstream;
         let mut listing =
@@ -182,7 +186,7 @@ impl Toolgate {
     }
 }
 
-impl ToolDocument {
+impl UpstreamDocument {
     /// The file of this document.
     pub fn to_text(&self) -> String {
         let document = Value::Object(self.document.clone());
@@ -196,7 +200,7 @@ fn configured<'c>(config: &'c Config, name: &str) -> Result<&'c Upstream, String
 }
 
 /// In the first tools directory, below the name of the server.
-fn document_file(config: &Config, upstream: &Upstream, document: &ToolDocument) -> PathBuf {
+fn document_file(config: &Config, upstream: &Upstream, document: &UpstreamDocument) -> PathBuf {
     let directory = config.tools.iter().find(|path| path.extension().is_none());
     let directory = directory.cloned().unwrap_or_else(|| config.workspace.join("tools"));
     directory.join("upstreams").join(&upstream.name).join(format!("{}.json", document.name))

@@ -88,8 +88,8 @@ enum Stand {
 
 fn finish(order: &Order, mut strength: LayerSet, inner: &UnixStream, filters: &Filters, stand: Stand) -> ! {
     let word = match become_the_command(order, &mut strength, inner, filters, stand) {
-        Err(Refusal::TooWeak(missing)) => Word::TooWeak(missing),
-        Err(Refusal::Trouble(trouble)) => trouble.into(),
+        Err(SetupRefusal::TooWeak(missing)) => Word::TooWeak(missing),
+        Err(SetupRefusal::Trouble(trouble)) => trouble.into(),
     };
     tell(inner, &word, &[]);
     sys::leave(CANNOT_RUN)
@@ -105,12 +105,12 @@ impl Stand {
 }
 
 /// Why the command does not run.
-enum Refusal {
+enum SetupRefusal {
     TooWeak(Vec<String>),
     Trouble(Trouble),
 }
 
-impl From<Trouble> for Refusal {
+impl From<Trouble> for SetupRefusal {
     fn from(trouble: Trouble) -> Self {
         Self::Trouble(trouble)
     }
@@ -123,7 +123,7 @@ fn become_the_command(
     mut inner: &UnixStream,
     filters: &Filters,
     stand: Stand,
-) -> Result<std::convert::Infallible, Refusal> {
+) -> Result<std::convert::Infallible, SetupRefusal> {
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let [input, output, error] = &order.stdio;
     rustix::stdio::dup2_stdin(input).map_err(at("set standard input"))?;
@@ -157,7 +157,7 @@ fn become_the_command(
     strength.add(Layer::Seccomp);
     let missing = strength.missing(JailKind::Command, required);
     if !missing.is_empty() {
-        return Err(Refusal::TooWeak(missing.names()));
+        return Err(SetupRefusal::TooWeak(missing.names()));
     }
     let sealed = Word::Sealed(*strength).to_frame().map_err(at("report that all is ready"))?;
     let filter = filters.for_order(order, ground).map_err(at("choose a filter"))?;

@@ -25,7 +25,7 @@ use crate::{
         filter::{self, Notice, NoticeReply},
     },
 };
-use caller::Caller;
+use caller::SyscallCaller;
 use counts::Counts;
 use granted::{Granted, Question, Wish};
 
@@ -105,7 +105,7 @@ impl Notices {
 
     fn look(&self, watched: &Watched, notice: &Notice) -> Vec<Option<Refused>> {
         let Some(process) = Pid::from_raw(notice.pid.cast_signed().max(0)) else { return Vec::new() };
-        let caller = Caller::new(process, notice.data.args);
+        let caller = SyscallCaller::new(process, notice.data.args);
         match watched.what {
             What::Open { place, flags } => vec![self.path(&caller, place, wish(caller.argument(flags)))],
             What::Open2 { place, how } => {
@@ -135,7 +135,7 @@ impl Notices {
         }
     }
 
-    fn path(&self, caller: &Caller, place: Place, wish: Wish) -> Option<Refused> {
+    fn path(&self, caller: &SyscallCaller, place: Place, wish: Wish) -> Option<Refused> {
         let given = caller.given(place)?;
         // An entry of an open directory is as readable as the directory, unless it is hidden. Programs that walk
         // trees open nearly everything this way, and resolving the whole path is the slowest step.
@@ -157,7 +157,7 @@ impl Notices {
     /// For calls that query a path without opening it. Only a view can hide the answer from them.
     fn question(
         &self,
-        caller: &Caller,
+        caller: &SyscallCaller,
         place: Place,
         attempt: Attempt,
         question: Question,
@@ -208,7 +208,7 @@ fn refuse(name: &str, notice: &Notice) -> Refused {
 }
 
 /// Landlock forbids listening. Binding a stream socket is a preparation for it; datagram sockets may bind.
-fn listening(caller: &Caller) -> Option<Refused> {
+fn listening(caller: &SyscallCaller) -> Option<Refused> {
     let address = caller.address()?;
     let is_judged = sys::landlock_abi().is_some_and(|abi| abi >= FIRST_WITH_PORTS);
     (is_judged && caller.is_stream())

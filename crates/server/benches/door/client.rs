@@ -34,8 +34,8 @@ pub struct BenchTarget {
 }
 
 impl BenchTarget {
-    pub async fn open(&self) -> Connection {
-        Connection::open(self.address, &self.message, &self.token).await
+    pub async fn open(&self) -> BenchConnection {
+        BenchConnection::open(self.address, &self.message, &self.token).await
     }
 }
 
@@ -94,7 +94,7 @@ fn session_message(token: &str, body: &str) -> Arc<str> {
     .into()
 }
 
-pub struct Connection {
+pub struct BenchConnection {
     stream: TcpStream,
     address: SocketAddr,
     /// A line of the head, where there is a session.
@@ -102,7 +102,7 @@ pub struct Connection {
     buffer: Vec<u8>,
 }
 
-impl Connection {
+impl BenchConnection {
     /// Ready for this message: with a session of its own where it is sent in one.
     pub async fn open(address: SocketAddr, message: &BenchMessage, token: &str) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();

@@ -18,12 +18,12 @@ use crate::sys::process::read_memory;
 
 /// A process that waits in a system call.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct SyscallCaller {
     process: Pid,
     arguments: [u64; 6],
 }
 
-impl Caller {
+impl SyscallCaller {
     pub(crate) fn new(process: Pid, arguments: [u64; 6]) -> Self {
         Self { process, arguments }
     }
@@ -165,8 +165,8 @@ const MOST_MESSAGES: u64 = 8;
 mod tests {
     use super::*;
 
-    fn caller(arguments: [u64; 6]) -> Caller {
-        Caller::new(rustix::process::getpid(), arguments)
+    fn caller(arguments: [u64; 6]) -> SyscallCaller {
+        SyscallCaller::new(rustix::process::getpid(), arguments)
     }
 
     fn address_of<T: ?Sized>(thing: &T) -> u64 {
@@ -256,7 +256,7 @@ mod tests {
         let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
         let number = u64::try_from(listener.as_raw_fd()).unwrap();
         let of_a_thread =
-            std::thread::spawn(move || Caller::new(rustix::thread::gettid(), [number; 6]).is_stream());
+            std::thread::spawn(move || SyscallCaller::new(rustix::thread::gettid(), [number; 6]).is_stream());
         assert!(of_a_thread.join().unwrap());
     }
 }
