@@ -26,7 +26,7 @@ mod shape;
 
 pub(crate) use keylike::noise;
 pub(crate) use pem::{body_end, covered_until};
-pub(crate) use placeholder::is_sample;
+pub(crate) use placeholder::{is_named_sample, is_sample};
 
 /// What a rule may ask for by name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -137,7 +137,9 @@ impl Check {
                 return if assigned::is_written(secret) { Judged::Sound } else { Judged::Refuted };
             }
             Self::Entered => {
-                return if placeholder::is_template(secret) { Judged::Refuted } else { Judged::Sound };
+                // The quote ends the string that the whole line is part of.
+                let entered = secret.strip_suffix(b"'").or(secret.strip_suffix(b"\"")).unwrap_or(secret);
+                return if placeholder::is_template(entered) { Judged::Refuted } else { Judged::Sound };
             }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),

@@ -10,7 +10,9 @@ use self::{
 };
 use super::{
     given::name_before,
-    keylike::{MIN_KEY, MIN_LETTERS, has_stray, has_token_alphabet, is_key, is_pair, noise},
+    keylike::{
+        MIN_KEY, MIN_LETTERS, has_foreign_sign, has_stray, has_token_alphabet, is_key, is_pair, noise,
+    },
     placeholder::{is_common_word, is_placeholder, is_template},
 };
 use crate::marker::Marks;
@@ -48,8 +50,13 @@ pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<R
         let value = hay.get(span.clone()).unwrap_or_default();
         let is_evident = !names::is_bare_key(name) || is_random_word(value);
         let is_name = names::is_own_name(name, value) || names::is_own_type(name, value);
-        names::is_of_key(name) && is_evident && !has_stray(value) && !is_name
+        names::is_of_key(name) && is_evident && !is_altered(name, value) && !is_name
     })
+}
+
+/// Whether a value cannot be the key that the name promises: a character of it is wrong, or it was not generated.
+fn is_altered(name: &[u8], value: &[u8]) -> bool {
+    has_stray(value) || names::is_issued(name) && has_foreign_sign(value)
 }
 
 /// Long, with both cases and digits, and without separators: not a UUID, a hexadecimal id, a path or a file name.
@@ -106,7 +113,7 @@ fn generated<'t>(hay: &'t [u8], start: usize, marks: &'t Marks) -> impl Iterator
             return None;
         }
         // A full stop or a colon behind a value belongs to the sentence.
-        let written = rest.get(..length)?;
+        let written = rest.get(..length).filter(|written| !written.ends_with(b"..."))?;
         let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
         let span = start..start + kept;
         let value = marks.without(hay, &span);
@@ -175,7 +182,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
     let span = start..start + length;
     // A long run without digits is text. Judging it closely at every name would be slow.
     let is_text = !is_quoted && length > LONG_TEXT && !rest.get(..length).is_some_and(has_digit);
-    if is_text || is_about(name) {
+    if is_text || is_about(name) || names::is_of_other(name) || !is_quoted && is_bracketed(rest) {
         return None;
     }
     // Within quotes a mark is a literal like everything else; without them its brackets would look like code.
@@ -197,7 +204,16 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
     let is_of_key = names::is_of_key(name);
     let is_likely = is_random || !is_of_key || is_environment_line(hay, start);
     let is_token = value.len() < MIN_TOKEN || signs >= MIN_SIGNS || has_token_alphabet(&value);
-    (is_literal && is_likely && (is_token || !is_of_key)).then_some(span.end)
+    let is_other = is_of_key && !is_token
+        || names::is_issued(name) && is_altered(name, &value)
+        || names::is_plural(name) && noise(&value) == 0;
+    (is_literal && is_likely && !is_other).then_some(span.end)
+}
+
+/// `[Shared Access Key goes here]`: words in brackets, up to the end of a setting or a line.
+fn is_bracketed(rest: &[u8]) -> bool {
+    let line = rest.split(|byte| matches!(byte, b';' | b'\r' | b'\n')).next().unwrap_or_default();
+    is_template(line) && line.contains(&b' ')
 }
 
 fn is_quoted(hay: &[u8], value: usize) -> bool {

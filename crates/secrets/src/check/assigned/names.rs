@@ -73,6 +73,30 @@ pub(super) fn is_of_key(name: &[u8]) -> bool {
     KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
 }
 
+/// `API_KEY`, `access_token`: a service issues these; people do not choose them.
+pub(super) fn is_issued(name: &[u8]) -> bool {
+    let all = words(name);
+    let is_secret = |word: &Vec<u8>| word.starts_with(b"secret") || word.starts_with(b"pass");
+    match all.as_slice() {
+        _ if all.iter().any(is_secret) => false,
+        [.., first, last] if last == b"key" => ISSUERS.contains(&first.as_slice()),
+        [.., last] => {
+            last.ends_with(b"token") || ISSUERS.iter().any(|first| last.strip_suffix(b"key") == Some(first))
+        }
+        [] => false,
+    }
+}
+
+/// `master-keying`, `api_keyboard`: the last word begins like one for a key and is another.
+pub(super) fn is_of_other(name: &[u8]) -> bool {
+    words(name).last().is_some_and(|last| OTHER_WORDS.iter().any(|word| last.starts_with(word)))
+}
+
+/// `storeSecrets`, `credentials`: several, and a word behind them is the name of one.
+pub(super) fn is_plural(name: &[u8]) -> bool {
+    words(name).last().is_some_and(|last| PLURALS.iter().any(|word| last.ends_with(word)))
+}
+
 /// A bare `key` names an entry of a map, an object or a message far more often than a secret.
 pub(super) fn is_bare_key(name: &[u8]) -> bool {
     matches!(words(name).as_slice(), [one] if matches!(one.as_slice(), b"key" | b"keys"))
@@ -122,6 +146,22 @@ const KEY_WORDS: &[&[u8]] = &[
     b"private",
     b"access",
 ];
+/// Words before `key` that name a kind of key that services issue.
+const ISSUERS: &[&[u8]] = &[b"api", b"access", b"subscription", b"license", b"consumer"];
+const OTHER_WORDS: &[&[u8]] = &[
+    b"keyboard",
+    b"keychain",
+    b"keyed",
+    b"keyframe",
+    b"keying",
+    b"keypress",
+    b"keyring",
+    b"keystone",
+    b"keyword",
+    b"tokenis",
+    b"tokeniz",
+];
+const PLURALS: &[&[u8]] = &[b"secrets", b"credentials", b"keys", b"tokens"];
 /// The first words of functions that look something up.
 const READERS: &[&[u8]] = &[
     b"get",
@@ -261,7 +301,7 @@ const OPEN_KEYS: &[&[u8]] = &[
 ];
 #[cfg(test)]
 mod tests {
-    use super::{is_own_name, is_own_type};
+    use super::{is_issued, is_of_other, is_own_name, is_own_type};
 
     #[track_caller]
     fn check(name: &str, values: &[&str], expect: bool) {
@@ -280,6 +320,25 @@ mod tests {
             false,
         );
         check("DB_PASSWORD", &["password", "db", "dbpassword", "db_hunter22"], false);
+    }
+
+    #[test]
+    fn services_issue_api_keys_and_tokens() {
+        for name in ["API_KEY", "apiKey", "acme_access_token", "botToken", "license-key", "ACME_APIKEY"] {
+            assert!(is_issued(name.as_bytes()), "{name}");
+        }
+        for name in ["SECRET_KEY", "encryption_key", "secret_access_key", "password", "passToken", "key", ""]
+        {
+            assert!(!is_issued(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_words_begin_like_key() {
+        assert!(
+            is_of_other(b"master-keying") && is_of_other(b"accessKeyboard") && is_of_other(b"api_tokenizer")
+        );
+        assert!(!is_of_other(b"master_key") && !is_of_other(b"keyboard_api_key") && !is_of_other(b""));
     }
 
     #[test]
