@@ -28,7 +28,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
     if is_part_of_word(hay, pattern.start, name) {
         return None;
     }
-    match Link::of(hay.get(pattern.start..value)?) {
+    let found = match Link::of(hay.get(pattern.start..value)?) {
         Some(link) => apart::literal(hay, link, pattern.start, value).or_else(|| {
             let may_be_key = is_beside(link) && may_be_key(hay, value);
             may_be_key.then(|| generated(hay, value, marks).next()).flatten().filter(|_| !is_about(name))
@@ -36,7 +36,9 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
         None => lengths(hay, value)
             .find_map(|length| literal_end(hay, value, length, marks))
             .map(|end| value..end),
-    }
+    };
+    let is_altered = |value: &[u8]| names::is_issued(name) && is_altered(name, value);
+    found.filter(|span| !hay.get(span.clone()).is_some_and(is_altered))
 }
 
 /// The value, if it looks generated and the name is that of a key or a token.
@@ -131,8 +133,13 @@ fn lengths(hay: &[u8], start: usize) -> impl Iterator<Item = usize> + use<> {
     let (whole, head) = if is_quoted {
         let whole = hay.get(..start).and_then(|before| quoted_length(before, rest));
         let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b',') || byte.is_ascii_whitespace();
-        let head = whole.and_then(|whole| rest.get(..whole)?.iter().position(ends)).filter(|head| *head > 0);
-        (whole, head)
+        let head = whole.and_then(|whole| rest.get(..whole)?.iter().position(ends));
+        // The first word of a sentence is not a password.
+        let is_word = |head: &usize| {
+            let is_cut_at_blank = rest.get(*head).is_some_and(u8::is_ascii_whitespace);
+            is_cut_at_blank && !rest.get(..*head).is_some_and(has_digit)
+        };
+        (whole, head.filter(|head| *head > 0 && !is_word(head)))
     } else {
         (Some(rest.iter().take_while(|byte| is_bare(**byte)).count()), None)
     };
@@ -204,9 +211,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &Marks) -> Option
     let is_of_key = names::is_of_key(name);
     let is_likely = is_random || !is_of_key || is_environment_line(hay, start);
     let is_token = value.len() < MIN_TOKEN || signs >= MIN_SIGNS || has_token_alphabet(&value);
-    let is_other = is_of_key && !is_token
-        || names::is_issued(name) && is_altered(name, &value)
-        || names::is_plural(name) && noise(&value) == 0;
+    let is_other = is_of_key && !is_token || names::is_plural(name) && noise(&value) == 0;
     (is_literal && is_likely && !is_other).then_some(span.end)
 }
 
@@ -307,7 +312,25 @@ fn is_reference(value: &[u8]) -> bool {
     };
     let is_selector =
         matches!(value, [b'#' | b'.', letter, ..] if letter.is_ascii_alphabetic()) && !has_digit(value);
-    has(b"://") || is_path || is_selector || value.starts_with(b"arn:") || value.starts_with(b"urn:")
+    has(b"://")
+        || is_host(value)
+        || is_path
+        || is_selector
+        || value.starts_with(b"arn:")
+        || value.starts_with(b"urn:")
+}
+
+/// `db1.acme.internal`, `db1.acme.com:5432`: small letters, at least two dots, and a common ending.
+fn is_host(value: &[u8]) -> bool {
+    let mut sides = value.splitn(2, |byte| *byte == b':');
+    let host = sides.next().unwrap_or_default();
+    let is_port = sides.next().is_none_or(|port| port.iter().all(u8::is_ascii_digit));
+    let belongs =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    is_port
+        && host.iter().all(belongs)
+        && memchr::memchr_iter(b'.', host).count() >= 2
+        && host.rsplit(|byte| *byte == b'.').next().is_some_and(|end| HOST_ENDS.contains(&end))
 }
 
 /// Without quotes it may be a name, a type or a call; those have no digits among their letters, or end in a bracket.
@@ -492,6 +515,7 @@ const ABOUT_WORDS: &[&[u8]] = &[
     b"protection",
     b"hashers",
 ];
+const HOST_ENDS: &[&[u8]] = &[b"com", b"net", b"org", b"io", b"dev", b"cloud", b"local", b"internal"];
 /// Words that are a part of others.
 const SHORT: &[&[u8]] = &[b"pass", b"pwd"];
 /// The ends of names of what may be a number.

@@ -98,9 +98,17 @@ fn is_masked(value: &[u8]) -> bool {
     let is_repeated = value.first().is_some_and(|first| value.iter().all(|byte| byte == first));
     let has_run = [b'x', b'X', b'*', b'#', b'.', b'?'].into_iter().any(is_mask_run);
     is_repeated
+        || is_one_wide_character(value)
         || has_run && value.len() - masks <= OTHERS
         || value.ends_with(b"...")
         || value.starts_with(b"...")
+}
+
+/// `••••`: one character of three bytes over and over.
+fn is_one_wide_character(value: &[u8]) -> bool {
+    let (characters, rest) = value.as_chunks::<3>();
+    let first = characters.first().filter(|[lead, ..]| lead >> 4 == 0b1110);
+    rest.is_empty() && first.is_some_and(|first| characters.iter().all(|character| character == first))
 }
 
 /// Words that people write in place of a secret: the whole value, or one of the words that it consists of.
@@ -311,6 +319,7 @@ mod tests {
                 "abc...",
                 "__TOKEN__",
                 "ENC(q7Zk2mVx9T)",
+                "••••••••",
                 "ENC[AES256_GCM,data:q7Zk2mVx9T]",
                 "$(cat key.txt | head -c 20)",
                 "$(cat",

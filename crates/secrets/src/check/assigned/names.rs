@@ -68,7 +68,10 @@ pub(super) fn is_of_key(name: &[u8]) -> bool {
     };
     let ends = |word: &&[u8]| last.ends_with(word);
     let is_word = |word: &[u8]| OPEN_KEYS.contains(&word);
+    // `publicKeyToken`.
+    let is_public = |word: &Vec<u8>| word == b"public";
     let is_open = before.last().is_some_and(|word| is_word(word))
+        || before.iter().any(is_public)
         || KEY_WORDS.iter().filter_map(|word| last.strip_suffix(*word)).any(is_word);
     KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
 }
@@ -81,7 +84,8 @@ pub(super) fn is_issued(name: &[u8]) -> bool {
         _ if all.iter().any(is_secret) => false,
         [.., first, last] if last == b"key" => ISSUERS.contains(&first.as_slice()),
         [.., last] => {
-            last.ends_with(b"token") || ISSUERS.iter().any(|first| last.strip_suffix(b"key") == Some(first))
+            let issues = |before: &[u8]| ISSUERS.iter().any(|issuer| before.ends_with(issuer));
+            last.ends_with(b"token") || last.strip_suffix(b"key").is_some_and(issues)
         }
         [] => false,
     }
@@ -158,6 +162,7 @@ const OTHER_WORDS: &[&[u8]] = &[
     b"keyring",
     b"keystone",
     b"keyword",
+    b"secretar",
     b"tokenis",
     b"tokeniz",
 ];
@@ -242,6 +247,8 @@ const OPEN_KEYS: &[&[u8]] = &[
     b"state",
     b"item",
     b"column",
+    b"col",
+    b"uniq",
     b"field",
     b"host",
     b"known",
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn services_issue_api_keys_and_tokens() {
-        for name in ["API_KEY", "apiKey", "acme_access_token", "botToken", "license-key", "ACME_APIKEY"] {
+        for name in ["API_KEY", "apiKey", "acme_access_token", "botToken", "license-key", "acmeapikey"] {
             assert!(is_issued(name.as_bytes()), "{name}");
         }
         for name in ["SECRET_KEY", "encryption_key", "secret_access_key", "password", "passToken", "key", ""]
