@@ -21,7 +21,10 @@ pub(crate) fn each_position(
     let blocks = hay.len().saturating_sub(1) / BLOCK;
     let next = hay.get(1..).unwrap_or_default().as_chunks().0;
     for (index, (block, next)) in hay.as_chunks().0.iter().zip(next).enumerate() {
-        tell(index * BLOCK, bits(&test(block, next)));
+        let passing = test(block, next);
+        if is_any(&passing) {
+            tell(index * BLOCK, bits(&passing));
+        }
     }
     let rest = hay.get(blocks * BLOCK..).unwrap_or_default();
     let (block, next) = (padded(rest), padded(rest.get(1..).unwrap_or_default()));
@@ -31,6 +34,11 @@ pub(crate) fn each_position(
 /// Returns one or zero without branches: an early exit would prevent vectorisation.
 pub(crate) fn is_one_of<const N: usize>(byte: u8, of: [u8; N]) -> u8 {
     of.iter().fold(0, |any, one| any | u8::from(byte == *one))
+}
+
+#[inline]
+fn is_any(bytes: &ByteBlock) -> bool {
+    bytes.as_chunks::<8>().0.iter().fold(0, |any, eight| any | u64::from_le_bytes(*eight)) != 0
 }
 
 /// A bit for each of the bytes, which are zero or one.
