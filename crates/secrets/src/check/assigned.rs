@@ -10,9 +10,7 @@ use self::{
 };
 use super::{
     given::name_before,
-    keylike::{
-        MIN_KEY, MIN_LETTERS, has_foreign_sign, has_stray, has_token_alphabet, is_key, is_pair, noise,
-    },
+    keylike::{MIN_KEY, MIN_LETTERS, has_stray, has_token_alphabet, is_key, is_pair, noise},
     placeholder::{is_common_word, is_placeholder, is_template},
 };
 use crate::marker::Marks;
@@ -28,7 +26,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
     if is_part_of_word(hay, pattern.start, name) {
         return None;
     }
-    let found = match Link::of(hay.get(pattern.start..value)?) {
+    match Link::of(hay.get(pattern.start..value)?) {
         Some(link) => apart::literal(hay, link, pattern.start, value).or_else(|| {
             let may_be_key = is_beside(link) && may_be_key(hay, value);
             may_be_key.then(|| generated(hay, value, marks).next()).flatten().filter(|_| !is_about(name))
@@ -36,9 +34,7 @@ pub(super) fn literal(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Opti
         None => lengths(hay, value)
             .find_map(|length| literal_end(hay, value, length, marks))
             .map(|end| value..end),
-    };
-    let is_altered = |value: &[u8]| names::is_issued(name) && is_altered(name, value);
-    found.filter(|span| !hay.get(span.clone()).is_some_and(is_altered))
+    }
 }
 
 /// The value, if it looks generated and the name is that of a key or a token.
@@ -52,13 +48,8 @@ pub(super) fn key(hay: &[u8], pattern: &Range<usize>, marks: &Marks) -> Option<R
         let value = hay.get(span.clone()).unwrap_or_default();
         let is_evident = !names::is_bare_key(name) || is_random_word(value);
         let is_name = names::is_own_name(name, value) || names::is_own_type(name, value);
-        names::is_of_key(name) && is_evident && !is_altered(name, value) && !is_name
+        names::is_of_key(name) && is_evident && !has_stray(value) && !is_name
     })
-}
-
-/// Whether a value cannot be the key that the name promises: a character of it is wrong, or it was not generated.
-fn is_altered(name: &[u8], value: &[u8]) -> bool {
-    has_stray(value) || names::is_issued(name) && has_foreign_sign(value)
 }
 
 /// Long, with both cases and digits, and without separators: not a UUID, a hexadecimal id, a path or a file name.
@@ -137,7 +128,7 @@ fn lengths(hay: &[u8], start: usize) -> impl Iterator<Item = usize> + use<> {
         // The first word of a sentence is not a password.
         let is_word = |head: &usize| {
             let is_cut_at_blank = rest.get(*head).is_some_and(u8::is_ascii_whitespace);
-            is_cut_at_blank && !rest.get(..*head).is_some_and(has_digit)
+            is_cut_at_blank && rest.get(..*head).is_some_and(|head| head.iter().all(u8::is_ascii_alphabetic))
         };
         (whole, head.filter(|head| *head > 0 && !is_word(head)))
     } else {

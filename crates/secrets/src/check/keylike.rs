@@ -79,17 +79,6 @@ pub(super) fn has_stray(value: &[u8]) -> bool {
         || body.len() >= MIN_EVEN && kinds.into_iter().any(|kind| is_single(body, kind))
 }
 
-/// Whether one or two signs that no token has interrupt a value. A service that issues keys uses letters, digits and the
-/// signs of tokens; a generator of passwords uses other signs more often.
-///
-/// A part that is a key itself counts: `api_key=…?page=2` has one before the sign.
-pub(super) fn has_foreign_sign(value: &[u8]) -> bool {
-    let foreign = |byte: &u8| !byte.is_ascii_alphanumeric() && !TOKEN_SIGNS.contains(byte);
-    let signs = value.iter().filter(|byte| foreign(byte)).count();
-    (1..=MAX_FOREIGN).contains(&signs)
-        && !value.split(foreign).any(|part| part.len() >= MIN_EVEN && is_key(part))
-}
-
 /// Whether a generated value can have this length: whole bytes in hexadecimal digits or in base64, or an even number of
 /// characters. A key that lost one character cannot.
 pub(super) fn has_key_length(value: &[u8]) -> bool {
@@ -189,7 +178,6 @@ const LONG_WORD: usize = 16;
 const MAX_PREFIX: usize = 4;
 const MAX_NAMED_PREFIX: usize = 12;
 const MIN_EVEN: usize = 24;
-const MAX_FOREIGN: usize = 2;
 /// The signs of tokens: RFC 6750, `id:token`, `id|token` and `%3D`.
 const TOKEN_SIGNS: &[u8] = b"-._~+/=:|%";
 /// The lengths of 20 and 32 bytes in base64 without padding.
@@ -224,7 +212,7 @@ const DIGESTS: &[&[u8]] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{has_foreign_sign, has_key_length, has_stray, is_key};
+    use super::{has_key_length, has_stray, is_key};
 
     #[track_caller]
     fn check(values: &[&str], expect: bool) {
@@ -305,21 +293,6 @@ mod tests {
             "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
         ] {
             assert!(!has_stray(value.as_bytes()), "{value}");
-        }
-    }
-
-    #[test]
-    fn one_sign_that_no_token_has_is_foreign() {
-        for value in ["lnq7e15m?dgv1hyalo", "q7Zk2mVx9^TbLw4Rs8%NyP$d3Hc", "?7te2oxDZZSbPhyX"] {
-            assert!(has_foreign_sign(value.as_bytes()), "{value}");
-        }
-        for value in [
-            "q7Zk!mVx9#bLw4Rs$NyPd3Hc",
-            "live_q7Zk2mVx9TbLw4Rs8NyPd3Hc",
-            "4f9c1e7ab2d863f05c9e7ab2d8?page=2",
-            "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
-        ] {
-            assert!(!has_foreign_sign(value.as_bytes()), "{value}");
         }
     }
 

@@ -76,21 +76,6 @@ pub(super) fn is_of_key(name: &[u8]) -> bool {
     KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
 }
 
-/// `API_KEY`, `access_token`: a service issues these; people do not choose them.
-pub(super) fn is_issued(name: &[u8]) -> bool {
-    let all = words(name);
-    let is_secret = |word: &Vec<u8>| word.starts_with(b"secret") || word.starts_with(b"pass");
-    match all.as_slice() {
-        _ if all.iter().any(is_secret) => false,
-        [.., first, last] if last == b"key" => ISSUERS.contains(&first.as_slice()),
-        [.., last] => {
-            let issues = |before: &[u8]| ISSUERS.iter().any(|issuer| before.ends_with(issuer));
-            last.ends_with(b"token") || last.strip_suffix(b"key").is_some_and(issues)
-        }
-        [] => false,
-    }
-}
-
 /// `master-keying`, `api_keyboard`: the last word begins like one for a key and is another.
 pub(super) fn is_of_other(name: &[u8]) -> bool {
     words(name).last().is_some_and(|last| OTHER_WORDS.iter().any(|word| last.starts_with(word)))
@@ -150,8 +135,6 @@ const KEY_WORDS: &[&[u8]] = &[
     b"private",
     b"access",
 ];
-/// Words before `key` that name a kind of key that services issue.
-const ISSUERS: &[&[u8]] = &[b"api", b"access", b"subscription", b"license", b"consumer"];
 const OTHER_WORDS: &[&[u8]] = &[
     b"keyboard",
     b"keychain",
@@ -308,7 +291,7 @@ const OPEN_KEYS: &[&[u8]] = &[
 ];
 #[cfg(test)]
 mod tests {
-    use super::{is_issued, is_of_other, is_own_name, is_own_type};
+    use super::{is_of_other, is_own_name, is_own_type};
 
     #[track_caller]
     fn check(name: &str, values: &[&str], expect: bool) {
@@ -327,17 +310,6 @@ mod tests {
             false,
         );
         check("DB_PASSWORD", &["password", "db", "dbpassword", "db_hunter22"], false);
-    }
-
-    #[test]
-    fn services_issue_api_keys_and_tokens() {
-        for name in ["API_KEY", "apiKey", "acme_access_token", "botToken", "license-key", "acmeapikey"] {
-            assert!(is_issued(name.as_bytes()), "{name}");
-        }
-        for name in ["SECRET_KEY", "encryption_key", "secret_access_key", "password", "passToken", "key", ""]
-        {
-            assert!(!is_issued(name.as_bytes()), "{name}");
-        }
     }
 
     #[test]
