@@ -26,7 +26,7 @@ mod shape;
 
 pub(crate) use keylike::noise;
 pub(crate) use pem::{body_end, covered_until};
-pub(crate) use placeholder::is_sample;
+pub(crate) use placeholder::{is_named_sample, is_sample};
 
 /// The checks that a rule can name.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -138,11 +138,9 @@ impl RuleCheck {
                 return if assigned::is_written(secret) { CheckResult::Sound } else { CheckResult::Refuted };
             }
             Self::Entered => {
-                return if placeholder::is_template(secret) {
-                    CheckResult::Refuted
-                } else {
-                    CheckResult::Sound
-                };
+                // The quote ends the string that the whole line is part of.
+                let entered = secret.strip_suffix(b"'").or(secret.strip_suffix(b"\"")).unwrap_or(secret);
+                return if placeholder::is_template(entered) { Judged::Refuted } else { Judged::Sound };
             }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),

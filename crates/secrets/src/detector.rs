@@ -105,7 +105,9 @@ impl Detector {
         }
         let mut out = Vec::with_capacity(text.len());
         window::write(&self.searcher, bytes, 0..bytes.len(), &covered, &mut out);
-        let text = String::from_utf8_lossy(&out).into_owned();
+        // Findings begin and end at characters, so the bytes are valid.
+        let text = String::from_utf8(out)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         let mut findings = Vec::new();
         for one in covered {
             self.add(one, &mut findings);

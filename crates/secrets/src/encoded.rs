@@ -75,8 +75,25 @@ pub(crate) fn base64_needles(beginning: &[u8], at: usize) -> Vec<Needle> {
         let meaning = NeedleMeaning::Coded { coding: LiteralCoding::Base64 { offset }, keyword: at };
         Needle { text: text.into(), folds_case: false, meaning }
     };
-    let texts = |offset| fixed_base64(beginning, offset).into_iter().map(move |text| needle(offset, text));
+    let texts = |offset| {
+        let fixed = fixed_base64(beginning, offset);
+        let is_short = fixed.iter().any(|text| text.len() < MIN_NEEDLE);
+        let longer = if is_short { longer_base64(beginning, offset) } else { fixed };
+        longer.into_iter().map(move |text| needle(offset, text))
+    };
     (0..3).flat_map(texts).collect()
+}
+
+/// The same and one character more, which depends on the byte behind the keyword too. That byte is text.
+fn longer_base64(keyword: &[u8], offset: usize) -> Vec<Vec<u8>> {
+    let length = fixed_base64(keyword, offset).first().map_or(0, Vec::len) + 1;
+    let followed = (b'\t'..=b'~').filter(|byte| is_text(*byte)).flat_map(|byte| {
+        let longer: Vec<u8> = keyword.iter().copied().chain([byte, 0]).collect();
+        fixed_base64(&longer, offset)
+    });
+    let texts: BTreeSet<Vec<u8>> =
+        followed.filter_map(|text| text.get(..length).map(<[u8]>::to_vec)).collect();
+    texts.into_iter().collect()
 }
 
 /// The base64 characters that depend on `keyword` alone, `offset` bytes into a group, in each alphabet.
@@ -109,8 +126,7 @@ pub(crate) fn run(hay: &[u8], at: usize, coding: LiteralCoding, keyword: &Keywor
     let beginning = decode(hay.get(from..from + groups * width)?, group);
     let follows = keyword.strip(beginning.get(skip..)?)?;
     // Three or four bytes of a keyword occur in images by chance; text after them does not.
-    if follows.is_empty() || !follows.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
-    {
+    if follows.is_empty() || !follows.iter().all(|byte| is_text(*byte)) {
         return None;
     }
     let belongs = |byte: &u8| match group {
@@ -147,6 +163,10 @@ impl EncodedRun {
     }
 }
 
+fn is_text(byte: u8) -> bool {
+    byte.is_ascii_graphic() || byte.is_ascii_whitespace()
+}
+
 /// Decodes as much as possible; an invalid end is dropped.
 fn decode(text: &[u8], group: EncodedGroup) -> Vec<u8> {
     match group {
@@ -180,6 +200,8 @@ fn hex(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }
 
+/// Shorter needles pass the filter too often.
+const MIN_NEEDLE: usize = 4;
 /// This many bytes after a keyword must be text. All secrets are longer.
 const MIN_TEXT: usize = 8;
 /// The first letters of a case-insensitive keyword that are searched in every case: three are too short for base64.

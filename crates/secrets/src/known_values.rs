@@ -137,6 +137,10 @@ impl fmt::Debug for KnownValues {
 
 /// Whether a text hardly occurs except as this secret. Names such as `access-1` do.
 fn is_unusual(text: &[u8]) -> bool {
+    // A finding may be as long as a window; the rest would read all of it several times.
+    if !(MIN_RANDOM..=MAX_LENGTH).contains(&text.len()) {
+        return false;
+    }
     let has = |kind: fn(&u8) -> bool| text.iter().any(kind);
     let is_word = text.iter().all(|byte| *byte > b' ' && *byte != 0x7f && !SEPARATORS.contains(byte));
     let has_case = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
@@ -148,13 +152,9 @@ fn is_unusual(text: &[u8]) -> bool {
         true if has_case || has_sign || is_one => MIN_MIXED,
         _ => MIN_LETTERS,
     };
-    let kinds = text.iter().collect::<HashSet<_>>().len();
+    let kinds = (0..=u8::MAX).filter(|kind| memchr::memchr(*kind, text).is_some()).take(MIN_KINDS).count();
     let is_random = is_mixed || noise(text) > 0 || is_one;
-    is_word
-        && is_random
-        && (least..=MAX_LENGTH).contains(&text.len())
-        && kinds >= MIN_KINDS
-        && !text.starts_with(b"[REDACTED")
+    is_word && is_random && text.len() >= least && kinds >= MIN_KINDS && !text.starts_with(b"[REDACTED")
 }
 
 /// A value inside a longer word is another word.

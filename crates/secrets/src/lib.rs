@@ -4,6 +4,7 @@
 //! result depends only on the input. No clock, disk, environment or socket.
 #![forbid(unsafe_code)]
 
+mod blocks;
 mod check;
 mod detector;
 mod disguises;

@@ -123,11 +123,13 @@ impl Literals {
         for slot in slots.iter().filter(|slot| slot.quad == quad && (slot.next ^ next) & slot.mask == 0) {
             let Some(needle) = self.needles.get(slot.needle as usize) else { continue };
             let Some(here) = rest.get(..needle.text.len()) else { continue };
-            let is_here = if needle.folds_case {
-                here.eq_ignore_ascii_case(&needle.text)
-            } else {
-                here == &*needle.text
-            };
+            // The slot has compared the first eight bytes.
+            let is_here = needle.text.len() <= 8
+                || if needle.folds_case {
+                    here.eq_ignore_ascii_case(&needle.text)
+                } else {
+                    here == &*needle.text
+                };
             if is_here {
                 found(at, needle);
             }

@@ -4,24 +4,39 @@
 
 use std::ops::Range;
 
-use crate::{finding::Encoding, view::TextView};
+use crate::{
+    blocks::{BLOCK, ByteBlock, each_position, is_one_of},
+    finding::Encoding,
+    view::TextView,
+};
 
 /// Calls `each` with every chain of joined tokens.
 pub(crate) fn join(hay: &[u8], mut each: impl FnMut(&TextView)) {
     let mut chain = TokenChain::default();
-    for at in memchr::memchr3_iter(b'\n', b'+', b'\\', hay) {
+    each_position(hay, may_join, |before| {
+        let at = before + 1;
         if at < chain.end {
-            continue;
+            return;
         }
-        let Some(joint) = joint(hay, at) else { continue };
+        let Some(joint) = joint(hay, at) else { return };
         if chain.pieces > 0 && joint.start == chain.end {
             chain.add(hay, &joint);
-            continue;
+            return;
         }
         chain.tell(&mut each);
         chain.begin(hay, &joint);
-    }
+    });
     chain.tell(&mut each);
+}
+
+/// One for each byte before a line end, plus sign or backslash, except those that end most lines of source code and are
+/// part of no token.
+fn may_join(block: &ByteBlock, next: &ByteBlock) -> ByteBlock {
+    let mut passing = [0; BLOCK];
+    for ((passing, byte), next) in passing.iter_mut().zip(block).zip(next) {
+        *passing = is_one_of(*next, *b"\n+\\") & !is_one_of(*byte, *b"\n;,{");
+    }
+    passing
 }
 
 #[derive(Default)]

@@ -109,8 +109,8 @@ fn generated<'t>(
         if is_pair(rest.get(..rest.len().min(MAX_TOKEN))?) {
             return None;
         }
-        // A full stop or a colon after a value belongs to the sentence.
-        let written = rest.get(..length)?;
+        // A full stop or a colon behind a value belongs to the sentence.
+        let written = rest.get(..length).filter(|written| !written.ends_with(b"..."))?;
         let kept = written.iter().rposition(|byte| !matches!(byte, b'.' | b':' | b'!' | b'?'))? + 1;
         let span = start..start + kept;
         let value = marks.without(hay, &span);
@@ -128,8 +128,13 @@ fn lengths(hay: &[u8], start: usize) -> impl Iterator<Item = usize> + use<> {
     let (whole, head) = if is_quoted {
         let whole = hay.get(..start).and_then(|before| quoted_length(before, rest));
         let ends = |byte: &u8| is_quote(*byte) || matches!(byte, b'\\' | b',') || byte.is_ascii_whitespace();
-        let head = whole.and_then(|whole| rest.get(..whole)?.iter().position(ends)).filter(|head| *head > 0);
-        (whole, head)
+        let head = whole.and_then(|whole| rest.get(..whole)?.iter().position(ends));
+        // The first word of a sentence is not a password.
+        let is_word = |head: &usize| {
+            let is_cut_at_blank = rest.get(*head).is_some_and(u8::is_ascii_whitespace);
+            is_cut_at_blank && rest.get(..*head).is_some_and(|head| head.iter().all(u8::is_ascii_alphabetic))
+        };
+        (whole, head.filter(|head| *head > 0 && !is_word(head)))
     } else {
         (Some(rest.iter().take_while(|byte| is_bare(**byte)).count()), None)
     };
@@ -179,7 +184,7 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &MarkerSpans) -> 
     let span = start..start + length;
     // A long run without digits is text. Judging it closely at every name would be slow.
     let is_text = !is_quoted && length > LONG_TEXT && !rest.get(..length).is_some_and(has_digit);
-    if is_text || is_about(name) {
+    if is_text || is_about(name) || names::is_of_other(name) || !is_quoted && is_bracketed(rest) {
         return None;
     }
     // In quotes, a marker is a literal like other text. Without quotes, its brackets would look like code.
@@ -201,7 +206,14 @@ fn literal_end(hay: &[u8], start: usize, length: usize, marks: &MarkerSpans) -> 
     let is_of_key = names::is_of_key(name);
     let is_likely = is_random || !is_of_key || is_environment_line(hay, start);
     let is_token = value.len() < MIN_TOKEN || signs >= MIN_SIGNS || has_token_alphabet(&value);
-    (is_literal && is_likely && (is_token || !is_of_key)).then_some(span.end)
+    let is_other = is_of_key && !is_token || names::is_plural(name) && noise(&value) == 0;
+    (is_literal && is_likely && !is_other).then_some(span.end)
+}
+
+/// `[Shared Access Key goes here]`: words in brackets, up to the end of a setting or a line.
+fn is_bracketed(rest: &[u8]) -> bool {
+    let line = rest.split(|byte| matches!(byte, b';' | b'\r' | b'\n')).next().unwrap_or_default();
+    is_template(line) && line.contains(&b' ')
 }
 
 fn is_quoted(hay: &[u8], value: usize) -> bool {
@@ -295,7 +307,25 @@ fn is_reference(value: &[u8]) -> bool {
     };
     let is_selector =
         matches!(value, [b'#' | b'.', letter, ..] if letter.is_ascii_alphabetic()) && !has_digit(value);
-    has(b"://") || is_path || is_selector || value.starts_with(b"arn:") || value.starts_with(b"urn:")
+    has(b"://")
+        || is_host(value)
+        || is_path
+        || is_selector
+        || value.starts_with(b"arn:")
+        || value.starts_with(b"urn:")
+}
+
+/// `db1.acme.internal`, `db1.acme.com:5432`: small letters, at least two dots, and a common ending.
+fn is_host(value: &[u8]) -> bool {
+    let mut sides = value.splitn(2, |byte| *byte == b':');
+    let host = sides.next().unwrap_or_default();
+    let is_port = sides.next().is_none_or(|port| port.iter().all(u8::is_ascii_digit));
+    let belongs =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    is_port
+        && host.iter().all(belongs)
+        && memchr::memchr_iter(b'.', host).count() >= 2
+        && host.rsplit(|byte| *byte == b'.').next().is_some_and(|end| HOST_ENDS.contains(&end))
 }
 
 /// Without quotes it may be a name, a type or a call. Those have no digits between their letters, or end with a bracket.
@@ -480,7 +510,8 @@ const ABOUT_WORDS: &[&[u8]] = &[
     b"protection",
     b"hashers",
 ];
-/// Words that also occur inside other words.
+const HOST_ENDS: &[&[u8]] = &[b"com", b"net", b"org", b"io", b"dev", b"cloud", b"local", b"internal"];
+/// Words that are a part of others.
 const SHORT: &[&[u8]] = &[b"pass", b"pwd"];
 /// The ends of names whose value may be a number.
 const PASSWORDS: &[&[u8]] = &[b"password", b"passwd", b"passphrase", b"pwd"];

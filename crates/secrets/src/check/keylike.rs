@@ -67,8 +67,10 @@ pub(super) fn has_token_alphabet(value: &[u8]) -> bool {
 pub(super) fn has_stray(value: &[u8]) -> bool {
     let is_single =
         |text: &[u8], kind: fn(&u8) -> bool| text.iter().filter(|byte| kind(byte)).take(2).count() == 1;
-    // A prefix such as `sk_` or `0x` has letters of another kind.
-    let body = value.get(MAX_PREFIX..).unwrap_or_default();
+    // A prefix such as `0x`, `sk_` or `acme_live_` has letters of another kind.
+    let head = value.get(..value.len().min(MAX_NAMED_PREFIX)).unwrap_or_default();
+    let sign = head.iter().rposition(|byte| matches!(byte, b'_' | b'-' | b'.' | b':'));
+    let body = value.get(sign.map_or(MAX_PREFIX, |sign| MAX_PREFIX.max(sign + 1))..).unwrap_or_default();
     let kinds: [fn(&u8) -> bool; 3] = [u8::is_ascii_uppercase, u8::is_ascii_lowercase, |byte| {
         byte.is_ascii_alphabetic() && !byte.is_ascii_hexdigit()
     }];
@@ -172,8 +174,9 @@ const MIN_NOISE: usize = 8;
 /// Shorter ones are times and ids.
 const LONG_NUMBER: usize = 20;
 const LONG_WORD: usize = 16;
-/// The longest prefix of a token that does not count.
+/// The longest prefix of a token that does not count, without a sign behind it and with one.
 const MAX_PREFIX: usize = 4;
+const MAX_NAMED_PREFIX: usize = 12;
 const MIN_EVEN: usize = 24;
 /// The signs of tokens: RFC 6750, `id:token`, `id|token` and `%3D`.
 const TOKEN_SIGNS: &[u8] = b"-._~+/=:|%";
@@ -283,6 +286,8 @@ mod tests {
             "951bc382db9cfee29c68634761dd6e19",
             "0x951bc382db9cfee29c68634761dd6e19",
             "sk_951bc382db9cfee29c68634761dd6e19",
+            "relay_951bc382db9cfee29c68634761dd6e19",
+            "acme_live_951bc382db9cfee29c68634761dd6e19",
             "aB3$dE5fG7hI9jK1lM2n",
             "q7Zk!mVx9#bLw4Rs$NyPd3Hc&Yt5",
             "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",

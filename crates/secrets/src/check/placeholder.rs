@@ -22,13 +22,26 @@ pub(crate) fn is_sample(token: &[u8]) -> bool {
     })
 }
 
+/// Whether a token contains a word such as `EXAMPLE`, and is too short for a token without it. A longer one may be a
+/// token with a word attached.
+pub(crate) fn is_named_sample(token: &[u8], shortest: usize) -> bool {
+    let lower = token.to_ascii_lowercase();
+    let plain: Vec<u8> = lower.into_iter().filter(u8::is_ascii_alphanumeric).collect();
+    let has = |word: &&&[u8]| memchr::memmem::find(&plain, word).is_some();
+    ANYWHERE.iter().filter(|word| word.len() >= LONG_WORD).find(has).is_some_and(|word| {
+        let words = memchr::memmem::find_iter(&plain, word).count();
+        token.len() - words * word.len() < shortest
+    })
+}
+
 /// `secret`, `string`, `none`: words that follow a secret's name in code and forms.
 pub(super) fn is_common_word(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     COMMON.contains(&lower.as_slice())
 }
 
-/// `$NAME`, `${NAME}`, `$(command)`, `{{ name }}`, `<name>`, `%(name)s`, `%NAME%`, `[name]`, `#{name}`.
+/// `$NAME`, `${NAME}`, `$(command)`, `{{ name }}`, `<name>`, `%(name)s`, `%NAME%`, `[name]`, `#{name}`, and encrypted
+/// values: `ENC(…)`.
 fn is_variable(value: &[u8]) -> bool {
     let between = |open: &[u8], close: &[u8]| value.starts_with(open) && value.ends_with(close);
     let is_named = value.strip_prefix(b"$").is_some_and(|name| {
@@ -38,8 +51,6 @@ fn is_variable(value: &[u8]) -> bool {
             && !has_digit_inside(name)
     });
     is_named
-        || between(b"${", b"}")
-        || between(b"$(", b")")
         || between(b"#{", b"}")
         || between(b"@{", b"}")
         || between(b"{", b"}")
@@ -49,6 +60,7 @@ fn is_variable(value: &[u8]) -> bool {
         || between(b"%(", b"s")
         || between(b"%", b"%")
         || between(b"__", b"__")
+        || OPENINGS.iter().any(|open| value.starts_with(open))
         || has_variable(value)
         || matches!(value, b"%s" | b"%v" | b"%q" | b"%d" | b"%@" | b"?" | b"...")
 }
@@ -86,9 +98,17 @@ fn is_masked(value: &[u8]) -> bool {
     let is_repeated = value.first().is_some_and(|first| value.iter().all(|byte| byte == first));
     let has_run = [b'x', b'X', b'*', b'#', b'.', b'?'].into_iter().any(is_mask_run);
     is_repeated
+        || is_one_wide_character(value)
         || has_run && value.len() - masks <= OTHERS
         || value.ends_with(b"...")
         || value.starts_with(b"...")
+}
+
+/// `••••`: one character of three bytes over and over.
+fn is_one_wide_character(value: &[u8]) -> bool {
+    let (characters, rest) = value.as_chunks::<3>();
+    let first = characters.first().filter(|[lead, ..]| lead >> 4 == 0b1110);
+    rest.is_empty() && first.is_some_and(|first| characters.iter().all(|character| character == first))
 }
 
 /// Words that people write in place of a secret: the whole value, or one of the words that it consists of.
@@ -113,6 +133,8 @@ fn is_placeholder_text(value: &[u8]) -> bool {
     parts.clone().all(is_word) && (parts.any(|part| PARTS.contains(&part)) || lower.starts_with(b"your"))
 }
 
+/// No password begins like that. The value may be cut at a blank or a comma, before the closing bracket.
+const OPENINGS: &[&[u8]] = &[b"${", b"$(", b"ENC(", b"ENC["];
 /// Compared with the whole value, ignoring case.
 const WHOLE: &[&[u8]] = &[
     b"password",
@@ -173,6 +195,27 @@ const COMMON: &[&[u8]] = &[
     b"test123",
     b"testsecret",
     b"testtoken",
+    b"base32",
+    b"base64",
+    b"base64url",
+    b"sha-1",
+    b"sha-256",
+    b"sha-512",
+    b"sha256",
+    b"sha512",
+    b"hs256",
+    b"rs256",
+    b"es256",
+    b"aes128",
+    b"aes256",
+    b"aes-256-cbc",
+    b"aes-256-gcm",
+    b"argon2",
+    b"argon2id",
+    b"pbkdf2",
+    b"oauth2",
+    b"utf-16",
+    b"ed25519",
 ];
 /// Found anywhere among the letters and digits of the value.
 const ANYWHERE: &[&[u8]] = &[
@@ -223,6 +266,8 @@ const PARTS: &[&[u8]] = &[
     b"development",
 ];
 const SHORTEST_SAMPLE: usize = 10;
+/// Words of this length do not occur in random text.
+const LONG_WORD: usize = 7;
 const LONGEST_PREFIX: usize = 16;
 const LONGEST_PERIOD: usize = 4;
 const OTHERS: usize = 4;
@@ -230,7 +275,7 @@ const LONGEST_TEXT: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::is_placeholder;
+    use super::{is_named_sample, is_placeholder};
 
     #[track_caller]
     fn check(values: &[&str], expect: bool) {
@@ -273,9 +318,23 @@ mod tests {
                 "password",
                 "abc...",
                 "__TOKEN__",
+                "ENC(q7Zk2mVx9T)",
+                "••••••••",
+                "ENC[AES256_GCM,data:q7Zk2mVx9T]",
+                "$(cat key.txt | head -c 20)",
+                "$(cat",
             ],
             true,
         );
+    }
+
+    /// The shortest token of the format has twenty characters.
+    #[test]
+    fn token_with_a_word_in_it_is_a_sample_unless_it_is_long_enough_without() {
+        assert!(is_named_sample(b"acme_q7Zk2mVx9EXAMPLE", 20));
+        assert!(is_named_sample(b"acme_put-your-token-here", 20));
+        assert!(!is_named_sample(b"acme_q7Zk2mVx9TbLw4Rs8EXAMPLE", 20));
+        assert!(!is_named_sample(b"acme_q7Zk2mVx9TbLw4Rs8", 20));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Finds the positions where a disguise may begin.
-//!
-//! One pass, block by block without early exit, so the compiler can vectorise it. Most blocks are skipped without
-//! examining single bytes.
+
+use crate::blocks::{BLOCK, ByteBlock, each_position, is_one_of};
 
 /// The kind of disguise that may begin with a byte.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -16,29 +15,16 @@ pub(super) enum DisguiseKind {
 
 /// Calls `each` with every such position, in order.
 pub(super) fn disguise_positions(hay: &[u8], mut each: impl FnMut(usize, DisguiseKind)) {
-    let mut tell = |from: usize, mut odd: u64| {
-        while odd != 0 {
-            let at = from + odd.trailing_zeros() as usize;
-            odd &= odd - 1;
-            if let Some(byte) = hay.get(at) {
-                each(at, odd_byte(*byte));
-            }
+    each_position(hay, odd_bytes, |at| {
+        if let Some(byte) = hay.get(at) {
+            each(at, odd_byte(*byte));
         }
-    };
-    // The last block has no following byte.
-    let blocks = hay.len().saturating_sub(1) / BLOCK;
-    let next = hay.get(1..).unwrap_or_default().as_chunks().0;
-    for (index, (block, next)) in hay.as_chunks().0.iter().zip(next).enumerate() {
-        tell(index * BLOCK, bits(&odd_bytes(block, next)));
-    }
-    let rest = hay.get(blocks * BLOCK..).unwrap_or_default();
-    let (block, next) = (padded(rest), padded(rest.get(1..).unwrap_or_default()));
-    tell(blocks * BLOCK, bits(&odd_bytes(&block, &next)));
+    });
 }
 
 /// One for each odd byte. `next` is the same block shifted by one byte: `&` is frequent in some languages and begins an
 /// entity only before two bytes.
-fn odd_bytes(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> [u8; BLOCK] {
+fn odd_bytes(block: &ByteBlock, next: &ByteBlock) -> ByteBlock {
     let mut odd = [0; BLOCK];
     for ((odd, byte), next) in odd.iter_mut().zip(block).zip(next) {
         let is_entity = is_one_of(*byte, [b'&']) & is_one_of(*next, *b"#q");
@@ -54,11 +40,6 @@ fn odd_bytes(block: &[u8; BLOCK], next: &[u8; BLOCK]) -> [u8; BLOCK] {
     odd
 }
 
-/// Returns one or zero without branches: an early exit would prevent vectorisation.
-fn is_one_of<const N: usize>(byte: u8, of: [u8; N]) -> u8 {
-    of.iter().fold(0, |any, one| any | u8::from(byte == *one))
-}
-
 fn odd_byte(byte: u8) -> DisguiseKind {
     match byte {
         b'%' | b'\\' | b'&' => DisguiseKind::Escape,
@@ -67,24 +48,8 @@ fn odd_byte(byte: u8) -> DisguiseKind {
     }
 }
 
-/// A bit for each of the bytes, which are zero or one.
-fn bits(bytes: &[u8; BLOCK]) -> u64 {
-    let eights = bytes.as_chunks::<8>().0;
-    eights.iter().rev().fold(0, |bits, eight| {
-        // The multiplication moves every byte to its own bit of the highest byte.
-        bits << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
-    })
-}
-
-fn padded(rest: &[u8]) -> [u8; BLOCK] {
-    let mut block = [b' '; BLOCK];
-    block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    block
-}
-
 /// The lead bytes of all characters in the table; most scripts use other ones.
 const LEADS: [u8; 11] = [0xc2, 0xcc, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xea, 0xef, 0xf0, 0xf3];
-const BLOCK: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -22,6 +22,22 @@ fn fixed_characters_occur_in_every_encoding() {
 }
 
 #[test]
+fn short_keyword_is_found_whatever_surrounds_it() {
+    for before in ["", "a", "ab", "\u{ff}"] {
+        for after in (b' '..=b'~').chain(*b"\t\n\r") {
+            let bytes = [before.as_bytes(), b"sk-", &[after], b"rest of it"].concat();
+            let text = BASE64_STANDARD.encode(&bytes);
+            let needles = base64_needles(b"sk-", 0);
+            assert!(needles.iter().all(|needle| needle.text.len() >= MIN_NEEDLE));
+            assert!(
+                needles.iter().any(|needle| memchr::memmem::find(text.as_bytes(), &needle.text).is_some()),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn equal_alphabets_give_one_needle() {
     assert_eq!(fixed_base64(b"ghp_", 0).len(), 1);
     assert_eq!(fixed_base64(b"??>>", 0).len(), 2);

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use super::{
-    has_digit, has_letter, is_bare, is_environment, is_member_access, is_quote, is_quoted, is_quoted_literal,
-    is_written, names, quoted_length,
+    super::placeholder::is_common_word, has_digit, has_letter, is_bare, is_environment, is_member_access,
+    is_quote, is_quoted, is_quoted_literal, is_written, names, quoted_length,
 };
 
 /// The text between a name and its value.
@@ -74,7 +74,7 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     let own = hay.get(name.clone())?;
     let lower = own.to_ascii_lowercase();
     let is_about = super::is_about(own) || ABOUT.iter().any(|end| lower.ends_with(end));
-    if is_about || link == Link::List && PLURALS.iter().any(|end| lower.ends_with(end)) {
+    if is_about || link == Link::List && names::is_plural(own) {
         return None;
     }
     if is_list {
@@ -84,7 +84,10 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     let before = hay.get(..name.start)?;
     let fits = match link {
         Link::List | Link::Member => true,
-        Link::Argument => names::ends_with_secret(own) && !names::is_identifier(hay.get(value..end)?),
+        Link::Argument => {
+            let text = hay.get(value..end)?;
+            names::ends_with_secret(own) && !names::is_identifier(text) && !has_same_beginning(own, text)
+        }
         Link::Call => !names::reads(own),
         Link::Flag => own.starts_with(b"-"),
         Link::Column => is_row(before, behind),
@@ -95,7 +98,12 @@ pub(super) fn literal(hay: &[u8], link: Link, word: usize, value: usize) -> Opti
     (is_literal(text) || link == Link::Member && is_variable && is_phrase(text)).then_some(value..end)
 }
 
-/// Whether a line contains only a name and a value, or `|` separates and surrounds them.
+/// `acme_token_read2`, `acme_token_write2`: names of one family in a list.
+fn has_same_beginning(name: &[u8], text: &[u8]) -> bool {
+    name.iter().zip(text).take_while(|(a, b)| a == b).count() >= MIN_SAME
+}
+
+/// Whether a line has a name and a value and nothing else, or lines between them and around.
 fn is_row(before: &[u8], behind: &[u8]) -> bool {
     let has_lines = before.trim_ascii_end().ends_with(b"|")
         && behind.iter().find(|byte| !matches!(byte, b' ' | b'\t')) == Some(&b'|');
@@ -176,6 +184,7 @@ fn is_plain(text: &[u8]) -> bool {
     text.len() >= super::MIN_VALUE
         && is_written(text)
         && is_quoted_literal(text)
+        && !is_common_word(text)
         && !is_code
         && !text.contains(&b' ')
         && memchr::memmem::find(text, b"://").is_none()
@@ -184,11 +193,10 @@ fn is_plain(text: &[u8]) -> bool {
 const MAX_NAME: usize = 80;
 const MAX_ITEMS: usize = 64;
 const MIN_PHRASE: usize = 10;
-/// The ends of names of values that are not secrets, in addition to the general ones.
+const MIN_SAME: usize = 10;
+/// The ends of names of what is no secret itself, besides those that hold everywhere.
 const ABOUT: &[&[u8]] = &[
     b"_id", b"url", b"uri", b"host", b"version", b"policy", b"mode", b"ttl", b"expiry", b"expires",
     b"length", b"timeout", b"format", b"store",
 ];
-/// Lists with these names contain names.
-const PLURALS: &[&[u8]] = &[b"secrets", b"credentials", b"keys", b"tokens"];
 const SAYINGS: &[&[u8]] = &[b"pass", b"secret", b"token", b"key", b"auth", b"credential"];

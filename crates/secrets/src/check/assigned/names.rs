@@ -68,9 +68,22 @@ pub(super) fn is_of_key(name: &[u8]) -> bool {
     };
     let ends = |word: &&[u8]| last.ends_with(word);
     let is_word = |word: &[u8]| OPEN_KEYS.contains(&word);
+    // `publicKeyToken`.
+    let is_public = |word: &Vec<u8>| word == b"public";
     let is_open = before.last().is_some_and(|word| is_word(word))
+        || before.iter().any(is_public)
         || KEY_WORDS.iter().filter_map(|word| last.strip_suffix(*word)).any(is_word);
     KEY_WORDS.iter().any(ends) && !NOT_KEYS.iter().any(ends) && !is_open
+}
+
+/// `master-keying`, `api_keyboard`: the last word begins like one for a key and is another.
+pub(super) fn is_of_other(name: &[u8]) -> bool {
+    words(name).last().is_some_and(|last| OTHER_WORDS.iter().any(|word| last.starts_with(word)))
+}
+
+/// `storeSecrets`, `credentials`: several, and a word behind them is the name of one.
+pub(super) fn is_plural(name: &[u8]) -> bool {
+    words(name).last().is_some_and(|last| PLURALS.iter().any(|word| last.ends_with(word)))
 }
 
 /// A bare `key` names an entry of a map, an object or a message far more often than a secret.
@@ -122,6 +135,21 @@ const KEY_WORDS: &[&[u8]] = &[
     b"private",
     b"access",
 ];
+const OTHER_WORDS: &[&[u8]] = &[
+    b"keyboard",
+    b"keychain",
+    b"keyed",
+    b"keyframe",
+    b"keying",
+    b"keypress",
+    b"keyring",
+    b"keystone",
+    b"keyword",
+    b"secretar",
+    b"tokenis",
+    b"tokeniz",
+];
+const PLURALS: &[&[u8]] = &[b"secrets", b"credentials", b"keys", b"tokens"];
 /// The first words of functions that look something up.
 const READERS: &[&[u8]] = &[
     b"get",
@@ -202,6 +230,8 @@ const OPEN_KEYS: &[&[u8]] = &[
     b"state",
     b"item",
     b"column",
+    b"col",
+    b"uniq",
     b"field",
     b"host",
     b"known",
@@ -261,7 +291,7 @@ const OPEN_KEYS: &[&[u8]] = &[
 ];
 #[cfg(test)]
 mod tests {
-    use super::{is_own_name, is_own_type};
+    use super::{is_of_other, is_own_name, is_own_type};
 
     #[track_caller]
     fn check(name: &str, values: &[&str], expect: bool) {
@@ -280,6 +310,14 @@ mod tests {
             false,
         );
         check("DB_PASSWORD", &["password", "db", "dbpassword", "db_hunter22"], false);
+    }
+
+    #[test]
+    fn other_words_begin_like_key() {
+        assert!(
+            is_of_other(b"master-keying") && is_of_other(b"accessKeyboard") && is_of_other(b"api_tokenizer")
+        );
+        assert!(!is_of_other(b"master_key") && !is_of_other(b"keyboard_api_key") && !is_of_other(b""));
     }
 
     #[test]
