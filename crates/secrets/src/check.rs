@@ -140,7 +140,11 @@ impl RuleCheck {
             Self::Entered => {
                 // The quote ends the string that the whole line is part of.
                 let entered = secret.strip_suffix(b"'").or(secret.strip_suffix(b"\"")).unwrap_or(secret);
-                return if placeholder::is_template(entered) { Judged::Refuted } else { Judged::Sound };
+                return if placeholder::is_template(entered) {
+                    CheckResult::Refuted
+                } else {
+                    CheckResult::Sound
+                };
             }
             Self::Apart => shape::is_apart(hay, span),
             Self::AwsKeyId => return judge_aws_key_id(hay, span),

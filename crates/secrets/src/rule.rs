@@ -6,7 +6,7 @@ use regex_automata::{Anchored, Input, meta::Regex, util::captures::Captures};
 
 use self::{alphabet::Alphabet, unmarked::Unmarked};
 use crate::{
-    check::{Check, Judged, covered_until, entropy, is_named_sample, is_sample},
+    check::{CheckResult, RuleCheck, covered_until, entropy, is_named_sample, is_sample},
     finding::Tier,
     marker::MarkerSpans,
 };
@@ -270,7 +270,7 @@ impl SecretRule {
         if self.min_entropy.is_some_and(|least| entropy(text) < least) {
             return None;
         }
-        let has_samples = self.check.is_none_or(Check::has_samples);
+        let has_samples = self.check.is_none_or(RuleCheck::has_samples);
         // The shortest token is known only where the whole match is the secret.
         let is_named = || self.group.is_none() && is_named_sample(text, self.shortest);
         if has_samples && (is_sample(text) || is_named()) {
