@@ -14,6 +14,7 @@ mod places;
 mod rust;
 mod several_names;
 mod survey;
+mod upstream_http;
 
 pub use all::ToolHandlers;
 pub use cli::{
@@ -35,3 +36,4 @@ pub use own::OwnVariables;
 pub use places::{Places, home};
 pub use rust::{RustFunction, RustHandlers};
 pub use survey::{CallGrants, CallSurvey, GrantedPath};
+pub use upstream_http::UpstreamHttp;
