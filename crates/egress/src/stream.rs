@@ -115,7 +115,7 @@ impl PooledEgress {
             listed(&head.headers, BodyState::AsReceived, self.egress.limits().response_header_bytes)?;
         let body = StreamBody {
             incoming,
-            keep: Some(Keep { target, connection, announced: announced_idle(&head.headers) }),
+            pool_return: Some(PoolReturn { target, connection, announced: announced_idle(&head.headers) }),
             client: self.clone(),
             left: limits.body_bytes,
             limits,
@@ -137,13 +137,13 @@ pub struct StreamResponse {
 pub struct StreamBody {
     incoming: Incoming,
     /// Taken when the body ended and the connection went back to the pool.
-    keep: Option<Keep>,
+    pool_return: Option<PoolReturn>,
     client: PooledEgress,
     left: u64,
     limits: StreamLimits,
 }
 
-struct Keep {
+struct PoolReturn {
     target: RequestTarget,
     connection: KeptConnection,
     announced: Option<Duration>,
@@ -156,11 +156,11 @@ impl StreamBody {
         match &next {
             Ok(Some(_)) => {}
             Ok(None) => {
-                if let Some(Keep { target, connection, announced }) = self.keep.take() {
+                if let Some(PoolReturn { target, connection, announced }) = self.pool_return.take() {
                     self.client.pool.put(target, connection, announced);
                 }
             }
-            Err(_) => self.keep = None,
+            Err(_) => self.pool_return = None,
         }
         next
     }

@@ -116,7 +116,7 @@ impl RequestTarget {
         self.origin() == other.origin()
     }
 
-    /// What a connection is opened for.
+    /// The scheme, host and port that a connection serves.
     pub fn origin(&self) -> (Transport, &TargetHost, u16) {
         (self.transport, &self.host, self.port)
     }

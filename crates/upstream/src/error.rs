@@ -32,7 +32,7 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Whether the server certainly did not act on the request, so that sending it again is safe.
+    /// Whether the server certainly did not act on the request. Sending it again is then safe.
     pub const fn was_not_sent(&self) -> bool {
         matches!(
             self,

@@ -25,7 +25,7 @@ pub use sse::{EventParser, ServerEvent};
 use crate::{
     ClientIdentity, Connection, ConnectionLimits, UpstreamError,
     connection::Requests,
-    http::{link::HttpLink, listen::Listener},
+    http::{link::HttpLink, listen::ChangeListener},
 };
 
 impl Connection {
@@ -62,7 +62,7 @@ impl Connection {
         let session = HttpSession::new(Arc::clone(&link));
         let mut connection =
             Self::assemble(Arc::clone(&requests), vec![dispatcher], Some(session), identity, limits).await?;
-        if let Some(listener) = Listener::wanted(link, requests, connection.server()) {
+        if let Some(listener) = ChangeListener::wanted(link, requests, connection.server()) {
             connection.attach(tokio::spawn(listener.run()));
         }
         Ok(connection)

@@ -14,6 +14,7 @@ mod http;
 mod lines;
 mod listing;
 mod message;
+mod oauth;
 mod pin;
 
 pub use compare::{ToolChange, compare};
@@ -25,4 +26,7 @@ pub use http::{
     HttpLimits, HttpMethod, HttpRequest, HttpResponse, ServerEvent,
 };
 pub use listing::{ToolDefinition, ToolHints};
+pub use oauth::{
+    ClientRegistration, OAuthClient, OAuthError, OAuthGrant, OAuthSettings, PendingAuthorization, TokenStore,
+};
 pub use pin::Pin;

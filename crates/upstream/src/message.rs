@@ -67,11 +67,11 @@ fn read_answer(mut message: Map<String, Value>) -> Result<Incoming, UpstreamErro
 pub struct OutgoingMessage {
     /// The message as one line, with its line feed.
     pub line: Vec<u8>,
-    pub kind: MessageKind,
+    pub kind: OutgoingKind,
 }
 
 #[derive(Debug)]
-pub enum MessageKind {
+pub enum OutgoingKind {
     Request(RequestLabel),
     Notification {
         method: String,
@@ -80,7 +80,7 @@ pub enum MessageKind {
     Answer,
 }
 
-/// The parts of a request that an HTTP transport repeats in headers, and how long somebody waits for it.
+/// The parts of a request that an HTTP transport repeats in headers, and its deadline.
 #[derive(Debug)]
 pub struct RequestLabel {
     pub id: u64,
@@ -101,25 +101,25 @@ pub fn request(label: RequestLabel) -> OutgoingMessage {
     let mut message = Value::Object(message);
     let line = line(&message);
     let params = message.get_mut("params").map(Value::take).unwrap_or_default();
-    OutgoingMessage { line, kind: MessageKind::Request(RequestLabel { params, ..label }) }
+    OutgoingMessage { line, kind: OutgoingKind::Request(RequestLabel { params, ..label }) }
 }
 
 pub fn notification(method: &str, params: &Value) -> OutgoingMessage {
     let line = line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
-    OutgoingMessage { line, kind: MessageKind::Notification { method: method.to_owned() } }
+    OutgoingMessage { line, kind: OutgoingKind::Notification { method: method.to_owned() } }
 }
 
 /// The answer to a `ping`.
 pub fn empty_answer(id: &Value) -> OutgoingMessage {
     let line = line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
-    OutgoingMessage { line, kind: MessageKind::Answer }
+    OutgoingMessage { line, kind: OutgoingKind::Answer }
 }
 
 /// The answer to every request that a server may not make.
 pub fn not_allowed(id: &Value) -> OutgoingMessage {
     let error = json!({ "code": METHOD_NOT_FOUND, "message": "this client does not allow this request" });
     let line = line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-    OutgoingMessage { line, kind: MessageKind::Answer }
+    OutgoingMessage { line, kind: OutgoingKind::Answer }
 }
 
 fn line(message: &Value) -> Vec<u8> {

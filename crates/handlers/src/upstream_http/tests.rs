@@ -18,6 +18,7 @@ use rmcp::{
     },
 };
 use serde_json::{Map, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate_egress::{Egress, EgressLimits, EgressRules, Listeners, SystemResolver, TlsRoots};
 use toolgate_upstream::{ClientIdentity, Connection, ConnectionLimits, Era, HttpEndpoint, UpstreamError};
 use url::Url;
@@ -118,19 +119,40 @@ async fn rules_of_the_upstream_are_enforced() {
     assert!(refused.was_not_sent());
 }
 
-/// Prints how long a call takes. Run it with `--ignored --nocapture` and a release build.
+/// Prints how long a call takes, and the same request over a plain socket. Run it with `--ignored --nocapture`.
 #[tokio::test]
 #[ignore = "measures time"]
 async fn time_of_a_call() {
     let config =
         StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
-    let connection = connect(serve(config).await, EgressRules::only).await.unwrap();
-    let mut times = Vec::new();
+    let address = serve(config).await;
+    let connection = connect(address, EgressRules::only).await.unwrap();
+    let mut direct = tokio::net::TcpStream::connect(address).await.unwrap();
+    direct.set_nodelay(true).unwrap();
+    let (mut ours, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..2000 {
         let started = Instant::now();
         connection.call_tool("echo", &Map::new(), CALL).await.unwrap();
-        times.push(started.elapsed());
+        ours.push(started.elapsed());
+        let started = Instant::now();
+        post_directly(&mut direct).await;
+        plain.push(started.elapsed());
     }
-    times.sort_unstable();
-    println!("median {:?}, p99 {:?}", times[1000], times[1980]);
+    for (name, mut times) in [("through the transport", ours), ("directly", plain)] {
+        times.sort_unstable();
+        println!("{name}: median {:?}, p99 {:?}", times[1000], times[1980]);
+    }
+}
+
+async fn post_directly(stream: &mut tokio::net::TcpStream) {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}"#;
+    let head = "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: application/json, text/event-stream\r\n\
+                content-type: application/json\r\nmcp-protocol-version: 2025-11-25\r\n";
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") {
+        assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
 }

@@ -1,13 +1,13 @@
 //! Parses `WWW-Authenticate` of a 401 or 403 response (RFC 9110, section 11.6.1).
 
-/// What a server wants before it grants access. All texts are untrusted and bounded.
+/// The conditions of a server for access. All texts are untrusted and bounded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AuthChallenge {
     /// 401 or 403.
     pub status: u16,
     /// Whether the server asks for a bearer token. The other fields are empty if not.
     pub is_bearer: bool,
-    /// Where the server describes its authorization (RFC 9728).
+    /// The URL of the server's authorization metadata (RFC 9728).
     pub resource_metadata: Option<String>,
     /// The scopes that the request needs, separated by spaces.
     pub scope: Option<String>,
@@ -30,18 +30,18 @@ impl AuthChallenge {
     }
 
     fn read(&mut self, value: &str) {
-        let mut scanner = Scanner { rest: value };
+        let mut scanner = ChallengeScanner { rest: value };
         let mut in_bearer = false;
         while let Some(part) = scanner.next_part() {
             match part {
                 // A second bearer challenge must not change the first.
-                Part::Scheme(_) if self.is_bearer => return,
-                Part::Scheme(scheme) => {
+                ChallengePart::Scheme(_) if self.is_bearer => return,
+                ChallengePart::Scheme(scheme) => {
                     in_bearer = scheme.eq_ignore_ascii_case("bearer");
                     self.is_bearer = in_bearer;
                 }
-                Part::Parameter(name, text) if in_bearer => self.set(name, text),
-                Part::Parameter(..) => {}
+                ChallengePart::Parameter(name, text) if in_bearer => self.set(name, text),
+                ChallengePart::Parameter(..) => {}
             }
         }
     }
@@ -58,23 +58,23 @@ impl AuthChallenge {
     }
 }
 
-enum Part<'a> {
+enum ChallengePart<'a> {
     Scheme(&'a str),
     Parameter(&'a str, String),
 }
 
-struct Scanner<'a> {
+struct ChallengeScanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> ChallengeScanner<'a> {
     /// Returns `None` at the end and at the first thing that is not a challenge.
-    fn next_part(&mut self) -> Option<Part<'a>> {
+    fn next_part(&mut self) -> Option<ChallengePart<'a>> {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', ',']);
             let name = self.token()?;
             let Some(value) = self.rest.trim_start_matches([' ', '\t']).strip_prefix('=') else {
-                return Some(Part::Scheme(name));
+                return Some(ChallengePart::Scheme(name));
             };
             let value = value.trim_start_matches([' ', '\t']);
             // `abc==` is the credential of another scheme, not a parameter.
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
             }
             self.rest = value;
             let text = if value.starts_with('"') { self.quoted()? } else { self.token()?.to_owned() };
-            return Some(Part::Parameter(name, text));
+            return Some(ChallengePart::Parameter(name, text));
         }
     }
 

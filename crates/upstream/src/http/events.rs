@@ -39,7 +39,7 @@ impl EventStream {
         &self.parser
     }
 
-    /// Reads the rest, so that the connection can be used again.
+    /// Reads the rest. Only then can the connection be used again.
     pub async fn drain(mut self) {
         while let Ok(Some(_)) = self.body.next().await {}
     }

@@ -12,12 +12,12 @@ use tokio::{
 use super::{
     HttpLimits, HttpMethod, HttpResponse,
     events::{EVENT_STREAM, EventBudget, EventStream, StreamEnd, media_type, read_body},
-    link::{Exchange, HttpLink, challenge, session_id},
+    link::{HttpLink, LinkRequest, challenge, session_id},
 };
 use crate::{
     UpstreamError,
     connection::Requests,
-    message::{self, Incoming, METHOD_NOT_FOUND, MessageKind, OutgoingMessage, RequestLabel},
+    message::{self, Incoming, METHOD_NOT_FOUND, OutgoingKind, OutgoingMessage, RequestLabel},
 };
 
 /// Sends each message of the queue in a task. Ends when the connection is dropped.
@@ -37,17 +37,17 @@ pub async fn dispatch(
         let Some(OutgoingMessage { line, kind }) = message else { return };
         let body = Bytes::from(line);
         match kind {
-            MessageKind::Request(label) => {
+            OutgoingKind::Request(label) => {
                 let pending = RequestTask { link: Arc::clone(&link), requests: Arc::clone(&requests), body };
                 tasks.spawn(pending.run(label));
             }
-            MessageKind::Notification { method } if method == "notifications/initialized" => {
+            OutgoingKind::Notification { method } if method == "notifications/initialized" => {
                 // The server must know before the next request that this one arrived.
                 notify(&link, body).await;
             }
             // In the stateless era the end of a request's connection cancels it, and servers ask nothing.
             _ if link.is_stateless() => {}
-            MessageKind::Notification { .. } | MessageKind::Answer => {
+            OutgoingKind::Notification { .. } | OutgoingKind::Answer => {
                 // A server that floods us with requests gets no answer to some of them.
                 let Ok(permit) = Arc::clone(&others).try_acquire_owned() else { continue };
                 let link = Arc::clone(&link);
@@ -64,10 +64,10 @@ pub async fn dispatch(
 async fn notify(link: &HttpLink, body: Bytes) {
     let limits = HttpLimits { head: NOTIFY, idle: NOTIFY, body_bytes: NOTIFY_BYTES };
     let headers = link.message_headers(None, &Value::Null);
-    let exchange = Exchange { method: HttpMethod::Post, headers, body, limits };
+    let exchange = LinkRequest { method: HttpMethod::Post, headers, body, limits };
     let sent = timeout(NOTIFY, link.send(exchange)).await;
     if let Ok(Ok(response)) = sent {
-        // Reads the empty body, so that the connection can be used again.
+        // Reads the empty body. Only then can the connection be used again.
         let _ = timeout(NOTIFY, read_body(response, 1024)).await;
     }
 }
@@ -111,7 +111,7 @@ impl RequestTask {
         let body_bytes = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(STREAM_FACTOR);
         let limits = HttpLimits { head: deadline, idle: deadline, body_bytes };
         let headers = self.link.message_headers(Some(method), params);
-        let exchange = Exchange { method: HttpMethod::Post, headers, body: self.body.clone(), limits };
+        let exchange = LinkRequest { method: HttpMethod::Post, headers, body: self.body.clone(), limits };
         let response = self.link.send(exchange).await?;
         if !(200..300).contains(&response.status) {
             return Err(self.refusal(response).await);
@@ -174,7 +174,7 @@ impl RequestTask {
     /// Every failure is `Lost`: the request was sent before.
     async fn resume(&self, last_id: &str, limits: HttpLimits) -> Result<EventStream, UpstreamError> {
         let headers = self.link.stream_headers(Some(last_id));
-        let exchange = Exchange { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
+        let exchange = LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
         let lost = |why: String| UpstreamError::Lost(format!("the response cannot be resumed: {why}"));
         let response = self.link.send(exchange).await.map_err(|error| lost(error.to_string()))?;
         if response.status != 200 || media_type(&response) != EVENT_STREAM {

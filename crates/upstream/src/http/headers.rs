@@ -1,4 +1,4 @@
-//! Headers that repeat parts of a request, so that intermediaries can route it (protocol version 2026-07-28).
+//! Headers that repeat parts of a request for intermediaries (protocol version 2026-07-28).
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ impl MirroredArguments {
         });
     }
 
-    /// The headers of a request beside the protocol version.
+    /// The headers of a request, without the protocol version.
     pub fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let mut headers = vec![("Mcp-Method".to_owned(), method.to_owned())];
         let source = match method {

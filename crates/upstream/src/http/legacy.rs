@@ -14,12 +14,12 @@ use url::Url;
 use super::{
     HttpClient, HttpEndpoint, HttpLimits, HttpMethod,
     events::{EVENT_STREAM, EventBudget, EventStream, media_type, read_body},
-    link::{Exchange, HttpLink, challenge},
+    link::{HttpLink, LinkRequest, challenge},
 };
 use crate::{
     ClientIdentity, Connection, ConnectionLimits, UpstreamError,
     connection::Requests,
-    message::{Incoming, MessageKind, OutgoingMessage},
+    message::{Incoming, OutgoingKind, OutgoingMessage},
 };
 
 pub async fn open(
@@ -43,7 +43,7 @@ pub async fn open(
 async fn open_stream(link: &HttpLink) -> Result<(EventStream, Url), UpstreamError> {
     let limits = HttpLimits { head: link.limits.setup, idle: IDLE, body_bytes: u64::MAX };
     let headers = link.stream_headers(None);
-    let exchange = Exchange { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
+    let exchange = LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
     let response = link.send(exchange).await?;
     if let Some(challenge) = challenge(&response) {
         return Err(UpstreamError::Unauthorized(Box::new(challenge)));
@@ -90,8 +90,8 @@ async fn write_all(link: Arc<HttpLink>, requests: Arc<Requests>, mut queue: mpsc
         };
         let Some(OutgoingMessage { line, kind }) = message else { return };
         let id = match kind {
-            MessageKind::Request(label) => Some(label.id),
-            MessageKind::Notification { .. } | MessageKind::Answer => None,
+            OutgoingKind::Request(label) => Some(label.id),
+            OutgoingKind::Notification { .. } | OutgoingKind::Answer => None,
         };
         if tasks.len() >= CONCURRENT_POSTS {
             // Wait for one of them: the messages keep their order, and the queue is bounded.
@@ -111,7 +111,7 @@ async fn write_all(link: Arc<HttpLink>, requests: Arc<Requests>, mut queue: mpsc
 async fn post(link: &HttpLink, body: Bytes) -> Result<(), UpstreamError> {
     let limits = HttpLimits { head: link.limits.setup, idle: link.limits.setup, body_bytes: RESPONSE_BYTES };
     let headers = link.message_headers(None, &Value::Null);
-    let response = link.send(Exchange { method: HttpMethod::Post, headers, body, limits }).await?;
+    let response = link.send(LinkRequest { method: HttpMethod::Post, headers, body, limits }).await?;
     if let Some(challenge) = challenge(&response) {
         return Err(UpstreamError::Unauthorized(Box::new(challenge)));
     }

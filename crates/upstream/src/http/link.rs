@@ -38,7 +38,7 @@ struct LinkState {
 }
 
 /// One HTTP request to the server, before the headers that all requests carry.
-pub struct Exchange {
+pub struct LinkRequest {
     pub method: HttpMethod,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
@@ -61,7 +61,7 @@ impl HttpLink {
     }
 
     /// Sends a request with a token. A rejected token is replaced once: the server did not act on the request.
-    pub async fn send(&self, exchange: Exchange) -> Result<HttpResponse, UpstreamError> {
+    pub async fn send(&self, exchange: LinkRequest) -> Result<HttpResponse, UpstreamError> {
         let Some(bearer) = &self.endpoint.bearer else { return self.follow(&exchange, None).await };
         let token = bearer.token().await?;
         let response = self.follow(&exchange, token.as_ref()).await?;
@@ -75,7 +75,7 @@ impl HttpLink {
     /// Follows redirects that keep the method and stay at the origin.
     async fn follow(
         &self,
-        exchange: &Exchange,
+        exchange: &LinkRequest,
         token: Option<&Zeroizing<String>>,
     ) -> Result<HttpResponse, UpstreamError> {
         let mut url = self.endpoint.url.clone();
@@ -107,7 +107,7 @@ impl HttpLink {
         Err(redirect("too often"))
     }
 
-    fn headers(&self, exchange: &Exchange, token: Option<&Zeroizing<String>>) -> Vec<(String, String)> {
+    fn headers(&self, exchange: &LinkRequest, token: Option<&Zeroizing<String>>) -> Vec<(String, String)> {
         let is_own =
             |(name, _): &&(String, String)| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
         let configured = self.endpoint.headers.iter().filter(|header| !is_own(header));
@@ -194,7 +194,7 @@ impl HttpLink {
         let mut headers = self.stream_headers(None);
         headers.retain(|(name, _)| name != "Accept");
         let limits = HttpLimits { head: FAREWELL, idle: FAREWELL, body_bytes: FAREWELL_BYTES };
-        let exchange = Exchange { method: HttpMethod::Delete, headers, body: Bytes::new(), limits };
+        let exchange = LinkRequest { method: HttpMethod::Delete, headers, body: Bytes::new(), limits };
         // The server may refuse; it then ends the session by itself.
         let _ = timeout(FAREWELL, self.send(exchange)).await;
         self.forget_session();

@@ -13,7 +13,7 @@ use tokio::{
 use super::{
     HttpLimits, HttpMethod, HttpResponse,
     events::{EVENT_STREAM, EventBudget, EventStream, media_type},
-    link::{Exchange, HttpLink},
+    link::{HttpLink, LinkRequest},
 };
 use crate::{
     ServerIdentity, UpstreamError,
@@ -21,7 +21,7 @@ use crate::{
     message::{self, Incoming, RequestLabel},
 };
 
-pub struct Listener {
+pub struct ChangeListener {
     link: Arc<HttpLink>,
     requests: Arc<Requests>,
     /// The parameters of `subscriptions/listen`; `None` in the session era.
@@ -29,7 +29,7 @@ pub struct Listener {
 }
 
 /// How one attempt to listen ended.
-enum Ended {
+enum ListenEnd {
     /// The stream was open and may be opened again.
     Open,
     /// The server could not be reached, or failed.
@@ -38,7 +38,7 @@ enum Ended {
     NotOffered,
 }
 
-impl Listener {
+impl ChangeListener {
     /// `None` if the server announced that it announces nothing.
     pub fn wanted(link: Arc<HttpLink>, requests: Arc<Requests>, server: &ServerIdentity) -> Option<Self> {
         let announced: Map<String, Value> = ["tools", "prompts", "resources"]
@@ -63,19 +63,19 @@ impl Listener {
         loop {
             let started = Instant::now();
             match self.listen(&mut last_id).await {
-                Ended::NotOffered => return,
+                ListenEnd::NotOffered => return,
                 // Announcements may have been missed while no stream was open.
-                Ended::Open if started.elapsed() > LONG_LISTEN => pause = MIN_PAUSE,
-                Ended::Open | Ended::Failed => pause = pause.saturating_mul(2).min(MAX_PAUSE),
+                ListenEnd::Open if started.elapsed() > LONG_LISTEN => pause = MIN_PAUSE,
+                ListenEnd::Open | ListenEnd::Failed => pause = pause.saturating_mul(2).min(MAX_PAUSE),
             }
             sleep(pause).await;
         }
     }
 
-    async fn listen(&self, last_id: &mut Option<String>) -> Ended {
+    async fn listen(&self, last_id: &mut Option<String>) -> ListenEnd {
         let limits = HttpLimits { head: HEAD, idle: IDLE, body_bytes: u64::MAX };
         let Ok(response) = self.link.send(self.exchange(last_id.as_deref(), limits)).await else {
-            return Ended::Failed;
+            return ListenEnd::Failed;
         };
         if let Some(ended) = self.refused(&response) {
             return ended;
@@ -89,7 +89,7 @@ impl Listener {
                     self.requests.receive(incoming);
                 }
                 // An error answers `subscriptions/listen`: the server does not know it.
-                Ok(Some(Incoming::Answer { answer: Err(_), .. })) | Err(_) => return Ended::NotOffered,
+                Ok(Some(Incoming::Answer { answer: Err(_), .. })) | Err(_) => return ListenEnd::NotOffered,
                 // No answer to a request belongs here.
                 Ok(_) => {}
             }
@@ -97,26 +97,26 @@ impl Listener {
                 *last_id = Some(id.to_owned());
             }
         }
-        Ended::Open
+        ListenEnd::Open
     }
 
-    fn refused(&self, response: &HttpResponse) -> Option<Ended> {
+    fn refused(&self, response: &HttpResponse) -> Option<ListenEnd> {
         match response.status {
             200 if media_type(response) == EVENT_STREAM => None,
             404 if self.link.has_session() => {
                 self.link.forget_session();
                 self.requests.refuse_new(UpstreamError::SessionLost);
-                Some(Ended::NotOffered)
+                Some(ListenEnd::NotOffered)
             }
-            429 | 500.. => Some(Ended::Failed),
-            _ => Some(Ended::NotOffered),
+            429 | 500.. => Some(ListenEnd::Failed),
+            _ => Some(ListenEnd::NotOffered),
         }
     }
 
-    fn exchange(&self, last_id: Option<&str>, limits: HttpLimits) -> Exchange {
+    fn exchange(&self, last_id: Option<&str>, limits: HttpLimits) -> LinkRequest {
         let Some(params) = &self.subscription else {
             let headers = self.link.stream_headers(last_id);
-            return Exchange { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
+            return LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
         };
         let (_waits, abandoned) = oneshot::channel();
         let label = RequestLabel {
@@ -128,7 +128,7 @@ impl Listener {
         };
         let headers = self.link.message_headers(Some(LISTEN), &json!({}));
         let body = Bytes::from(message::request(label).line);
-        Exchange { method: HttpMethod::Post, headers, body, limits }
+        LinkRequest { method: HttpMethod::Post, headers, body, limits }
     }
 }
 

@@ -114,7 +114,7 @@ pub trait BearerSource: Send + Sync {
     ) -> HttpFuture<'a, Result<Option<Zeroizing<String>>, UpstreamError>>;
 }
 
-/// Where a server is, and what every request to it carries.
+/// The URL of a server, and the headers and tokens of every request to it.
 #[derive(Clone)]
 pub struct HttpEndpoint {
     pub url: Url,

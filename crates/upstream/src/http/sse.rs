@@ -16,7 +16,7 @@ pub struct EventParser {
     most_bytes: usize,
     /// The current line.
     line: Vec<u8>,
-    /// Whether the last byte was CR, so that a following LF belongs to it.
+    /// Whether the last byte was CR. A following LF belongs to the same line end.
     after_cr: bool,
     is_first_line: bool,
     name: Vec<u8>,

@@ -17,13 +17,13 @@ use super::{HttpBody, HttpClient, HttpError, HttpFuture, HttpMethod, HttpRequest
 
 /// Answers each request with a script, and records the requests.
 pub struct ScriptedServer {
-    script: Box<dyn Fn(&HttpRequest) -> Reply + Send + Sync>,
+    script: Box<dyn Fn(&HttpRequest) -> ScriptedReply + Send + Sync>,
     seen: Mutex<Vec<HttpRequest>>,
     /// Bodies that the client has not dropped.
     open: Arc<AtomicUsize>,
 }
 
-pub struct Reply {
+pub struct ScriptedReply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub pieces: Vec<Piece>,
@@ -39,7 +39,7 @@ pub enum Piece {
 }
 
 impl ScriptedServer {
-    pub fn start(script: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Arc<Self> {
+    pub fn start(script: impl Fn(&HttpRequest) -> ScriptedReply + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { script: Box::new(script), seen: Mutex::default(), open: Arc::default() })
     }
 
@@ -134,40 +134,40 @@ impl HttpRequest {
     }
 }
 
-pub fn status(status: u16) -> Reply {
-    Reply { status, headers: Vec::new(), pieces: Vec::new() }
+pub fn status(status: u16) -> ScriptedReply {
+    ScriptedReply { status, headers: Vec::new(), pieces: Vec::new() }
 }
 
-pub fn text(status: u16, media_type: &str, text: impl Into<String>) -> Reply {
+pub fn text(status: u16, media_type: &str, text: impl Into<String>) -> ScriptedReply {
     let headers = vec![("content-type".to_owned(), media_type.to_owned())];
-    Reply { status, headers, pieces: vec![Piece::Text(text.into())] }
+    ScriptedReply { status, headers, pieces: vec![Piece::Text(text.into())] }
 }
 
-pub fn json_reply(status: u16, value: &Value) -> Reply {
+pub fn json_reply(status: u16, value: &Value) -> ScriptedReply {
     text(status, "application/json; charset=utf-8", value.to_string())
 }
 
 /// A result as JSON.
-pub fn answer(request: &HttpRequest, result: &Value) -> Reply {
+pub fn answer(request: &HttpRequest, result: &Value) -> ScriptedReply {
     json_reply(200, &json!({ "jsonrpc": "2.0", "id": request.message()["id"], "result": result }))
 }
 
-pub fn error(request: &HttpRequest, status: u16, code: i64) -> Reply {
+pub fn error(request: &HttpRequest, status: u16, code: i64) -> ScriptedReply {
     let error = json!({ "code": code, "message": "no" });
     json_reply(status, &json!({ "jsonrpc": "2.0", "id": request.message()["id"], "error": error }))
 }
 
 /// An event stream.
-pub fn events(pieces: impl IntoIterator<Item = Piece>) -> Reply {
+pub fn events(pieces: impl IntoIterator<Item = Piece>) -> ScriptedReply {
     let headers = vec![("Content-Type".to_owned(), "text/event-stream".to_owned())];
-    Reply { status: 200, headers, pieces: pieces.into_iter().collect() }
+    ScriptedReply { status: 200, headers, pieces: pieces.into_iter().collect() }
 }
 
 pub fn event(message: &Value) -> Piece {
     Piece::Text(format!("data: {message}\n\n"))
 }
 
-impl Reply {
+impl ScriptedReply {
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -176,11 +176,13 @@ impl Reply {
 }
 
 /// A server of the session era with one tool, `echo`. `call` answers its calls.
-pub fn session_server(call: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Arc<ScriptedServer> {
+pub fn session_server(
+    call: impl Fn(&HttpRequest) -> ScriptedReply + Send + Sync + 'static,
+) -> Arc<ScriptedServer> {
     ScriptedServer::start(move |request| session_reply(request, &call))
 }
 
-pub fn session_reply(request: &HttpRequest, call: &dyn Fn(&HttpRequest) -> Reply) -> Reply {
+pub fn session_reply(request: &HttpRequest, call: &dyn Fn(&HttpRequest) -> ScriptedReply) -> ScriptedReply {
     match request.what().as_str() {
         "initialize" => answer(
             request,

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::{
     testing::{
-        Piece, Reply, ScriptedServer, answer, error, event, events, json_reply, session_reply,
+        Piece, ScriptedReply, ScriptedServer, answer, error, event, events, json_reply, session_reply,
         session_server, status, text,
     },
     *,

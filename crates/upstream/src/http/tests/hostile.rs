@@ -7,7 +7,7 @@ fn check(failed: &UpstreamError, expect: &str) {
     assert!(failed.to_string().contains(expect), "expected {expect}, got {failed}");
 }
 
-async fn failure(reply: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> UpstreamError {
+async fn failure(reply: impl Fn(&HttpRequest) -> ScriptedReply + Send + Sync + 'static) -> UpstreamError {
     let connection = open(&session_server(reply)).await;
     let failed = call(&connection).await.unwrap_err();
     // One bad answer does not end the connection.

@@ -8,7 +8,7 @@ const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_cha
 
 fn session_with(
     capabilities: Value,
-    get: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static,
+    get: impl Fn(&HttpRequest) -> ScriptedReply + Send + Sync + 'static,
 ) -> Arc<ScriptedServer> {
     ScriptedServer::start(move |request| {
         match (request.method, request.what().as_str()) {

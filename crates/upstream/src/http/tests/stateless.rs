@@ -2,7 +2,9 @@
 
 use super::*;
 
-fn stateless_server(call: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Arc<ScriptedServer> {
+fn stateless_server(
+    call: impl Fn(&HttpRequest) -> ScriptedReply + Send + Sync + 'static,
+) -> Arc<ScriptedServer> {
     ScriptedServer::start(move |request| {
         if request.method != HttpMethod::Post {
             return status(405);
