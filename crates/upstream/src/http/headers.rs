@@ -84,7 +84,7 @@ fn collect(
     for (key, value) in schema {
         match key.as_str() {
             ANNOTATION => {
-                found.push(MirroredArgument { header: annotation(schema, path)?, path: path.clone() })
+                found.push(MirroredArgument { header: annotation(schema, path)?, path: path.clone() });
             }
             "properties" => {
                 for (name, property) in value.as_object().into_iter().flatten() {

@@ -24,9 +24,15 @@ pub struct AuthorizationServer {
     /// Whether its responses in the browser name the issuer (RFC 9207).
     pub names_issuer: bool,
     pub has_s256: bool,
-    /// Whether a client secret goes into the form. The default is the `Authorization` header.
-    pub wants_secret_in_form: bool,
+    pub secret_place: SecretPlace,
     pub offers_offline_access: bool,
+}
+
+/// Where the token endpoint expects a client secret.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SecretPlace {
+    AuthorizationHeader,
+    Form,
 }
 
 pub async fn discover(
@@ -67,15 +73,12 @@ async fn protected_resource(
 ) -> Result<Option<ProtectedResource>, OAuthError> {
     let endpoint = &settings.endpoint;
     let named = challenge.and_then(|challenge| challenge.resource_metadata.as_deref());
-    let urls = match named {
-        Some(named) => vec![Url::parse(named).map_err(|_| OAuthError::Discovery("its URL is invalid"))?],
-        None => {
-            let mut urls = vec![well_known(endpoint, "oauth-protected-resource", endpoint.path())];
-            if endpoint.path() != "/" {
-                urls.push(well_known(endpoint, "oauth-protected-resource", ""));
-            }
-            urls
-        }
+    let urls = if let Some(named) = named {
+        vec![Url::parse(named).map_err(|_| OAuthError::Discovery("its URL is invalid"))?]
+    } else {
+        let mut paths = vec![endpoint.path(), ""];
+        paths.retain(|path| *path != "/");
+        paths.into_iter().map(|path| well_known(endpoint, "oauth-protected-resource", path)).collect()
     };
     for url in urls {
         if !is_secure(&url, endpoint) {
@@ -154,6 +157,8 @@ fn read_server(
     let proofs: Vec<String> =
         texts(document, "token_endpoint_auth_methods_supported").take(MOST_TEXTS).collect();
     let has_proof = |name: &str| proofs.iter().any(|proof| proof == name);
+    let in_form = has_proof("client_secret_post") && !has_proof("client_secret_basic");
+    let secret_place = if in_form { SecretPlace::Form } else { SecretPlace::AuthorizationHeader };
     Ok(AuthorizationServer {
         issuer: issuer.to_owned(),
         authorization_endpoint: endpoint("authorization_endpoint")?,
@@ -163,7 +168,7 @@ fn read_server(
         names_issuer: document.get("authorization_response_iss_parameter_supported")
             == Some(&Value::Bool(true)),
         has_s256: texts(document, "code_challenge_methods_supported").any(|method| method == "S256"),
-        wants_secret_in_form: has_proof("client_secret_post") && !has_proof("client_secret_basic"),
+        secret_place,
         offers_offline_access: texts(document, "scopes_supported").any(|scope| scope == "offline_access"),
     })
 }

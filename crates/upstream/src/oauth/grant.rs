@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::{
     OAuthError,
-    discovery::{AuthorizationServer, Discovered},
+    discovery::{AuthorizationServer, Discovered, SecretPlace},
     error::known_code,
     token::{RegisteredClient, TokenSet, secret},
     wire::{self, ClientProof},
@@ -31,10 +31,10 @@ pub async fn request_tokens(
 }
 
 fn proof(server: &AuthorizationServer, client: &RegisteredClient) -> ClientProof {
-    match &client.secret {
-        None => ClientProof::None,
-        Some(secret) if server.wants_secret_in_form => ClientProof::Post(secret.clone()),
-        Some(secret) => ClientProof::Basic(secret.clone()),
+    match (&client.secret, server.secret_place) {
+        (None, _) => ClientProof::None,
+        (Some(secret), SecretPlace::Form) => ClientProof::Post(secret.clone()),
+        (Some(secret), SecretPlace::AuthorizationHeader) => ClientProof::Basic(secret.clone()),
     }
 }
 

@@ -69,10 +69,10 @@ const TOKEN: &str = "https://as.test/token";
 const REGISTER: &str = "https://as.test/register";
 
 /// Answers from a table of URLs. The token endpoint issues `access-1`, `access-2`, … for an hour.
-fn server_with(changes: Vec<(&'static str, Value)>) -> Arc<ScriptedServer> {
+fn server_with(table: Vec<(&'static str, Value)>) -> Arc<ScriptedServer> {
     let issued = AtomicUsize::new(0);
     ScriptedServer::start(move |request| {
-        let changed = changes.iter().find(|(url, _)| *url == request.url.as_str()).map(|(_, value)| value);
+        let changed = table.iter().find(|(url, _)| *url == request.url.as_str()).map(|(_, value)| value);
         if let Some(code) = changed.and_then(Value::as_u64) {
             return status(u16::try_from(code).unwrap());
         }

@@ -127,10 +127,8 @@ proptest! {
 
     #[test]
     fn written_events_are_read_back(texts in proptest::collection::vec("[^\r\n\u{feff}]{1,30}(\n[^\r\n]{1,9})?", 0..8)) {
-        let stream: String = texts
-            .iter()
-            .map(|text| text.split('\n').map(|line| format!("data: {line}\n")).collect::<String>() + "\n")
-            .collect();
+        let lines = |text: &String| format!("data: {}\n\n", text.replace('\n', "\ndata: "));
+        let stream = texts.iter().map(lines).collect::<Vec<_>>().concat();
         let (events, _, outcome) = read(stream.as_bytes(), 5, 1000);
         prop_assert_eq!(outcome, Ok(()));
         let read: Vec<_> = events.into_iter().map(|event| String::from_utf8(event.data).unwrap()).collect();
