@@ -28,6 +28,12 @@ pub struct ChangeListener {
     subscription: Option<Value>,
 }
 
+/// The position in the announcements.
+struct ListenCursor {
+    last_id: Option<String>,
+    is_reopened: bool,
+}
+
 /// How one attempt to listen ended.
 enum ListenEnd {
     /// The stream was open and may be opened again.
@@ -46,7 +52,8 @@ impl ChangeListener {
             .filter(|kind| link.announces(&format!("/{kind}/listChanged")))
             .map(|kind| (format!("{kind}ListChanged"), Value::Bool(true)))
             .collect();
-        if announced.is_empty() && !link.announces("/resources/subscribe") {
+        let updates_resources = !link.is_stateless() && link.announces("/resources/subscribe");
+        if announced.is_empty() && !updates_resources {
             return None;
         }
         let subscription = link.is_stateless().then(|| {
@@ -59,12 +66,11 @@ impl ChangeListener {
     /// Runs until the server offers no stream, or forgets the session.
     pub async fn run(self) {
         let mut pause = MIN_PAUSE;
-        let mut last_id = None;
+        let mut cursor = ListenCursor { last_id: None, is_reopened: false };
         loop {
             let started = Instant::now();
-            match self.listen(&mut last_id).await {
+            match self.listen(&mut cursor).await {
                 ListenEnd::NotOffered => return,
-                // Announcements may have been missed while no stream was open.
                 ListenEnd::Open if started.elapsed() > LONG_LISTEN => pause = MIN_PAUSE,
                 ListenEnd::Open | ListenEnd::Failed => pause = pause.saturating_mul(2).min(MAX_PAUSE),
             }
@@ -72,14 +78,20 @@ impl ChangeListener {
         }
     }
 
-    async fn listen(&self, last_id: &mut Option<String>) -> ListenEnd {
+    async fn listen(&self, cursor: &mut ListenCursor) -> ListenEnd {
         let limits = HttpLimits { head: HEAD, idle: IDLE, body_bytes: u64::MAX };
-        let Ok(response) = self.link.send(self.exchange(last_id.as_deref(), limits)).await else {
+        let Ok(response) = self.link.send(self.exchange(cursor.last_id.as_deref(), limits)).await else {
             return ListenEnd::Failed;
         };
         if let Some(ended) = self.refused(&response) {
             return ended;
         }
+        if cursor.is_reopened && cursor.last_id.is_none() && self.link.announces("/tools/listChanged") {
+            // The server does not repeat what it announced while no stream was open.
+            let method = "notifications/tools/list_changed".to_owned();
+            self.requests.receive(Incoming::Notification { method, params: Value::Null });
+        }
+        cursor.is_reopened = true;
         let mut stream = EventStream::new(response.body, self.link.limits.message_bytes);
         let mut budget = EventBudget::of_stream();
         while let Ok(Some(event)) = stream.next_event().await {
@@ -94,7 +106,7 @@ impl ChangeListener {
                 Ok(_) => {}
             }
             if let Some(id) = stream.parser().last_id() {
-                *last_id = Some(id.to_owned());
+                cursor.last_id = Some(id.to_owned());
             }
         }
         ListenEnd::Open

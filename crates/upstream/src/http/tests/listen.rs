@@ -43,6 +43,19 @@ async fn changed_listing_is_announced_and_the_stream_is_resumed() {
     assert_eq!(server.open_bodies(), 0);
 }
 
+/// The server may have announced a change while no stream was open.
+#[tokio::test]
+async fn stream_that_cannot_be_resumed_counts_as_a_change() {
+    let gets = AtomicUsize::new(0);
+    let server = session_with(json!({ "tools": { "listChanged": true } }), move |_| {
+        events(if gets.fetch_add(1, Ordering::SeqCst) == 0 { vec![] } else { vec![Piece::Silence] })
+    });
+    let connection = open(&server).await;
+    let mut changes = connection.listing_changes();
+    timeout(Duration::from_secs(10), changes.changed()).await.unwrap().unwrap();
+    assert_eq!(server.seen().iter().filter(|request| request.method == HttpMethod::Get).count(), 2);
+}
+
 #[tokio::test]
 async fn answers_on_the_stream_reach_nobody() {
     let forged = r#"{"jsonrpc":"2.0","id":2,"result":{"forged":true}}"#;
