@@ -23,6 +23,7 @@ use toolgate_spec::{
     ArgTemplate, FieldPattern, FileCheck, Format, HostPattern, PathPattern, PathRoots, Template, ToolCheck,
     check, digest, locate,
 };
+use toolgate_upstream::{AuthChallenge, EventParser};
 
 /// Included by path, because the counter is private to the handlers crate.
 #[path = "../crates/handlers/src/js/values.rs"]
@@ -283,6 +284,35 @@ const SECRET: &[u8] = b"thirty-two bytes of a secret key";
 fn base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The bytes are an event stream of an upstream server. Pieces of any size give the same events.
+pub fn events(data: &[u8]) {
+    let read = |size: usize| {
+        let mut parser = EventParser::new(4096);
+        let mut events = Vec::new();
+        for piece in data.chunks(size) {
+            if parser.push(piece).is_err() {
+                return (events, true);
+            }
+            while let Some(event) = parser.next_event() {
+                assert!(event.data.len() <= 4096 + 1, "an event exceeds the limit");
+                events.push(event);
+            }
+        }
+        (events, false)
+    };
+    assert_eq!(read(1), read(7));
+}
+
+/// The bytes are a `WWW-Authenticate` header. Its parts never hold more than the header.
+pub fn challenge(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let found = AuthChallenge::parse(401, [&*text]);
+    let parts = [&found.resource_metadata, &found.scope, &found.error];
+    let length: usize = parts.into_iter().flatten().map(String::len).sum();
+    assert!(length <= text.len(), "the challenge grew");
+    assert!(found.is_bearer || length == 0, "another scheme was read as a bearer challenge");
 }
 
 /// The bytes are a journal file. Verification never accepts it and always ends.

@@ -106,17 +106,17 @@ async fn drain(mut decoder: impl AsyncRead + Unpin, cap: usize) -> Result<Vec<u8
     }
 }
 
-fn too_large(cap: usize) -> EgressError {
+pub fn too_large(cap: impl std::fmt::Display) -> EgressError {
     let message = format!("the response body is larger than {cap} bytes; request less data");
     EgressError::new(EgressReason::ResponseBodyTooLarge, message)
 }
 
-fn body_idle() -> EgressError {
+pub fn body_idle() -> EgressError {
     let message = "the server stopped sending in the middle of its response; try again later";
     EgressError::new(EgressReason::ResponseBodyTimeout, message)
 }
 
-fn unsupported(value: &str) -> EgressError {
+pub fn unsupported(value: &str) -> EgressError {
     let message = format!("the response has content encoding {}, which was not requested", quoted(value));
     EgressError::new(EgressReason::UnsupportedEncoding, message)
 }

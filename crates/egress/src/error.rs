@@ -233,6 +233,37 @@ impl EgressError {
         Self { class: reason.class(), reason, message: message.into(), hops: Vec::new() }
     }
 
+    /// Whether the server certainly did not receive the request. Sending it again is then safe.
+    pub const fn was_not_sent(&self) -> bool {
+        use EgressReason as R;
+        let is_refused = matches!(self.class, Class::Security)
+            && !matches!(
+                self.reason,
+                // These are found in a response or in the middle of a tunnel.
+                R::ResponseHeadersTooLarge
+                    | R::ResponseBodyTooLarge
+                    | R::TooManyRedirects
+                    | R::InsecureRedirect
+                    | R::TunnelNotTls
+                    | R::TunnelNameMismatch
+                    | R::TunnelNameHidden
+                    | R::TooManyConnections
+                    | R::TooManyNames
+                    | R::TrafficLimitReached
+            );
+        let is_unreachable = matches!(
+            self.reason,
+            R::DnsTimeout
+                | R::ConnectFailed
+                | R::ConnectTimeout
+                | R::TlsFailed
+                | R::TlsTimeout
+                | R::TlsRootsUnusable
+                | R::ResolverUnusable
+        );
+        is_refused || is_unreachable || matches!(self.class, Class::InvalidInput)
+    }
+
     /// The slug of the reason, for journals and tools.
     pub const fn slug(&self) -> &'static str {
         self.reason.slug()

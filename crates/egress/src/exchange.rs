@@ -17,7 +17,7 @@ use crate::{
     body::{self, ContentCoding},
     dial::NetStream,
     error::{EgressError, EgressReason},
-    head_cap::{HeadCap, HeadsTooLarge},
+    head_cap::{HeadCap, HeadsTooLarge, ResponseCounter},
     limits::EgressLimits,
     response::BodyState,
 };
@@ -46,18 +46,20 @@ pub async fn exchange(
     limits: &EgressLimits,
     received: &AtomicU64,
 ) -> Result<HttpAnswer, EgressError> {
-    let (sender, connection) = handshake(stream, limits).await?;
+    let (sender, connection) = handshake(stream, limits, ResponseCounter::default()).await?;
     drive(connection, talk(sender, request, bodies, limits, received)).await
 }
 
-/// Prepares a connection for one request. Limits the size of the response head, interim heads included.
+/// Prepares a connection. Limits the size of each response head, interim heads included. A connection with several
+/// requests announces each one to `responses`.
 pub async fn handshake(
     stream: Box<dyn NetStream>,
     limits: &EgressLimits,
-) -> Result<(SendRequest<Full<Bytes>>, impl Future), EgressError> {
+    responses: ResponseCounter,
+) -> Result<(SendRequest<Full<Bytes>>, impl Future + Send + use<>), EgressError> {
     let mut builder = Builder::new();
     builder.max_headers(limits.response_headers).max_header_size(limits.response_header_bytes);
-    let capped = HeadCap::new(stream, limits.response_header_bytes);
+    let capped = HeadCap::new(stream, limits.response_header_bytes, responses);
     builder.handshake(TokioIo::new(capped)).await.map_err(|error| connection_error(&error))
 }
 
@@ -81,17 +83,8 @@ async fn talk(
     received: &AtomicU64,
 ) -> Result<HttpAnswer, EgressError> {
     let head = timeout(limits.response_head, sender.send_request(request)).await;
-    let late = |_| {
-        EgressError::new(
-            EgressReason::ResponseHeadersTimeout,
-            "the server did not answer in time; try again later",
-        )
-    };
-    let response = head.map_err(late)?.map_err(|error| connection_error(&error))?;
-    if response.status().is_informational() {
-        let message = "the server switched to a protocol that was not requested";
-        return Err(EgressError::new(EgressReason::InvalidResponse, message));
-    }
+    let response = head.map_err(|_| late_head())?.map_err(|error| connection_error(&error))?;
+    reject_switch(&response)?;
     if bodies == Bodies::OfAllButRedirects
         && crate::redirect::is_redirect(response.status(), response.headers())
     {
@@ -105,6 +98,19 @@ async fn talk(
         });
     }
     read(response, limits, received).await
+}
+
+pub fn late_head() -> EgressError {
+    let message = "the server did not answer in time; try again later";
+    EgressError::new(EgressReason::ResponseHeadersTimeout, message)
+}
+
+pub fn reject_switch(response: &Response<Incoming>) -> Result<(), EgressError> {
+    if !response.status().is_informational() {
+        return Ok(());
+    }
+    let message = "the server switched to a protocol that was not requested";
+    Err(EgressError::new(EgressReason::InvalidResponse, message))
 }
 
 async fn read(

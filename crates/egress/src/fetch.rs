@@ -3,7 +3,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -138,14 +141,7 @@ impl Egress {
     ) -> Result<HttpAnswer, EgressError> {
         let started = Instant::now();
         let admitted = self.admit(rules, target)?;
-        let content = || Content {
-            host: target.host().to_string(),
-            url: caller_url.map(|_| target.url().to_string()),
-            written: outgoing.written().iter().cloned().chain(caller_url.map(str::to_owned)).collect(),
-            headers: outgoing.headers().clone(),
-            body: outgoing.body().clone(),
-        };
-        self.judge_content(content).await?;
+        self.judge_request(target, outgoing, caller_url).await?;
         let addresses = self.addresses(&admitted, target).await?;
         let message = outgoing.to_http(target)?;
         let dialled = self.dial(target, &addresses).await?;
@@ -162,6 +158,23 @@ impl Egress {
             hop.received = answer.received;
         });
         Ok(answer)
+    }
+
+    /// Asks the guard about a request to `target`. `caller_url` is the URL in the caller's spelling.
+    pub(crate) async fn judge_request(
+        &self,
+        target: &RequestTarget,
+        outgoing: &Outgoing,
+        caller_url: Option<&str>,
+    ) -> Result<(), EgressError> {
+        let content = || Content {
+            host: target.host().to_string(),
+            url: caller_url.map(|_| target.url().to_string()),
+            written: outgoing.written().iter().cloned().chain(caller_url.map(str::to_owned)).collect(),
+            headers: outgoing.headers().clone(),
+            body: outgoing.body().clone(),
+        };
+        self.judge_content(content).await
     }
 
     pub(crate) async fn judge_content(&self, content: impl FnOnce() -> Content) -> Result<(), EgressError> {
@@ -182,6 +195,10 @@ impl Egress {
         target: &'a RequestTarget,
     ) -> Result<AdmittedHost<'a>, EgressError> {
         admit(rules, target, &self.listeners)
+    }
+
+    pub(crate) fn count_received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn limits(&self) -> &EgressLimits {

@@ -6,6 +6,10 @@ use std::{
     error::Error,
     fmt, io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -15,11 +19,35 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct HeadCap<S> {
     stream: S,
     heads: ResponseHeads,
+    most_bytes: usize,
+    responses: ResponseCounter,
+    /// The response that `heads` counts.
+    current: u64,
+}
+
+/// Starts a new count for the next response of a connection that is kept alive.
+#[derive(Clone, Default)]
+pub struct ResponseCounter(Arc<AtomicU64>);
+
+impl ResponseCounter {
+    /// Call it before the request is sent, when no byte of its response can have arrived.
+    pub fn expect_response(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
 }
 
 impl<S> HeadCap<S> {
-    pub const fn new(stream: S, most_bytes: usize) -> Self {
-        Self { stream, heads: ResponseHeads::new(most_bytes) }
+    pub fn new(stream: S, most_bytes: usize, responses: ResponseCounter) -> Self {
+        Self { stream, heads: ResponseHeads::new(most_bytes), most_bytes, responses, current: 0 }
+    }
+
+    fn count(&mut self, bytes: &[u8]) -> Result<(), HeadsTooLarge> {
+        let expected = self.responses.0.load(Ordering::Acquire);
+        if expected != self.current {
+            self.current = expected;
+            self.heads = ResponseHeads::new(self.most_bytes);
+        }
+        self.heads.read(bytes)
     }
 }
 
@@ -32,7 +60,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadCap<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if matches!(read, Poll::Ready(Ok(()))) {
-            self.heads.read(buffer.filled().get(before..).unwrap_or_default()).map_err(io::Error::other)?;
+            self.count(buffer.filled().get(before..).unwrap_or_default()).map_err(io::Error::other)?;
         }
         read
     }

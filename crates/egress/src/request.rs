@@ -187,7 +187,17 @@ impl Outgoing {
         }
     }
 
+    /// A message for a connection that serves one request.
     pub fn to_http(&self, target: &RequestTarget) -> Result<http::Request<Full<Bytes>>, EgressError> {
+        let mut request = self.to_kept_alive(target)?;
+        let headers = request.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate, br"));
+        Ok(request)
+    }
+
+    /// A message for a connection that is kept alive. Its response is read in pieces and must not be compressed.
+    pub fn to_kept_alive(&self, target: &RequestTarget) -> Result<http::Request<Full<Bytes>>, EgressError> {
         let unusable = |what: &str| {
             let message = format!("cannot send the {what} of the URL for {}", quoted(&target.authority()));
             EgressError::new(EgressReason::InvalidUrl, message)
@@ -200,8 +210,7 @@ impl Outgoing {
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
         headers.insert(HOST, host);
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate, br"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(DEFAULT_USER_AGENT));
         if !self.headers.contains_key(ACCEPT) {
             headers.insert(ACCEPT, HeaderValue::from_static("*/*"));

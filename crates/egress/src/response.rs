@@ -78,14 +78,9 @@ impl HopTrail {
 }
 
 impl Response {
-    /// `cap` limits the headers as text. A byte beyond ASCII takes two bytes there.
+    /// `cap` limits the headers as text.
     pub(crate) fn of(answer: HttpAnswer, url: String, cap: usize) -> Result<Self, EgressError> {
-        let headers = listed(&answer.headers, answer.state);
-        let bytes = headers.iter().map(|(name, value)| name.len().saturating_add(value.len()));
-        if bytes.fold(0, usize::saturating_add) > cap {
-            let message = format!("the response headers are larger than {cap} bytes");
-            return Err(EgressError::new(EgressReason::ResponseHeadersTooLarge, message));
-        }
+        let headers = listed(&answer.headers, answer.state, cap)?;
         Ok(Self { status: answer.status.as_u16(), url, headers, body: answer.body, hops: Vec::new() })
     }
 
@@ -113,15 +108,26 @@ pub enum BodyState {
     Decompressed,
 }
 
-fn listed(headers: &HeaderMap, state: BodyState) -> Vec<(String, String)> {
+/// Headers as text. `cap` limits their size; a byte beyond ASCII takes two bytes there.
+pub(crate) fn listed(
+    headers: &HeaderMap,
+    state: BodyState,
+    cap: usize,
+) -> Result<Vec<(String, String)>, EgressError> {
     // These headers describe the compressed body.
     let is_stale = |name: &http::HeaderName| {
         state == BodyState::Decompressed && (name == CONTENT_ENCODING || name == CONTENT_LENGTH)
     };
     let kept = headers.iter().filter(|(name, _)| !is_stale(name));
-    kept.map(|(name, value)| {
-        let value = value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
+    let text = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        let value: String = value.as_bytes().iter().map(|byte| char::from(*byte)).collect();
         (name.as_str().to_owned(), value)
-    })
-    .collect()
+    };
+    let listed: Vec<_> = kept.map(text).collect();
+    let bytes = listed.iter().map(|(name, value)| name.len().saturating_add(value.len()));
+    if bytes.fold(0, usize::saturating_add) > cap {
+        let message = format!("the response headers are larger than {cap} bytes");
+        return Err(EgressError::new(EgressReason::ResponseHeadersTooLarge, message));
+    }
+    Ok(listed)
 }

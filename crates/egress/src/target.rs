@@ -113,7 +113,12 @@ impl RequestTarget {
     }
 
     pub fn shares_origin_with(&self, other: &Self) -> bool {
-        self.transport == other.transport && self.host == other.host && self.port == other.port
+        self.origin() == other.origin()
+    }
+
+    /// The scheme, host and port that a connection serves.
+    pub fn origin(&self) -> (Transport, &TargetHost, u16) {
+        (self.transport, &self.host, self.port)
     }
 
     /// The value of the Host header.

@@ -15,6 +15,7 @@ mod own_variables;
 mod places;
 mod rust;
 mod survey;
+mod upstream_http;
 
 pub use cli::{
     AllowedCommands, Arg, CliCommand, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome,
@@ -39,3 +40,4 @@ pub use places::{Places, home};
 pub use rust::{RustFunction, RustHandlers};
 pub use survey::{CallGrants, CallSurvey, GrantedPath};
 pub use tool_handlers::ToolHandlers;
+pub use upstream_http::UpstreamHttp;

@@ -1,6 +1,7 @@
-//! One connection to an upstream server over a pair of byte streams.
+//! One connection to an upstream server, and its table of requests that wait for answers.
 //!
-//! A reader task matches answers to requests by id, and a writer task sends whole lines. A request that is dropped
+//! A transport takes messages from a queue and delivers what the server sends. Over a pair of byte streams, a reader task
+//! matches answers to requests by id, and a writer task sends whole lines. A request that is dropped
 //! or times out is cancelled at the server, and its late answer is ignored. Any protocol error closes the connection
 //! and fails every request that waits.
 
@@ -24,9 +25,10 @@ use tokio::{
 
 use crate::{
     ClientIdentity, ServerIdentity, ToolDefinition, UpstreamError, handshake,
+    http::HttpSession,
     lines::{self, Line},
     listing::Listing,
-    message::{self, Incoming},
+    message::{self, Incoming, OutgoingMessage, RequestLabel},
 };
 
 /// Bounds on what a server can make this process hold or wait for.
@@ -51,8 +53,9 @@ pub struct Connection {
     requests: Arc<Requests>,
     server: ServerIdentity,
     limits: ConnectionLimits,
-    reader: JoinHandle<()>,
-    writer: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
+    /// Ends the server's session when the connection is dropped.
+    session: Option<HttpSession>,
 }
 
 impl Connection {
@@ -67,21 +70,37 @@ impl Connection {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (sender, lines) = mpsc::channel(limits.waiting.max(1));
-        let (changes, _) = watch::channel(0);
-        let requests = Arc::new(Requests {
-            next_id: AtomicU64::new(1),
-            waiting: Mutex::new(Waiters { by_id: HashMap::new(), closed: None }),
-            most_waiting: limits.waiting,
-            lines: sender,
-            listing_changes: changes,
-        });
+        let (requests, lines) = Requests::new(limits);
         let reader = tokio::spawn(read_all(input, Arc::clone(&requests), limits.message_bytes));
         let writer = tokio::spawn(write_all(output, lines, Arc::clone(&requests)));
+        Self::assemble(requests, vec![reader, writer], None, identity, limits).await
+    }
+
+    /// Performs the handshake over a running transport.
+    pub(crate) async fn assemble(
+        requests: Arc<Requests>,
+        tasks: Vec<JoinHandle<()>>,
+        session: Option<HttpSession>,
+        identity: &ClientIdentity,
+        limits: ConnectionLimits,
+    ) -> Result<Self, UpstreamError> {
         // Created before the handshake: a failed one ends the tasks by dropping the connection.
-        let mut connection = Self { requests, server: ServerIdentity::default(), limits, reader, writer };
+        let mut connection = Self { requests, server: ServerIdentity::default(), limits, tasks, session };
         connection.server = handshake::perform(&connection.requests, identity, limits.setup).await?;
         Ok(connection)
+    }
+
+    /// Adds a task that ends with the connection.
+    pub(crate) fn attach(&mut self, task: JoinHandle<()>) {
+        self.tasks.push(task);
+    }
+
+    /// Closes the connection and waits until the server knows, at most a few seconds. Dropping the connection does the
+    /// same without waiting.
+    pub async fn close(mut self) {
+        if let Some(session) = self.session.take() {
+            session.end().await;
+        }
     }
 
     pub const fn server(&self) -> &ServerIdentity {
@@ -134,8 +153,9 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.reader.abort();
-        self.writer.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
     }
 }
 
@@ -145,13 +165,13 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// The requests that wait for an answer, and the queue of lines to the server.
+/// The requests that wait for an answer, and the queue of messages to the server.
 #[derive(Debug)]
 pub(crate) struct Requests {
     next_id: AtomicU64,
     waiting: Mutex<Waiters>,
     most_waiting: usize,
-    lines: mpsc::Sender<Vec<u8>>,
+    lines: mpsc::Sender<OutgoingMessage>,
     listing_changes: watch::Sender<u64>,
 }
 
@@ -165,19 +185,39 @@ struct Waiters {
 }
 
 impl Requests {
+    /// An empty table, and the queue that a transport reads.
+    pub fn new(limits: ConnectionLimits) -> (Arc<Self>, mpsc::Receiver<OutgoingMessage>) {
+        let (lines, queue) = mpsc::channel(limits.waiting.max(1));
+        let (listing_changes, _) = watch::channel(0);
+        let requests = Self {
+            next_id: AtomicU64::new(1),
+            waiting: Mutex::new(Waiters { by_id: HashMap::new(), closed: None }),
+            most_waiting: limits.waiting,
+            lines,
+            listing_changes,
+        };
+        (Arc::new(requests), queue)
+    }
+
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
     pub async fn send(
         self: &Arc<Self>,
         method: &str,
         params: Map<String, Value>,
         deadline: Duration,
     ) -> Result<Value, UpstreamError> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let id = self.next_id();
         let (sender, answer) = oneshot::channel();
         self.register(id, sender)?;
         // Removes the request from the table and tells the server when this future is dropped or late.
-        let mut cancel = RequestGuard { requests: self, id, is_sent: false };
+        let (waits, abandoned) = oneshot::channel();
+        let mut cancel = RequestGuard { requests: self, id, is_sent: false, _waits: waits };
         let exchange = async {
-            let line = message::request(id, method, &Value::Object(params));
+            let (method, params) = (method.to_owned(), Value::Object(params));
+            let line = message::request(RequestLabel { id, method, params, deadline, abandoned });
             self.lines.send(line).await.map_err(|_| self.why_closed())?;
             cancel.is_sent = true;
             answer.await.unwrap_or_else(|_| Err(self.why_closed()))
@@ -206,7 +246,7 @@ impl Requests {
         Ok(())
     }
 
-    fn receive(&self, incoming: Incoming) {
+    pub fn receive(&self, incoming: Incoming) {
         match incoming {
             Incoming::Answer { id, answer } => {
                 // An unknown id is a late answer to a cancelled request, or invented; neither reaches a caller.
@@ -227,7 +267,12 @@ impl Requests {
         }
     }
 
-    fn close(&self, why: UpstreamError) {
+    /// Refuses new requests. Those that wait may have taken effect at the server, and still wait for their answers.
+    pub fn refuse_new(&self, why: UpstreamError) {
+        self.lock().closed.get_or_insert(why);
+    }
+
+    pub fn close(&self, why: UpstreamError) {
         let mut waiters = self.lock();
         let why = waiters.closed.get_or_insert(why).clone();
         for (_, sender) in waiters.by_id.drain() {
@@ -248,6 +293,8 @@ struct RequestGuard<'r> {
     requests: &'r Requests,
     id: u64,
     is_sent: bool,
+    /// Its end tells the transport that the caller no longer waits.
+    _waits: oneshot::Sender<()>,
 }
 
 impl Drop for RequestGuard<'_> {
@@ -286,11 +333,11 @@ async fn read_all(input: impl AsyncRead + Unpin, requests: Arc<Requests>, most: 
 
 async fn write_all(
     mut output: impl AsyncWrite + Unpin,
-    mut lines: mpsc::Receiver<Vec<u8>>,
+    mut lines: mpsc::Receiver<OutgoingMessage>,
     requests: Arc<Requests>,
 ) {
-    while let Some(line) = lines.recv().await {
-        if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+    while let Some(message) = lines.recv().await {
+        if output.write_all(&message.line).await.is_err() || output.flush().await.is_err() {
             requests.close(UpstreamError::Closed);
             return;
         }

@@ -126,6 +126,6 @@ fn text(result: &Value, pointer: &str) -> String {
 }
 
 const NEWEST_SESSION: &str = "2025-11-25";
-const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST_SESSION];
-const STATELESS: &str = "2026-07-28";
+pub(crate) const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST_SESSION];
+pub(crate) const STATELESS: &str = "2026-07-28";
 const IDENTITY_CHARS: usize = 200;

@@ -1,6 +1,9 @@
-//! JSON-RPC messages as an upstream server sends them.
+//! JSON-RPC messages to and from an upstream server.
+
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
 use crate::UpstreamError;
 
@@ -59,23 +62,64 @@ fn read_answer(mut message: Map<String, Value>) -> Result<Incoming, UpstreamErro
     Ok(id.map_or(Incoming::Stray, |id| Incoming::Answer { id, answer }))
 }
 
-pub fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
-    line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+/// A message to the server, with what a transport must know about it.
+#[derive(Debug)]
+pub struct OutgoingMessage {
+    /// The message as one line, with its line feed.
+    pub line: Vec<u8>,
+    pub kind: OutgoingKind,
 }
 
-pub fn notification(method: &str, params: &Value) -> Vec<u8> {
-    line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+#[derive(Debug)]
+pub enum OutgoingKind {
+    Request(RequestLabel),
+    Notification {
+        method: String,
+    },
+    /// Our answer to a request of the server.
+    Answer,
+}
+
+/// The parts of a request that an HTTP transport repeats in headers, and its deadline.
+#[derive(Debug)]
+pub struct RequestLabel {
+    pub id: u64,
+    pub method: String,
+    pub params: Value,
+    pub deadline: Duration,
+    /// Ends when the caller no longer waits.
+    pub abandoned: oneshot::Receiver<()>,
+}
+
+pub fn request(label: RequestLabel) -> OutgoingMessage {
+    let mut message = Map::new();
+    message.insert("jsonrpc".to_owned(), Value::from("2.0"));
+    message.insert("id".to_owned(), Value::from(label.id));
+    message.insert("method".to_owned(), Value::from(label.method.as_str()));
+    // Moved in and out again: a copy of large arguments costs more than the rest of the message.
+    message.insert("params".to_owned(), label.params);
+    let mut message = Value::Object(message);
+    let line = line(&message);
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    OutgoingMessage { line, kind: OutgoingKind::Request(RequestLabel { params, ..label }) }
+}
+
+pub fn notification(method: &str, params: &Value) -> OutgoingMessage {
+    let line = line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    OutgoingMessage { line, kind: OutgoingKind::Notification { method: method.to_owned() } }
 }
 
 /// The answer to a `ping`.
-pub fn empty_answer(id: &Value) -> Vec<u8> {
-    line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} }))
+pub fn empty_answer(id: &Value) -> OutgoingMessage {
+    let line = line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
+    OutgoingMessage { line, kind: OutgoingKind::Answer }
 }
 
 /// The answer to every request that a server may not make.
-pub fn not_allowed(id: &Value) -> Vec<u8> {
+pub fn not_allowed(id: &Value) -> OutgoingMessage {
     let error = json!({ "code": METHOD_NOT_FOUND, "message": "this client does not allow this request" });
-    line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+    let line = line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+    OutgoingMessage { line, kind: OutgoingKind::Answer }
 }
 
 fn line(message: &Value) -> Vec<u8> {
@@ -88,7 +132,7 @@ fn broken(why: &str) -> UpstreamError {
     UpstreamError::Protocol(why.to_owned())
 }
 
-const METHOD_NOT_FOUND: i64 = -32601;
+pub const METHOD_NOT_FOUND: i64 = -32601;
 
 #[cfg(test)]
 mod tests {

@@ -29,6 +29,8 @@ const TARGETS: &[(&str, Body)] = &[
     ("journal", bodies::journal),
     ("receipt", bodies::receipt),
     ("result", bodies::result),
+    ("events", bodies::events),
+    ("challenge", bodies::challenge),
 ];
 
 #[test]

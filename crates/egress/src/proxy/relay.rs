@@ -26,6 +26,7 @@ use crate::{
     error::{EgressError, EgressReason},
     exchange::{connection_error, drive, handshake},
     guard::Content,
+    head_cap::ResponseCounter,
     request::{Outgoing, Request},
     target::RequestTarget,
 };
@@ -58,7 +59,8 @@ pub async fn serve(
     let addresses = context.judged_addresses(&context.rules, &target).await?;
     let dialled = context.egress.dial(&target, &addresses).await?;
     *message.body_mut() = Full::new(body);
-    let (sender, connection) = handshake(dialled.stream, context.egress.limits()).await?;
+    let (sender, connection) =
+        handshake(dialled.stream, context.egress.limits(), ResponseCounter::default()).await?;
     drive(connection, pass_back(context, client, head, entry, (sender, message))).await
 }
 

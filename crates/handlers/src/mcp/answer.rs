@@ -44,9 +44,14 @@ const fn reason_of(error: &UpstreamError) -> Reason {
     match error {
         UpstreamError::TimedOut { .. } => Reason::Timeout,
         UpstreamError::Server { .. } => Reason::ToolFailed,
-        UpstreamError::Closed => Reason::UpstreamUnavailable,
         UpstreamError::Busy => Reason::Busy,
-        UpstreamError::Protocol(_) => Reason::UpstreamMisbehaved,
+        UpstreamError::Protocol(_) | UpstreamError::HttpStatus { .. } => Reason::UpstreamMisbehaved,
+        UpstreamError::Closed
+        | UpstreamError::Unreachable(_)
+        | UpstreamError::Lost(_)
+        | UpstreamError::SessionLost
+        | UpstreamError::Unauthorized(_)
+        | UpstreamError::NoToken(_) => Reason::UpstreamUnavailable,
     }
 }
 
