@@ -7,7 +7,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHi
 pub use self::gateway::{
     ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs,
     ConfigCommand, ConfigCommandArgs, ConnectArgs, DisconnectArgs, DoctorArgs, InitArgs, ListArgs,
-    PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
+    PublishArgs, ScopeKind, SecretArgs, SecretCommand, ServeArgs, TokenArgs, TokenCommand, TransportKind,
+    UnpublishArgs,
 };
 
 /// A governed tool gateway and sandbox for AI agents
@@ -35,6 +36,7 @@ pub enum Command {
     Call(CallArgs),
     Approvals(ApprovalsArgs),
     Token(TokenArgs),
+    Secret(SecretArgs),
     Audit(AuditArgs),
     Connect(ConnectArgs),
     Disconnect(DisconnectArgs),
@@ -397,6 +399,7 @@ impl Command {
             Self::Call(args) => Some(args.format),
             Self::Approvals(args) => args.command.format(),
             Self::Token(args) => Some(args.command.format()),
+            Self::Secret(args) => args.command.format(),
             Self::Audit(args) => args.command.format(),
             Self::Config(ConfigCommandArgs { command: ConfigCommand::Show { format, .. }, .. }) => {
                 Some(*format)

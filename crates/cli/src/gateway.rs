@@ -13,6 +13,7 @@ use toolgate_config::{Overrides, config_path};
 use crate::{
     Failure,
     args::ConfigArgs,
+    passphrase,
     terminal::{Terminal, visible},
 };
 
@@ -62,7 +63,8 @@ impl Drop for Opened {
 }
 
 pub async fn open(config: Config, writes: Writes) -> Result<Toolgate, Failure> {
-    open_with(config, Extras { writes, ..Extras::default() }, Terminal::note).await
+    let passphrase = Some(passphrase::of(&config));
+    open_with(config, Extras { writes, passphrase, ..Extras::default() }, Terminal::note).await
 }
 
 /// `say` prints warnings that must always appear, at any log level.
@@ -76,6 +78,9 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
     let toolgate = opened.map_err(|error| Failure::new(visible(&error.to_string())))?;
     for warning in unlisted_journals(&toolgate).into_iter().chain(older_state(&toolgate)) {
         say(&warning);
+    }
+    if let Some(problem) = toolgate.secret_values().problem() {
+        say(&visible(&problem));
     }
     if let Some(behind) = toolgate.clock_behind() {
         say(&toolgate::clock_is_behind(behind));

@@ -15,6 +15,7 @@ mod failure;
 mod gateway;
 mod load;
 mod local;
+mod passphrase;
 mod policy;
 mod progress;
 mod report;
@@ -97,6 +98,7 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<Ending, Failure
         Command::Call(args) => commands::call::run(&args, terminal),
         Command::Approvals(args) => commands::approvals::run(&args, terminal),
         Command::Token(args) => commands::token::run(&args, terminal),
+        Command::Secret(args) => commands::secret::run(&args, terminal),
         Command::Audit(args) => commands::audit::run(&args, terminal),
         Command::Connect(args) => commands::connect::run(&args, terminal),
         Command::Disconnect(args) => commands::connect::disconnect(&args, terminal),

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use toolgate_gate::{Agreed, Handlers as _, LeftEffects, Looks, Purpose, RunReport, RunRequest, StopFlag};
 use toolgate_handlers::{
-    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    OwnVariables, Places, RustHandlers, ToolHandlers,
+    AllowedCommands, CliHandlers, CommandHost, GatewayEnvironment, JsHandlers, JsRunner, OwnVariables,
+    Places, RustHandlers, ToolHandlers,
 };
-use toolgate_policy::EffectivePolicy;
+use toolgate_policy::{EffectivePolicy, SecretSource};
 use toolgate_sandbox::{
     CommandRequired, Isolation, Namespaces, Pool, PoolConfig, Required, container_egress,
 };
@@ -19,7 +19,7 @@ use toolgate_spec::{
     parse_test_value, project,
 };
 
-use crate::{Failure, args::SandboxArgs, terminal::visible};
+use crate::{Failure, args::SandboxArgs, passphrase, terminal::visible};
 
 /// Runs tools one after another.
 pub struct Runner {
@@ -27,6 +27,7 @@ pub struct Runner {
     pool: Pool,
     places: Places,
     own: OwnVariables,
+    secrets: Arc<dyn SecretSource>,
     program: PathBuf,
     required: CommandRequired,
 }
@@ -64,9 +65,10 @@ impl Runner {
         let guarded = toolgate_config::guarded_in(&workspace, &environment);
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
         let state = toolgate_config::state_in(&workspace, &environment);
+        let secrets = passphrase::secrets_of_drafts(&workspace, &state, own.clone(), &environment);
         let places = Places { workspace, home, state, guarded };
         let required = if args.hardened { CommandRequired::HARDENED } else { CommandRequired::MINIMUM };
-        Ok(Self { runtime, pool, places, own, program, required })
+        Ok(Self { runtime, pool, places, own, secrets: Arc::new(secrets), program, required })
     }
 
     /// Runs a draft once for its author. Effects that need approval count as approved.
@@ -100,14 +102,13 @@ impl Runner {
         let egress =
             toolgate::open_egress(&self.places.state).map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
-        let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
         // A single run needs no spare jails.
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, 0, None);
         Ok(ToolHandlers {
             js: JsHandlers {
                 runner: JsRunner::new(self.pool.clone(), Some(egress), Arc::clone(&detector)),
                 places: self.places.clone(),
-                secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
+                secrets: Arc::clone(&self.secrets),
             },
             cli: CliHandlers {
                 launcher: Arc::new(commands),
@@ -117,7 +118,7 @@ impl Runner {
                     environment: GatewayEnvironment::current(self.own.clone()),
                     way_out_of_containers: container_egress(),
                 },
-                secrets,
+                secrets: Arc::clone(&self.secrets),
                 detector,
                 commands: BTreeMap::new(),
                 parsers: BTreeMap::new(),

@@ -14,8 +14,10 @@ use crate::{
 };
 
 mod auth;
+mod secrets;
 
 pub use auth::{AnonymousAccess, Auth, IssuerAlgorithm, JwtIssuer, JwtKey, LocalCaller};
+pub use secrets::{SecretKeyPlace, SecretProvider, SecretProviderKind, SecretSettings, default_key_file};
 
 /// The settings from `toolgate.yaml`, the environment and the command line together.
 ///
@@ -223,13 +225,6 @@ pub struct CommandSettings {
     pub danger_unbounded_containers: bool,
     /// 0 turns prepared jails off.
     pub prepared_jails: usize,
-}
-
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct SecretSettings {
-    pub rules: Vec<PathBuf>,
-    pub disabled: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]

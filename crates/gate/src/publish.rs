@@ -9,8 +9,8 @@ use std::{borrow::Cow, cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
-    Caller, Digests, EffectivePolicy, Environment, Lifecycle, LifecycleState, PassOutcome, PassRecord,
-    PolicyChange, PolicySet, Relaxation, SettingValues, UserOverrides, Wording, policy_changes,
+    Caller, Digests, EffectivePolicy, Lifecycle, LifecycleState, PassOutcome, PassRecord, PolicyChange,
+    PolicySet, Relaxation, SecretSource, SettingValues, UserOverrides, Wording, policy_changes,
     policy_warnings, rate, relaxations, resolve, state,
 };
 use toolgate_spec::{Finding, ToolCheck, digest, model::ToolSpec, parse_test_value};
@@ -39,7 +39,7 @@ pub struct Workshop {
     pub overrides: Option<Arc<UserOverrides>>,
     pub handlers: Arc<dyn Handlers>,
     pub passes: Arc<dyn PassStore>,
-    pub environment: Arc<dyn Environment + Send + Sync>,
+    pub secrets: Arc<dyn SecretSource>,
 }
 
 /// A sound document under the policy in force, and how far it has come.
@@ -179,7 +179,7 @@ impl Workshop {
         if is_accepted_draft {
             spec.to_mut().draft = None;
         }
-        let lifecycle = state(&spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
+        let lifecycle = state(&spec, current, pass.map(|pass| &pass.record), self.secrets.as_ref());
         let because = match pass {
             // Also a tool that was published before its finding was known.
             Some(pass) if pass.is_published && !unaccepted(findings, &pass.accepted).is_empty() => {

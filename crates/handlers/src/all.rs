@@ -3,15 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use toolgate_gate::{Handlers, Runnable};
-use toolgate_policy::EffectivePolicy;
+use toolgate_policy::{EffectivePolicy, SecretSource};
 use toolgate_spec::model::{Body, Handler, ToolSpec};
 
-use crate::{
-    cli::CliHandlers,
-    js::{EnvironmentSecrets, JsHandlers},
-    own::OwnVariables,
-    rust::RustHandlers,
-};
+use crate::{cli::CliHandlers, js::JsHandlers, own::OwnVariables, rust::RustHandlers};
 
 /// Every kind of tool that this gateway runs.
 #[derive(Clone, Debug)]
@@ -22,10 +17,15 @@ pub struct ToolHandlers {
 }
 
 impl ToolHandlers {
-    /// Names the gateway's own files and variables anew.
+    /// Names the gateway's own files, variables and secrets anew.
     #[must_use]
-    pub fn guarding(mut self, files: Vec<PathBuf>, own: OwnVariables) -> Self {
-        self.js.secrets = Arc::new(EnvironmentSecrets(own.clone()));
+    pub fn guarding(
+        mut self,
+        files: Vec<PathBuf>,
+        own: OwnVariables,
+        secrets: Arc<dyn SecretSource>,
+    ) -> Self {
+        self.js.secrets = secrets;
         self.cli.secrets = Arc::clone(&self.js.secrets);
         self.cli.host.environment.withhold(own);
         self.js.places.guarded.clone_from(&files);

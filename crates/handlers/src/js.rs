@@ -16,11 +16,11 @@ pub use failure::{Failure, FailureCode};
 pub use helpers::missing_helpers;
 pub use port::JsHandlers;
 pub use report::{ConsoleLevel, ConsoleLine, JsReport, JsUsage, Returned};
-pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
+pub use secrets::check_variables;
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
 use toolgate_gate::{Agreed, LeftEffects, Looks, Purpose, Refusal, RunRequest, StopFlag};
-use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
+use toolgate_policy::{EffectivePolicy, Mask, SecretSource, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
     wire::{Load, RunLimits, RunScript},

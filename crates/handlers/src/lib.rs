@@ -27,9 +27,8 @@ pub use files::{
     SortOptions, Veil, VeiledReads, Wanted, copy_workspace,
 };
 pub use js::{
-    ConsoleLevel, ConsoleLine, EffectRecord, EnvironmentSecrets, FUEL_PER_STATEMENT, Failure, FailureCode,
-    JsHandlers, JsReport, JsRunner, JsTool, JsUsage, Returned, SecretSource, check_variables,
-    missing_helpers,
+    ConsoleLevel, ConsoleLine, EffectRecord, FUEL_PER_STATEMENT, Failure, FailureCode, JsHandlers, JsReport,
+    JsRunner, JsTool, JsUsage, Returned, check_variables, missing_helpers,
 };
 pub use own::OwnVariables;
 pub use places::{Places, home};

@@ -9,7 +9,7 @@ use crate::OpenError;
 
 /// Fails where a rule does not keep to its own examples: a detector with a hole is none.
 pub fn open_detector(config: &Config) -> Result<Arc<Detector>, OpenError> {
-    let SecretSettings { rules, disabled } = &config.secrets;
+    let SecretSettings { rules, disabled, .. } = &config.secrets;
     let told = |problem: String| OpenError { part: "secrets", problem };
     if rules.is_empty() && disabled.is_empty() {
         return Detector::shipped().map_err(|error| told(error.to_string()));

@@ -8,9 +8,10 @@ use toolgate_config::{
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{
-    AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
+    AllowedCommands, CliCommand, CliHandlers, CommandHost, GatewayEnvironment, JsHandlers, JsRunner,
+    OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
 };
+use toolgate_policy::SecretSource;
 use toolgate_sandbox::{
     CommandRequired, ContainerWall, Isolation, Namespaces, Pool, PoolConfig, Required, WorkerEnd,
     container_egress,
@@ -23,6 +24,7 @@ use crate::{
     catalog,
     commands::{Commands, Container},
     load::{InCode, Loaded},
+    secret_values::SecretValues,
 };
 
 /// Command lines and output parsers in code, by the names of their tools.
@@ -37,6 +39,7 @@ pub fn open_handlers(
     detector: &Arc<Detector>,
     made_in_code: CommandsInCode,
     in_code: &InCode,
+    secrets: &SecretValues,
     alarm: &Arc<Alarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
@@ -49,7 +52,7 @@ pub fn open_handlers(
     let home = toolgate_handlers::home().map_err(|problem| OpenError { part: "home folder", problem })?;
     let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
-    let secrets = Arc::new(EnvironmentSecrets(own.clone()));
+    let secrets: Arc<dyn SecretSource> = Arc::new(secrets.clone());
     let required = match config.worker.required {
         RequiredJail::Minimum => CommandRequired::MINIMUM,
         RequiredJail::Hardened => CommandRequired::HARDENED,
@@ -57,7 +60,7 @@ pub fn open_handlers(
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
         places: places.clone(),
-        secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
+        secrets: Arc::clone(&secrets),
     };
     let container = config.commands.image.clone();
     let walls = walls_of_containers(config);

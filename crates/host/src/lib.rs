@@ -24,6 +24,7 @@ mod parallel;
 mod policies;
 mod restored;
 mod rust_tool;
+mod secret_values;
 mod serve;
 mod startup;
 mod telemetry;
@@ -45,6 +46,7 @@ pub use open::{
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use restored::{Revived, find_revived};
 pub use rust_tool::{RustTool, ToolError};
+pub use secret_values::{PassphraseFile, SecretValues, open_vault};
 pub use serve::{
     Front, Greet, NotAuthenticated, ServeError, ServeLog, ServeOptions, StopSignals, Tokenless, Watching,
     clock_is_behind, rounded,

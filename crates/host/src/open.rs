@@ -24,14 +24,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use serde_json::json;
-use toolgate_config::Config;
+use toolgate_config::{Config, model::default_key_file};
 use toolgate_egress::Egress;
 use toolgate_gate::{Call, Gate, Observer, Outcome, SystemClock, Workshop};
 use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Arguments, Caller, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_spec::project::WireTarget;
-use toolgate_store::{FileChanges, StateDb};
+use toolgate_store::{FileChanges, PassphraseSource, StateDb};
 use toolgate_telemetry::Telemetry;
 
 use self::parts::{compare_with_journals, gate_parts, open_alerts, workshop};
@@ -40,13 +40,14 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     detector::open_detector,
-    handlers::{CommandsInCode, check_described, check_own, open_handlers},
+    handlers::{CommandsInCode, check_described, check_own, open_handlers, own_variables},
     journal::FileJournal,
     journals::{Writes, open_journal},
     listing::ToolList,
     load::{InCode, LoadCache, Loaded, Origin, ToTry},
     restored::Revived,
     rust_tool::RustTool,
+    secret_values::{SecretValues, open_vault},
     serve::Proofs,
     telemetry::{Observers, start_telemetry},
 };
@@ -60,6 +61,7 @@ pub struct Toolgate {
     journal: FileJournal,
     secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
+    secret_values: SecretValues,
     egress: Egress,
     writes: Writes,
     test_runs: TestRuns,
@@ -95,6 +97,8 @@ pub struct Extras {
     pub writes: Writes,
     /// The effects that test runs of `publish_all` may have.
     pub test_runs: TestRuns,
+    /// Asks for the passphrase of the secret store. `None`: it is read from the file that `TOOLGATE_PASSPHRASE_FILE` names.
+    pub passphrase: Option<Arc<dyn PassphraseSource>>,
 }
 
 impl Default for Extras {
@@ -108,6 +112,7 @@ impl Default for Extras {
             cedar: Vec::new(),
             writes: Writes::Gateway,
             test_runs: TestRuns::Contained,
+            passphrase: None,
         }
     }
 }
@@ -134,7 +139,11 @@ impl Toolgate {
 
     /// Puts everything in place and loads the tools. Needs a runtime of tokio, for workers are watched on it. Programs use
     /// [`Builder::build`], which also checks that `run_if_worker` was called in time.
-    pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
+    pub async fn open(mut config: Config, extras: Extras) -> Result<Self, OpenError> {
+        // A program that embeds the gateway reads no environment with its configuration.
+        if config.secrets.key_file.is_none() {
+            config.secrets.key_file = default_key_file(&|name| std::env::var(name).ok());
+        }
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.writes)?;
@@ -154,9 +163,20 @@ impl Toolgate {
         let checks = extras.tools.iter().map(RustTool::check).collect();
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
-        let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
-        let handlers = Arc::new(handlers);
-        let workshop = workshop(&config, &handlers, &state)?;
+        let vault = open_vault(&config.state, &config.workspace, &config.secrets, extras.passphrase);
+        let own = own_variables(config.own_variables());
+        let secret_values = SecretValues::with_store(vault, &config.secrets, own);
+        let egress_of_tools = egress.clone();
+        let handlers = Arc::new(open_handlers(
+            &config,
+            egress_of_tools,
+            &detector,
+            commands,
+            &in_code,
+            &secret_values,
+            &alarm,
+        )?);
+        let workshop = workshop(&config, &handlers, &state, &secret_values)?;
         let toolgate = Self {
             gate,
             workshop: ArcSwap::from_pointee(workshop),
@@ -164,6 +184,7 @@ impl Toolgate {
             journal,
             secrets: detector,
             handlers,
+            secret_values,
             egress,
             writes: extras.writes,
             test_runs: extras.test_runs,
@@ -213,6 +234,11 @@ impl Toolgate {
 
     pub const fn state(&self) -> &Arc<StateDb> {
         &self.state
+    }
+
+    /// Where tools get their secrets from.
+    pub const fn secret_values(&self) -> &SecretValues {
+        &self.secret_values
     }
 
     pub const fn egress(&self) -> &Egress {

@@ -11,11 +11,12 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolgate_egress::{Egress, EgressLimits, Listeners, SystemResolver, TlsRoots};
-use toolgate_handlers::{CallGrants, JsReport, JsRunner, JsTool, Places, Returned, SecretSource};
-use toolgate_policy::PolicySet;
+use toolgate_handlers::{CallGrants, JsReport, JsRunner, JsTool, Places, Returned};
+use toolgate_policy::{PolicySet, SecretConsumer, SecretSource};
 use toolgate_sandbox::{Isolation, Namespaces, OnEnd, Pool, PoolConfig, Required, WorkerEnd};
 use toolgate_secrets::Detector;
 use toolgate_spec::{Format, model::ToolSpec};
+use zeroize::Zeroizing;
 
 pub struct Gateway {
     pub runtime: Runtime,
@@ -134,7 +135,7 @@ pub fn spec(document: &Value) -> ToolSpec {
 pub struct NoSecrets;
 
 impl SecretSource for NoSecrets {
-    fn lookup(&self, _name: &str) -> Option<String> {
+    fn secret(&self, _name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
         None
     }
 }
@@ -142,8 +143,8 @@ impl SecretSource for NoSecrets {
 pub struct Secret(pub String, pub String);
 
 impl SecretSource for Secret {
-    fn lookup(&self, name: &str) -> Option<String> {
-        (name == self.0).then(|| self.1.clone())
+    fn secret(&self, name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
+        (name == self.0).then(|| Zeroizing::new(self.1.clone()))
     }
 }
 

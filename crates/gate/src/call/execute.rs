@@ -169,7 +169,12 @@ fn finish(
             let message = message_of(failure, gate, tool);
             let texts = [failure.message.as_str()].into_iter().chain(heard.as_deref());
             alerts.extend(tool.alarms_in(texts));
-            let stop = Stop::new(failure.reason, message).with_alerts(alerts).with_report(report);
+            let stop = match failure.reason {
+                // The name of a missing secret is for the operator only.
+                Reason::MissingSecret => Stop::new(failure.reason, MISSING).for_operator(message),
+                reason => Stop::new(reason, message),
+            };
+            let stop = stop.with_alerts(alerts).with_report(report);
             Err(stop.with_consumed(approval))
         }
     }
@@ -206,5 +211,6 @@ const SHORT_WAIT: Duration = Duration::from_millis(100);
 const CALL_AGAIN: &str = "wait a moment and call again";
 const TARGETS_CHANGED: &str =
     "what the arguments lead to has changed since the question was asked; the call was not run";
+const MISSING: &str = "a value that the tool needs is not set on the gateway; its operator can set it";
 const WITHHELD: &str = "the tool failed; its message is withheld because this tool's `outputPolicy` has rules about fields; \
      `toolgate run` shows it to the tool's author";

@@ -704,7 +704,7 @@ impl World {
             overrides: None,
             handlers: Arc::new(FakeHandlers(Arc::clone(&fake))),
             passes: Arc::<MemoryPasses>::default(),
-            environment: Arc::new(|_: &str| None),
+            secrets: Arc::new(|_: &str| None),
         };
         let world = Self { gate, journal, queue, clock, fake, workshop };
         world.make_live(documents);

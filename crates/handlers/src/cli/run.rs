@@ -13,7 +13,7 @@ use toolgate_gate::{
     Handlers, LeftEffects, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag,
     Survey, Surveyed, Touch,
 };
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, SecretSource};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
 
@@ -35,10 +35,7 @@ use super::{
     unseen::{DENIED, Unseen},
     view::View,
 };
-use crate::{
-    guard::SecretGuard,
-    js::{SecretSource, secrets},
-};
+use crate::{guard::SecretGuard, js::secrets};
 
 /// The handler of command tools.
 #[derive(Clone)]

@@ -1,12 +1,12 @@
-//! What do static variables stand for? Literal text always; placeholders what the gateway's environment says at the call.
+//! What do static variables stand for? Literal text always; placeholders the values that the secret source has at the call.
 
 use serde_json::{Map, Value};
 use toolgate_gate::Reason;
-use toolgate_policy::Mask;
+use toolgate_policy::{Mask, SecretConsumer, SecretSource};
 use toolgate_spec::model::{StaticVariable, ToolSpec};
 
 use super::report::Problem;
-use crate::js::{SecretSource, secrets};
+use crate::js::secrets;
 
 /// The variables of one call, and what of them nobody else may see.
 pub struct Statics {
@@ -31,8 +31,9 @@ pub fn secret_names(spec: &ToolSpec) -> Vec<&str> {
 pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, Problem> {
     let mut values = Map::new();
     let mut sent = Vec::new();
+    let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
-        let text = secrets::resolve(variable, source, &mut sent)
+        let text = secrets::resolve(variable, consumer, source, &mut sent)
             .map_err(|message| Problem { reason: Reason::MissingSecret, message })?;
         values.insert(variable.name.clone(), Value::String(text));
     }

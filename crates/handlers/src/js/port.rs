@@ -7,13 +7,11 @@ use toolgate_gate::{
     EffectEntry, EffectKind, Handlers, Reason, Refusal, RunFailure, RunFuture, RunReport, RunRequest,
     RunUsage, Runnable, StopFlag, Survey, Surveyed, Touch,
 };
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, SecretSource};
 use toolgate_sandbox::Lease;
 use toolgate_spec::model::{SandboxKind, ToolSpec};
 
-use super::{
-    EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, SecretSource, missing_helpers, secrets,
-};
+use super::{EffectRecord, Failure, JsReport, JsRunner, JsTool, Returned, missing_helpers, secrets};
 use crate::{places::Places, survey::CallGrants};
 
 /// The handler of JavaScript tools.
@@ -187,10 +185,7 @@ mod tests {
     use toolgate_spec::Format;
 
     use super::*;
-    use crate::{
-        js::{EnvironmentSecrets, FailureCode},
-        own::OwnVariables,
-    };
+    use crate::js::FailureCode;
 
     /// Makes ready a tool for which the operator has set `execution.sandbox`. No worker is started for that.
     fn prepare(extends: Option<&str>, sandbox: Option<&str>) -> Result<(), String> {
@@ -230,7 +225,7 @@ mod tests {
                 state: "/tmp/state".into(),
                 guarded: Vec::new(),
             },
-            secrets: Arc::new(EnvironmentSecrets(OwnVariables::named([]))),
+            secrets: Arc::new(|name: &str| std::env::var(name).ok()),
         };
         handlers.prepare(&Arc::new(spec), &policy).map(|_| ())
     }

@@ -7,34 +7,11 @@ use toolgate_spec::{
     model::{StaticVariable, ToolSpec},
 };
 
-use toolgate_policy::Mask;
+use toolgate_policy::{Mask, SecretConsumer, SecretSource};
+
+use zeroize::Zeroizing;
 
 use super::{Failure, FailureCode};
-use crate::own::OwnVariables;
-
-/// Where placeholders get their values. Asked anew for every call.
-pub trait SecretSource: Send + Sync {
-    fn lookup(&self, name: &str) -> Option<String>;
-
-    /// Why no tool gets this one, whether it is set or not.
-    fn refusal(&self, _name: &str) -> Option<String> {
-        None
-    }
-}
-
-/// The environment that the gateway was started in, without what is its own.
-#[derive(Clone, Debug)]
-pub struct EnvironmentSecrets(pub OwnVariables);
-
-impl SecretSource for EnvironmentSecrets {
-    fn lookup(&self, name: &str) -> Option<String> {
-        if self.0.contains(name) { None } else { std::env::var(name).ok() }
-    }
-
-    fn refusal(&self, name: &str) -> Option<String> {
-        self.0.contains(name).then(|| self.0.refusal(name))
-    }
-}
 
 /// Before any call: does the tool ask for what it never gets?
 pub fn check_variables(spec: &ToolSpec, source: &dyn SecretSource) -> Result<(), String> {
@@ -67,8 +44,9 @@ pub fn bind(
         }
     }
     let mut sent = Vec::new();
+    let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
-        let value = resolve(variable, source, &mut sent)
+        let value = resolve(variable, consumer, source, &mut sent)
             .map_err(|message| Failure::new(FailureCode::MissingSecret, message))?;
         if value.trim().is_empty() {
             values.remove(&variable.name);
@@ -81,8 +59,9 @@ pub fn bind(
 
 /// Everything secret that is set just now, for texts about the tool that no run made.
 pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
-    let set: Vec<String> =
-        spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
+    let consumer = SecretConsumer::Tool(&spec.name);
+    let names = spec.required_environment().into_iter();
+    let set: Vec<Zeroizing<String>> = names.filter_map(|name| source.secret(name, consumer)).collect();
     Mask::new(&set.iter().flat_map(|value| worth_hiding(value)).collect::<Vec<_>>())
 }
 
@@ -102,6 +81,7 @@ const SHORTEST_LINE: usize = 8;
 /// The variable's text, its secrets added to `sent`; or which of them is not set.
 pub fn resolve(
     variable: &StaticVariable,
+    consumer: SecretConsumer<'_>,
     source: &dyn SecretSource,
     sent: &mut Vec<String>,
 ) -> Result<String, String> {
@@ -110,19 +90,18 @@ pub fn resolve(
         match part {
             TemplatePart::Literal(literal) => text.push_str(literal),
             TemplatePart::Variable(name) => {
-                let value =
-                    source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
-                        source.refusal(name).unwrap_or_else(|| {
-                            format!(
-                                "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
-                                variable.name
-                            )
-                        })
-                    })?;
+                let value = source.secret(name, consumer).filter(|value| !value.trim().is_empty());
+                let value = value
+                    .ok_or_else(|| source.refusal(name).unwrap_or_else(|| missing(&variable.name, name)))?;
                 text.push_str(&value);
                 sent.extend(worth_hiding(&value));
             }
         }
     }
     Ok(text)
+}
+
+/// For operators and authors; callers are not told the name.
+fn missing(variable: &str, name: &str) -> String {
+    format!("`{variable}` needs `{name}`, which is not set; run `toolgate secret set {name}`")
 }

@@ -19,14 +19,15 @@ use toolgate_gate::{
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, Ended, Ending, GatewayEnvironment, Launch, Order,
-    OutputParser, OwnVariables, Places, Reached, Refusals, SecretSource, Usage,
+    OutputParser, OwnVariables, Places, Reached, Refusals, Usage,
 };
-use toolgate_policy::{EffectivePolicy, PolicySet};
+use toolgate_policy::{EffectivePolicy, PolicySet, SecretConsumer, SecretSource};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
     Format,
     model::{Body, Handler, ToolSpec},
 };
+use zeroize::Zeroizing;
 
 /// Reading all rules takes a while.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
@@ -312,7 +313,7 @@ impl Launch for Unjailed {
 struct Secrets(BTreeMap<String, String>);
 
 impl SecretSource for Secrets {
-    fn lookup(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned()
+    fn secret(&self, name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
+        self.0.get(name).cloned().map(Zeroizing::new)
     }
 }

@@ -5,10 +5,12 @@ use std::{path::PathBuf, sync::Arc};
 use toolgate_config::{Config, OwnNames};
 use toolgate_gate::Workshop;
 
-/// Policies, overrides, and the gateway's own files and variables, from which tools are kept away.
+/// Policies, overrides, secrets, and the gateway's own files and variables, from which tools are kept away.
 pub(crate) struct Rules {
     pub workshop: Arc<Workshop>,
     pub own: OwnNames,
+    /// The version of the secrets, which decide whether requirements are missing.
+    pub secrets: u64,
     /// The gateway's own paths, each with its real path. A tool keeps away from the targets it was judged with.
     guarded: Vec<(PathBuf, PathBuf)>,
 }
@@ -18,6 +20,7 @@ impl Rules {
     pub fn now(workshop: Arc<Workshop>, config: &Config) -> Self {
         let with_real = |path: PathBuf| (path.clone(), path.canonicalize().unwrap_or(path));
         Self {
+            secrets: workshop.secrets.version(),
             workshop,
             own: config.own_variables(),
             guarded: config.guarded_paths().into_iter().map(with_real).collect(),
@@ -29,6 +32,7 @@ impl Rules {
         self.workshop.policies == other.workshop.policies
             && self.workshop.overrides == other.workshop.overrides
             && self.own == other.own
+            && self.secrets == other.secrets
             && self.guarded == other.guarded
     }
 }

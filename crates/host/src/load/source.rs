@@ -7,7 +7,7 @@ use std::{
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, ListPosition, Unfit};
-use toolgate_handlers::{EnvironmentSecrets, check_variables};
+use toolgate_handlers::check_variables;
 use toolgate_spec::{ToolCheck, is_deceptive};
 
 use super::{InCode, Origin, Surveyed, is_javascript, rules::Rules};
@@ -15,7 +15,6 @@ use crate::{
     catalog,
     documents::{Document, Documents, TouchedFile},
     exposure,
-    handlers::own_variables,
     parallel::in_parallel,
 };
 
@@ -51,8 +50,7 @@ pub(super) fn all<'d>(
 
 /// Judges tools, on several threads if there are many.
 pub(super) fn judge(sources: &[&Source<'_>], rules: &Rules) -> Vec<Judged> {
-    let secrets = EnvironmentSecrets(own_variables(rules.own.clone()));
-    in_parallel(sources, |source| source.judged(rules, &secrets))
+    in_parallel(sources, |source| source.judged(rules))
 }
 
 impl<'d> Source<'d> {
@@ -139,11 +137,11 @@ impl<'d> Source<'d> {
         }
     }
 
-    fn judged(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> Judged {
+    fn judged(&self, rules: &Rules) -> Judged {
         let spec = self.check.spec.as_ref().filter(|_| !self.is_shipped);
         Judged {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
-            asks_for_own: spec.and_then(|spec| check_variables(spec, secrets).err()),
+            asks_for_own: spec.and_then(|spec| check_variables(spec, rules.workshop.secrets.as_ref()).err()),
             candidate: rules.workshop.assess(self.check),
         }
     }

@@ -23,6 +23,7 @@ use crate::{
     journal::FileJournal,
     policies::{overrides_from, policies_from},
     restored::{Revived, remember_compared, withdraw_revived},
+    secret_values::SecretValues,
 };
 
 /// Before anything is loaded: a tool or token that a restored older state revives is never served. A record says so.
@@ -66,6 +67,7 @@ pub(super) fn workshop(
     config: &Config,
     handlers: &Arc<ToolHandlers>,
     state: &Arc<StateDb>,
+    secrets: &SecretValues,
 ) -> Result<Workshop, OpenError> {
     let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
     let files = &config.policy;
@@ -76,7 +78,7 @@ pub(super) fn workshop(
         overrides: overrides.map(Arc::new),
         handlers: Arc::clone(handlers) as Arc<dyn toolgate_gate::Handlers>,
         passes: Arc::clone(state) as Arc<dyn toolgate_gate::PassStore>,
-        environment: Arc::new(|name: &str| std::env::var(name).ok()),
+        secrets: Arc::new(secrets.clone()),
     })
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate_config::{Config, Overrides, model::Approvals};
 use toolgate_gate::{LiveTool, Workshop, text_for_journal};
+use toolgate_policy::SecretSource as _;
 use toolgate_store::FileChanges;
 
 use super::{
@@ -79,7 +80,14 @@ impl Toolgate {
 
     /// Makes the next reload judge every tool again, also those whose documents did not change.
     pub fn forget_judgements(&self) {
+        self.secret_values.forget();
         self.cache().forget();
+    }
+
+    /// Whether a secret was set or removed since the last load. Blocks while the store is opened.
+    pub fn has_new_secrets(&self) -> bool {
+        let loaded = self.cache().secrets_seen();
+        loaded.is_some_and(|seen| seen != self.secret_values.version())
     }
 
     /// The ids of tools whose Local Pass or publication changed since the last load.
@@ -110,8 +118,10 @@ impl Toolgate {
         };
         // What the configuration names anew is guarded anew.
         let own = own_variables(config.own_variables());
-        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
-        let workshop = workshop(&config, &Arc::new(handlers), &self.state).map_err(|error| {
+        let secrets = self.secret_values.withholding(own.clone());
+        let handlers = self.handlers.as_ref().clone();
+        let handlers = handlers.guarding(config.guarded_paths(), own, Arc::new(secrets.clone()));
+        let workshop = workshop(&config, &Arc::new(handlers), &self.state, &secrets).map_err(|error| {
             self.drop_changed(&config, &changes);
             broken(error)
         })?;

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, s
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
-    time::Interval,
+    time::{Interval, MissedTickBehavior},
 };
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
@@ -118,6 +118,8 @@ pub async fn keep_fresh(
     let mut to_try = ToTry::AlsoFailed;
     let mut trials = Trials::begin(&toolgate, to_try);
     let mut upkeep = Upkeep::new(&toolgate);
+    let mut secrets = tokio::time::interval(SECRETS_EVERY);
+    secrets.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let mut is_everything = false;
         let may_try = tokio::select! {
@@ -137,6 +139,12 @@ pub async fn keep_fresh(
                         toolgate.drop_taken_back();
                     }
                     continue;
+                }
+                true
+            }
+            () = new_secrets(&toolgate, &mut secrets) => {
+                if let Some(problem) = toolgate.secret_values().problem() {
+                    log.error(&problem);
                 }
                 true
             }
@@ -171,6 +179,21 @@ impl fmt::Debug for Watching {
         f.debug_struct("Watching").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
+
+/// Waits until a process has set or removed a secret. Opening the store may wait for the keyring, so a thread does it.
+async fn new_secrets(toolgate: &Arc<Toolgate>, every: &mut Interval) {
+    loop {
+        every.tick().await;
+        let toolgate = Arc::clone(toolgate);
+        let checked = tokio::task::spawn_blocking(move || toolgate.has_new_secrets()).await;
+        if checked.is_ok_and(|has_new| has_new) {
+            return;
+        }
+    }
+}
+
+/// As often as the state is polled.
+const SECRETS_EVERY: Duration = Duration::from_millis(200);
 
 /// What is done by the clock.
 struct Upkeep {
@@ -314,6 +337,10 @@ fn report_gone(before: &LiveSet, toolgate: &Toolgate, loaded: &Loaded, log: &Ser
             None => "its document is gone".to_owned(),
             Some((Err(problem), _)) => problem.clone(),
             Some((Ok(_), false)) => "`exposure` or its document hides it".to_owned(),
+            Some((Ok(candidate), true)) if !candidate.lifecycle.missing.is_empty() => {
+                let missing = candidate.lifecycle.missing.join(", ");
+                format!("not set: {missing}; run `toolgate secret set NAME`")
+            }
             Some((Ok(candidate), true)) => {
                 format!("{}; publish it with `toolgate publish {name}`", candidate.lifecycle.because)
             }
