@@ -41,7 +41,9 @@ fn parts_of_two_files_do_not_fit() {
     let key = VaultKey::random().unwrap();
     let seal = |value: &str| SealedVault::seal(&content(&[("A", value)]), stored(&key), &key).unwrap();
     let (old, new) = (seal("old"), seal("new"));
-    for cut in (1..old.len()).step_by(11) {
+    // Before their nonces the two files are equal.
+    let nonce = MAGIC.len() + 1 + 16;
+    for cut in (nonce + 1..old.len()).step_by(11) {
         let mixed = [&old[..cut], &new[cut..]].concat();
         assert!(SealedVault::parse(&mixed).is_none_or(|sealed| sealed.open(&key).is_none()), "cut at {cut}");
     }
