@@ -334,6 +334,11 @@ pub fn receipt(data: &[u8]) {
     assert!(verify_receipt(&receipt, KEY.public()).is_err(), "an unsigned receipt was accepted");
 }
 
+/// The bytes are a secret store. Nothing that was not encrypted with the key is opened.
+pub fn secret_store(data: &[u8]) {
+    assert!(!toolgate_store::is_vault_of(data, [7; 32]), "a store was opened without its key");
+}
+
 static FOLDER: LazyLock<tempfile::TempDir> =
     LazyLock::new(|| tempfile::tempdir().expect("the directory can be created"));
 static KEY: LazyLock<Key> =

@@ -7,7 +7,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum, ValueHi
 pub use self::gateway::{
     ApprovalsArgs, ApprovalsCommand, AuditArgs, AuditCommand, CallArgs, ClientKind, ConfigArgs,
     ConfigCommand, ConfigCommandArgs, ConnectArgs, DisconnectArgs, DoctorArgs, InitArgs, ListArgs,
-    PublishArgs, ScopeKind, ServeArgs, TokenArgs, TokenCommand, TransportKind, UnpublishArgs,
+    PublishArgs, ScopeKind, SecretArgs, SecretCommand, ServeArgs, TokenArgs, TokenCommand, TransportKind,
+    UnpublishArgs,
 };
 pub use self::upstream::{UpstreamAdd, UpstreamArgs, UpstreamCommand};
 
@@ -37,6 +38,7 @@ pub enum Command {
     Upstream(UpstreamArgs),
     Approvals(ApprovalsArgs),
     Token(TokenArgs),
+    Secret(SecretArgs),
     Audit(AuditArgs),
     Connect(ConnectArgs),
     Disconnect(DisconnectArgs),

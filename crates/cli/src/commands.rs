@@ -20,6 +20,7 @@ pub mod publish;
 pub mod resolve;
 pub mod run;
 pub mod schema;
+pub mod secret;
 pub mod serve;
 pub mod test;
 pub mod token;

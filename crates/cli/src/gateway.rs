@@ -13,6 +13,7 @@ use toolgate_config::{Overrides, config_path};
 use crate::{
     Failure,
     args::ConfigArgs,
+    passphrase,
     terminal::{Terminal, visible},
 };
 
@@ -76,6 +77,9 @@ pub async fn open_with(config: Config, extras: Extras, say: impl Fn(&str)) -> Re
     let toolgate = opened.map_err(|error| Failure::new(visible(&error.to_string())))?;
     for warning in unlisted_journals(&toolgate).into_iter().chain(older_state(&toolgate)) {
         say(&warning);
+    }
+    if let Some(problem) = toolgate.secret_values().problem() {
+        say(&visible(&problem));
     }
     if let Some(behind) = toolgate.clock_behind() {
         say(&toolgate::clock_is_behind(behind));

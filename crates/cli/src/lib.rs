@@ -15,6 +15,7 @@ mod failure;
 mod gateway;
 mod load;
 mod local;
+mod passphrase;
 mod policy;
 mod progress;
 mod report;

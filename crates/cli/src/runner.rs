@@ -20,7 +20,7 @@ use toolgate_spec::{
     parse_test_value, project,
 };
 
-use crate::{Failure, args::SandboxArgs, terminal::visible};
+use crate::{Failure, args::SandboxArgs, passphrase, terminal::visible};
 
 /// Runs tools one after another.
 pub struct Runner {
@@ -28,6 +28,7 @@ pub struct Runner {
     pool: Pool,
     places: Places,
     own: OwnVariables,
+    secrets: Arc<dyn SecretSource>,
     program: PathBuf,
     required: LayerSet,
 }
@@ -66,6 +67,7 @@ impl Runner {
         let guarded = toolgate_config::guarded_in(&workspace, &environment);
         let own = toolgate::own_variables(toolgate_config::own_variables_in(&workspace, &environment));
         let state = toolgate_config::state_in(&workspace, &environment);
+        let secrets = passphrase::secrets_of_drafts(&workspace, &state, own.clone(), &environment);
         let places = Places { workspace, home, state, guarded };
         Ok(Self { runtime, pool, places, own, program, required: required(JailKind::Command) })
     }
@@ -101,14 +103,13 @@ impl Runner {
         let egress =
             toolgate::open_egress(&self.places.state).map_err(|error| Failure::new(error.to_string()))?;
         let detector = Detector::shipped().map_err(|error| Failure::new(error.to_string()))?;
-        let secrets = Arc::new(EnvironmentSecrets(self.own.clone()));
         // A single run needs no spare jails.
         let commands = toolgate::Commands::new(self.program.clone(), egress.clone(), self.required, 0, None);
         Ok(ToolHandlers {
             js: JsHandlers {
                 runner: JsRunner::new(self.pool.clone(), Some(egress), Arc::clone(&detector)),
                 places: self.places.clone(),
-                secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
+                secrets: Arc::clone(&self.secrets),
             },
             cli: CliHandlers {
                 launcher: Arc::new(commands),
@@ -118,7 +119,7 @@ impl Runner {
                     environment: GatewayEnvironment::current(self.own.clone()),
                     container_egress: container_egress(),
                 },
-                secrets,
+                secrets: Arc::clone(&self.secrets),
                 detector,
                 commands: BTreeMap::new(),
                 parsers: BTreeMap::new(),

@@ -330,6 +330,46 @@ const COMMANDS: &[ConfigKey] = &[
 const SECRETS: &[ConfigKey] = &[
     texts("rules", TextShape::Path, "Files with additional secret detection rules."),
     texts("disabled", TextShape::Name, "Ids of detection rules to turn off."),
+    choice(
+        "key",
+        &["auto", "keyring", "credential", "file", "passphrase"],
+        "auto",
+        "The place that keeps the key of the secret store.",
+    ),
+    path(
+        "key_file",
+        Null,
+        "The key file, outside of workspace and state; null: `~/.config/toolgate/secrets.key`.",
+    ),
+    ConfigKey::new(
+        "providers",
+        ConfigValueKind::Sections(PROVIDERS),
+        Texts(&[]),
+        "Where secrets come from that are not in the store, in this order. Empty: the environment.",
+    ),
+];
+
+const PROVIDERS: &[ConfigKey] = &[
+    text("name", TextShape::Name, Required, "Its name in messages."),
+    ConfigKey::new(
+        "kind",
+        ConfigValueKind::Choice(&["env", "file", "command"]),
+        Required,
+        "The environment, a file or directory, or a program.",
+    ),
+    text(
+        "path",
+        TextShape::Path,
+        Null,
+        "For `file`: a directory with one file for each secret, or a dotenv file.",
+    ),
+    texts("command", TextShape::Words, "For `command`: the program and its arguments, one with `{name}`."),
+    texts(
+        "pass_env",
+        TextShape::EnvName,
+        "For `command`: further variables that the program gets and tools do not.",
+    ),
+    duration("cache", 0, HOUR, "5m", "For `command`: how long a value stays in memory."),
 ];
 
 const WORKER: &[ConfigKey] = &[

@@ -29,7 +29,7 @@ pub use entry::{ConfigEntry, ConfigOrigin};
 pub use error::ConfigError;
 pub use model::Config;
 pub use overlay::{Overrides, config_path};
-pub use paths::{guarded_in, state_in};
+pub use paths::{guarded_in, secrets_in, state_in};
 pub use permissions::Writable;
 pub use schema::schema;
 pub use text::reference_table;

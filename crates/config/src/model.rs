@@ -229,13 +229,6 @@ pub struct CommandSettings {
     pub prepared_jails: usize,
 }
 
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct SecretSettings {
-    pub rules: Vec<PathBuf>,
-    pub disabled: Vec<String>,
-}
-
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum OnAuditFailure {

@@ -14,7 +14,7 @@ use crate::{
     error::ConfigError,
     fault::{ConfigFault, FaultTarget, Faults, positions},
     keys::ROOT,
-    model::Config,
+    model::{Config, default_key_file},
     overlay::{Overlay, Overrides},
     paths,
     permissions::Writable,
@@ -48,6 +48,9 @@ impl Config {
             vec![whole_file(Complaint::new(problem, "report this as a bug"))]
         })?;
         paths::resolve_all(&mut config, base);
+        if config.secrets.key_file.is_none() {
+            config.secrets.key_file = default_key_file(env);
+        }
         config.entries = origins.entries(leaves);
         Ok(config)
     }

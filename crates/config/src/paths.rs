@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    model::{Config, JwtKey},
+    model::{Config, JwtKey, SecretSettings},
     overlay::{FILE_NAME, Overrides, config_path},
 };
 
@@ -51,6 +51,8 @@ impl Config {
             .chain(&policy.cedar)
             .chain(keys)
             .chain(&self.secrets.rules)
+            .chain(&self.secrets.key_file)
+            .chain(self.secrets.providers.iter().filter_map(|provider| provider.path.as_ref()))
             .chain(&self.also_guarded)
             .cloned()
             .chain(client_files(&self.workspace))
@@ -100,6 +102,12 @@ pub fn guarded_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Vec
 pub fn state_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let configured = configurations_of(workspace, env).into_iter().find_map(|(_, config)| config);
     configured.map_or_else(|| workspace.join(STATE_DIR), |config| config.state)
+}
+
+/// The secret settings of the gateway that serves this workspace. `None`: it has no readable configuration.
+pub fn secrets_in(workspace: &Path, env: &dyn Fn(&str) -> Option<String>) -> Option<SecretSettings> {
+    let configured = configurations_of(workspace, env).into_iter().find_map(|(_, config)| config);
+    configured.map(|config| config.secrets)
 }
 
 /// Configuration files that may apply to this workspace: the one in it, and the one that `env` names. `None` if unreadable.

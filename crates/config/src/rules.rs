@@ -21,6 +21,7 @@ pub(crate) fn check(tree: &Value, base: &Path, faults: &mut Faults) {
     listeners_differ(tree, faults);
     credentials_are_not_sent_in_clear(tree, faults);
     workspace_is_outside_state(tree, base, faults);
+    providers_are_complete(tree, faults);
 }
 
 fn anonymous_requires_loopback(tree: &Value, faults: &mut Faults) {
@@ -160,6 +161,37 @@ fn workspace_is_outside_state(tree: &Value, base: &Path, faults: &mut Faults) {
     {
         let problem = "the workspace is inside the state directory, next to journal and keys";
         refuse(faults, AT, problem, "use a separate directory, such as `.toolgate`");
+    }
+}
+
+fn providers_are_complete(tree: &Value, faults: &mut Faults) {
+    let providers =
+        tree.pointer("/secrets/providers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let names: Vec<_> = providers.iter().map(|provider| text(provider, "/name")).collect();
+    for (index, (provider, name)) in providers.iter().zip(&names).enumerate() {
+        let at = format!("/secrets/providers/{index}");
+        if name.is_some() && names.iter().take(index).any(|earlier| earlier == name) {
+            refuse(faults, &format!("{at}/name"), "duplicate name", "give each provider its own name");
+        }
+        let command = provider.get("command").and_then(Value::as_array);
+        let has_name = |words: &Vec<Value>| {
+            words.iter().skip(1).filter_map(Value::as_str).any(|word| word.contains("{name}"))
+        };
+        match text(provider, "/kind") {
+            Some("file") if provider.get("path").is_some_and(Value::is_null) => refuse(
+                faults,
+                &format!("{at}/kind"),
+                "`path` is missing",
+                "set `path` to a directory with one file for each secret, or to a dotenv file",
+            ),
+            Some("command") if command.is_some_and(|words| !has_name(words)) => refuse(
+                faults,
+                &format!("{at}/kind"),
+                "`command` has no argument with `{name}`",
+                "write for example `command: [pass, show, 'toolgate/{name}']`",
+            ),
+            _ => {}
+        }
     }
 }
 

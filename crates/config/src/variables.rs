@@ -31,8 +31,8 @@ impl OwnNames {
 }
 
 impl Config {
-    /// All variables that `_env` keys name: signing secrets of issuers, and credentials that the gateway sends. A tool that
-    /// read a signing secret could sign tokens for any caller.
+    /// All variables that `_env` keys name: signing secrets of issuers, and credentials that the gateway or its providers send.
+    /// A tool that read a signing secret could sign tokens for any caller.
     pub fn own_variables(&self) -> OwnNames {
         self.also_own.clone().and(self.named_variables().cloned())
     }
@@ -44,7 +44,8 @@ impl Config {
         });
         let webhook = self.audit.webhook.iter().filter_map(|webhook| webhook.token_env.as_ref());
         let collector = self.metrics.otlp.iter().filter_map(|otlp| otlp.headers_env.as_ref());
-        keys.chain(webhook).chain(collector)
+        let passed = self.secrets.providers.iter().flat_map(|provider| &provider.pass_env);
+        keys.chain(webhook).chain(collector).chain(passed)
     }
 }
 
@@ -77,6 +78,7 @@ mod tests {
 auth: {jwt: [{issuer: i, audience: a, algorithms: [HS256], key: {secret_env: SIGNS}}]}
 audit: {webhook: {url: 'https://a.example', token_env: POSTS}}
 metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
+secrets: {providers: [{name: v, kind: command, command: [v, '{name}'], pass_env: [VAULT_TOKEN]}]}
 ";
 
     fn known(names: &[&str]) -> OwnNames {
@@ -98,7 +100,7 @@ metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
     #[test]
     fn variables_of_all_env_keys_are_hidden() {
         let mut config = parse(ALL).unwrap();
-        assert_eq!(config.own_variables(), known(&["SIGNS", "POSTS", "COUNTS"]));
+        assert_eq!(config.own_variables(), known(&["SIGNS", "POSTS", "COUNTS", "VAULT_TOKEN"]));
         assert_eq!(config.named_variables().count(), variables_among(ROOT));
         assert_eq!(parse("version: 1\n").unwrap().own_variables(), known(&[]));
         config.also_own = OwnNames::Unknown;
@@ -112,10 +114,10 @@ metrics: {otlp: {endpoint: 'https://b.example', headers_env: COUNTS}}
         fs::write(&other, ALL.replace("SIGNS", "SIGNS_TOO")).unwrap();
         let env = |name: &str| (name == "TOOLGATE_CONFIG").then(|| other.display().to_string());
         assert_eq!(own_variables_in(folder.path(), &|_| None), known(&[]));
-        let named = ["SIGNS_TOO", "POSTS", "COUNTS"];
+        let named = ["SIGNS_TOO", "POSTS", "COUNTS", "VAULT_TOKEN"];
         assert_eq!(own_variables_in(folder.path(), &env), known(&named));
         fs::write(folder.path().join("toolgate.yaml"), ALL).unwrap();
-        let both = [["SIGNS", "POSTS", "COUNTS"], named].concat();
+        let both = [["SIGNS", "POSTS", "COUNTS", "VAULT_TOKEN"], named].concat();
         assert_eq!(own_variables_in(folder.path(), &env), known(&both));
         fs::write(folder.path().join("toolgate.yaml"), "version: 1\nauth: {jwt: [").unwrap();
         assert_eq!(own_variables_in(folder.path(), &env), OwnNames::Unknown, "any variable may be one");

@@ -9,8 +9,8 @@ use std::{borrow::Cow, cell::Cell, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value};
 use toolgate_policy::{
-    Caller, Digests, EffectivePolicy, Environment, Lifecycle, LifecycleState, PassOutcome, PassRecord,
-    PolicyChange, PolicySet, Relaxation, SettingValues, UserOverrides, Wording, policy_changes,
+    Caller, Digests, EffectivePolicy, Lifecycle, LifecycleState, PassOutcome, PassRecord, PolicyChange,
+    PolicySet, Relaxation, SecretSource, SettingValues, UserOverrides, Wording, policy_changes,
     policy_warnings, rate, relaxations, resolve, state,
 };
 use toolgate_spec::{
@@ -43,7 +43,7 @@ pub struct Publisher {
     pub overrides: Option<Arc<UserOverrides>>,
     pub handlers: Arc<dyn Handlers>,
     pub passes: Arc<dyn PassStore>,
-    pub environment: Arc<dyn Environment + Send + Sync>,
+    pub secrets: Arc<dyn SecretSource>,
 }
 
 /// A valid document with its effective policy and its lifecycle state.
@@ -190,7 +190,7 @@ impl Publisher {
         if is_accepted_draft {
             spec.to_mut().draft = None;
         }
-        let lifecycle = state(&spec, current, pass.map(|pass| &pass.record), self.environment.as_ref());
+        let lifecycle = state(&spec, current, pass.map(|pass| &pass.record), self.secrets.as_ref());
         let because = match pass {
             // This also covers a tool that was published before the finding existed.
             Some(pass) if pass.is_published && !unaccepted(findings, &pass.accepted).is_empty() => {

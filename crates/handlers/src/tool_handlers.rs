@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use toolgate_gate::{Handlers, Runnable};
-use toolgate_policy::EffectivePolicy;
+use toolgate_policy::{EffectivePolicy, SecretSource};
 use toolgate_spec::model::{Body, Handler, ToolSpec};
 
 use crate::{
@@ -26,8 +26,13 @@ pub struct ToolHandlers {
 impl ToolHandlers {
     /// Replaces the gateway's own files and variables.
     #[must_use]
-    pub fn guarding(mut self, files: Vec<PathBuf>, own: OwnVariables) -> Self {
-        self.js.secrets = Arc::new(EnvironmentSecrets(own.clone()));
+    pub fn guarding(
+        mut self,
+        files: Vec<PathBuf>,
+        own: OwnVariables,
+        secrets: Arc<dyn SecretSource>,
+    ) -> Self {
+        self.js.secrets = secrets;
         self.cli.secrets = Arc::clone(&self.js.secrets);
         self.cli.host.environment.withhold(own);
         self.js.places.guarded.clone_from(&files);

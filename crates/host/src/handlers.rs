@@ -12,6 +12,7 @@ use toolgate_handlers::{
     JsHandlers, JsRunner, McpHandlers, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
     Upstreams,
 };
+use toolgate_policy::SecretSource;
 use toolgate_sandbox::{
     Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, WorkerEnd, container_egress,
 };
@@ -23,6 +24,7 @@ use crate::{
     catalog,
     commands::{Commands, ContainerSettings},
     load::{InCode, Loaded},
+    secret_values::SecretValues,
 };
 
 /// Command lines and output parsers in code, by tool name.
@@ -54,7 +56,7 @@ pub fn open_handlers(
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),
         places: places.clone(),
-        secrets: Arc::<EnvironmentSecrets>::clone(&secrets),
+        secrets: Arc::clone(&secrets),
     };
     let container = config.commands.image.clone();
     let layers = required_container_layers(config);

@@ -24,6 +24,7 @@ mod parallel;
 mod policies;
 mod rollback;
 mod rust_tool;
+mod secret_values;
 mod serve;
 mod startup;
 mod telemetry;
@@ -46,6 +47,7 @@ pub use open::{
 pub use policies::{PolicyFilesError, overrides_from, policies_from};
 pub use rollback::{StateRollback, find_rollback};
 pub use rust_tool::{RustTool, ToolError};
+pub use secret_values::{PassphraseFile, SecretValues, open_vault};
 pub use serve::{
     ConfigWatch, NotAuthenticated, OnListening, ServeError, ServeLog, ServeOptions, ServeTransport,
     StopSignals, TokenlessCaller, clock_is_behind, rounded,

@@ -24,14 +24,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use serde_json::json;
-use toolgate_config::Config;
+use toolgate_config::{Config, model::default_key_file};
 use toolgate_egress::Egress;
 use toolgate_gate::{Call, Gate, Observer, Outcome, Publisher, SystemClock};
 use toolgate_handlers::{CliCommand, OutputParser, ToolHandlers};
 use toolgate_policy::{ALLOW_ALL, Arguments, Caller, ToolPolicy};
 use toolgate_secrets::Detector;
 use toolgate_spec::project::WireTarget;
-use toolgate_store::{FileChanges, StateDb};
+use toolgate_store::{FileChanges, PassphraseSource, StateDb};
 use toolgate_telemetry::Telemetry;
 
 use self::parts::{compare_with_journals, gate_parts, open_alerts, publisher};
@@ -40,7 +40,7 @@ use crate::{
     alerts::Alerts,
     builder::Builder,
     detector::open_detector,
-    handlers::{CommandsInCode, check_described, check_own, open_handlers},
+    handlers::{CommandsInCode, check_described, check_own, open_handlers, own_variables},
     journal::FileJournal,
     journals::{JournalOwner, open_journal},
     listing::ToolList,
@@ -61,6 +61,7 @@ pub struct Toolgate {
     journal: FileJournal,
     secrets: Arc<Detector>,
     handlers: Arc<ToolHandlers>,
+    secret_values: SecretValues,
     egress: Egress,
     journal_owner: JournalOwner,
     test_runs: TestRuns,
@@ -96,6 +97,8 @@ pub struct Extras {
     pub journal_owner: JournalOwner,
     /// The effects that test runs of `publish_all` may have.
     pub test_runs: TestRuns,
+    /// Asks for the passphrase of the secret store. `None`: it is read from the file that `TOOLGATE_PASSPHRASE_FILE` names.
+    pub passphrase: Option<Arc<dyn PassphraseSource>>,
 }
 
 impl Default for Extras {
@@ -109,6 +112,7 @@ impl Default for Extras {
             cedar: Vec::new(),
             journal_owner: JournalOwner::Gateway,
             test_runs: TestRuns::Contained,
+            passphrase: None,
         }
     }
 }
@@ -135,7 +139,11 @@ impl Toolgate {
 
     /// Opens all parts and loads the tools. Needs a Tokio runtime, because tasks on it watch the workers. Programs use
     /// [`Builder::build`], which also checks that `run_if_worker` was called in time.
-    pub async fn open(config: Config, extras: Extras) -> Result<Self, OpenError> {
+    pub async fn open(mut config: Config, extras: Extras) -> Result<Self, OpenError> {
+        // A program that embeds the gateway reads no environment with its configuration.
+        if config.secrets.key_file.is_none() {
+            config.secrets.key_file = default_key_file(&|name| std::env::var(name).ok());
+        }
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.journal_owner)?;
@@ -170,6 +178,7 @@ impl Toolgate {
             journal,
             secrets: detector,
             handlers,
+            secret_values,
             egress,
             journal_owner: extras.journal_owner,
             test_runs: extras.test_runs,

@@ -20,6 +20,7 @@ mod profile;
 mod rate;
 mod resolve;
 mod safety;
+mod secret_source;
 mod set;
 mod setting;
 #[cfg(test)]
@@ -42,13 +43,14 @@ pub use effective::{
     LabelPolicy, NetworkPolicy,
 };
 pub use keys::DistinctMembers;
-pub use lifecycle::{Digests, Environment, Lifecycle, LifecycleState, PassOutcome, PassRecord, state};
+pub use lifecycle::{Digests, Lifecycle, LifecycleState, PassOutcome, PassRecord, state};
 pub use mask::Mask;
 pub use output::OutputPolicy;
 pub use permission::{ALLOW_DESTRUCTIVE, PermissionRules, missing_permissions};
 pub use rate::{Risk, RiskLevel, RiskReason, Wording, effective_level, rate};
 pub use resolve::resolve;
 pub use safety::{policy_warnings, safety_mismatch, safety_to_json, tool_safety};
+pub use secret_source::{SecretConsumer, SecretSource};
 pub use set::{PolicyError, PolicySet};
 pub use setting::{Setting, SettingList, SettingOrigin};
 pub use tool_policy::{

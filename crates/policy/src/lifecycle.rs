@@ -2,12 +2,14 @@
 
 use toolgate_spec::model::ToolSpec;
 
+use crate::secret_source::{SecretConsumer, SecretSource};
+
 /// The current state of a document in this gateway. Only `Active` is served.
 pub fn state(
     spec: &ToolSpec,
     current: Digests<'_>,
     record: Option<&PassRecord>,
-    env: &dyn Environment,
+    secrets: &dyn SecretSource,
 ) -> Lifecycle {
     let record = record.filter(|record| record.document_digest == current.document);
     let of_this_policy = record.filter(|record| record.policy_digest == current.policy);
@@ -28,14 +30,15 @@ pub fn state(
         (Some(_), None) => return draft("the policy has changed since the last test run"),
         (Some(_), Some(_)) => {}
     }
+    let consumer = SecretConsumer::Tool(&spec.name);
     let missing: Vec<String> = spec
         .required_environment()
         .into_iter()
-        .filter(|name| env.lookup(name).is_none_or(|value| value.trim().is_empty()))
+        .filter(|name| secrets.secret(name, consumer).is_none_or(|value| value.trim().is_empty()))
         .map(str::to_owned)
         .collect();
     if !missing.is_empty() {
-        let because = "environment variables are unset or blank";
+        let because = "values that it needs are not set";
         return Lifecycle { state: LifecycleState::MissingRequirements, missing, error: None, because };
     }
     Lifecycle {
@@ -49,7 +52,7 @@ pub fn state(
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Lifecycle {
     pub state: LifecycleState,
-    /// The environment variables to set.
+    /// The names of the values to set, with `toolgate secret set` or in the environment.
     pub missing: Vec<String>,
     /// The error of the failed test run.
     pub error: Option<String>,
@@ -100,17 +103,6 @@ pub struct PassRecord {
 pub enum PassOutcome {
     Passed,
     Failed { error: String },
-}
-
-/// The source of placeholder values: the process environment, a secret store, or a map in tests.
-pub trait Environment {
-    fn lookup(&self, name: &str) -> Option<String>;
-}
-
-impl<F: Fn(&str) -> Option<String>> Environment for F {
-    fn lookup(&self, name: &str) -> Option<String> {
-        self(name)
-    }
 }
 
 fn draft(because: &'static str) -> Lifecycle {

@@ -49,7 +49,7 @@ pub use invariant::{
 };
 pub use lint::{DeniedHelpers, MissingHelper, helpers_of, missing_helpers, name_looks};
 pub use path_pattern::{PathPattern, PathRoots};
-pub use placeholder::{Template, TemplatePart};
+pub use placeholder::{Template, TemplatePart, is_variable_name};
 pub use pointer::Pointer;
 pub use read::Unambiguous;
 pub use schema::{CompiledSchema, Schema, Violation};

@@ -74,7 +74,8 @@ impl Template {
     }
 }
 
-fn is_variable_name(name: &str) -> bool {
+/// Whether `${name}` is a placeholder.
+pub fn is_variable_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_uppercase() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')

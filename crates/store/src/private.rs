@@ -50,6 +50,20 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
+/// Replaces a file or creates it, with mode 0600. Readers see the old or the new content.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut temporary = tempfile::Builder::new()
+        .prefix(crate::write::UNFINISHED)
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(dir)?;
+    temporary.write_all(content)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    File::open(dir)?.sync_all()
+}
+
 fn is_ours(metadata: &Metadata) -> io::Result<()> {
     let user = rustix::process::geteuid();
     if user.is_root() || metadata.uid() == user.as_raw() {

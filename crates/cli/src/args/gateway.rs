@@ -267,6 +267,53 @@ pub enum TokenCommand {
     },
 }
 
+/// Store the secrets of tools encrypted, instead of in the environment
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::SECRET)]
+pub struct SecretArgs {
+    #[command(subcommand)]
+    pub command: SecretCommand,
+
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Set a secret; the value is read from standard input or a hidden prompt
+    Set {
+        /// The name in `${NAME}`
+        name: String,
+
+        /// Give it to this tool only; may be repeated
+        #[arg(long = "tool", value_name = "TOOL")]
+        tools: Vec<String>,
+
+        /// Give it to this upstream server only; may be repeated
+        #[arg(long = "upstream", value_name = "UPSTREAM")]
+        upstreams: Vec<String>,
+    },
+    /// Show the names of all secrets, never their values
+    List {
+        /// How to print it
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        format: OutputFormat,
+    },
+    /// Remove a secret
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Encrypt all secrets with a new key, and delete the old key
+    Rotate,
+    /// Copy variables of this environment into the store
+    ImportEnv {
+        /// Names of variables
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
 /// Read the journal, verify it and create receipts
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::AUDIT)]
@@ -393,6 +440,15 @@ impl TokenCommand {
     pub const fn format(&self) -> OutputFormat {
         match self {
             Self::Create { format, .. } | Self::List { format } | Self::Revoke { format, .. } => *format,
+        }
+    }
+}
+
+impl SecretCommand {
+    pub const fn format(&self) -> Option<OutputFormat> {
+        match self {
+            Self::List { format } => Some(*format),
+            Self::Set { .. } | Self::Remove { .. } | Self::Rotate | Self::ImportEnv { .. } => None,
         }
     }
 }

@@ -250,6 +250,20 @@ Examples:
   toolgate token create ops --admin --expires 12h
   toolgate token revoke laptop";
 
+pub const SECRET: &str = "\
+Values are encrypted in the state directory and never shown. A running gateway uses a new value at once.
+The key is kept elsewhere: see `secrets.key` in toolgate.yaml.
+
+Exit codes:
+  0  done
+  2  there is no such secret, or the store cannot be opened or written
+
+Examples:
+  toolgate secret set GITHUB_TOKEN --tool github_issues
+  pass show github | toolgate secret set GITHUB_TOKEN
+  toolgate secret import-env GITHUB_TOKEN WEATHER_KEY
+  toolgate secret rotate";
+
 pub const AUDIT: &str = "\
 Reading and verifying work while a gateway writes.
 

@@ -260,6 +260,11 @@ impl<'a> ClientLink<'a> {
     }
 
     fn note(&self, transport: TransportKind) {
+        if transport == TransportKind::Stdio {
+            Terminal::note(
+                "secrets of tools: run `toolgate secret set NAME`; the client's configuration does not need them",
+            );
+        }
         match (transport, self.scope) {
             (TransportKind::Http, ScopeKind::Project) => Terminal::note(&format!(
                 "`{}` now contains a token and may be committed by accident: add it to `.gitignore`; if it leaks, run `toolgate token revoke {}`",

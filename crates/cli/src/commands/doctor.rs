@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use toolgate::{LoadProblem, layer_state};
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
+use toolgate_store::KeyOrigin;
 
 use crate::{
     CommandExit, Failure,
     args::{DoctorArgs, OutputFormat},
-    gateway,
+    gateway, passphrase,
     report::counted,
     terminal::{Terminal, visible},
 };
@@ -138,6 +139,7 @@ fn checks(args: &DoctorArgs) -> Vec<GatewayCheck> {
     let check = |name, problem| GatewayCheck { name, problem, ..GatewayCheck::default() };
     let mut checks =
         vec![check("configuration", None), check("permissions", (!open.is_empty()).then(|| open.join("; ")))];
+    checks.push(secret_store(&config));
     let opened = gateway::wait(async {
         let toolgate = gateway::Opened(gateway::open(config, toolgate::JournalOwner::Command).await?);
         let loaded = toolgate.loaded();
@@ -156,6 +158,19 @@ fn checks(args: &DoctorArgs) -> Vec<GatewayCheck> {
         }
     }
     checks
+}
+
+/// The place of the key. A key file is the weakest one.
+fn secret_store(config: &Config) -> GatewayCheck {
+    let name = "secret store";
+    match passphrase::vault(config).key_origin() {
+        Err(error) => GatewayCheck { name, problem: Some(error.to_string()), note: None },
+        Ok(Some(origin @ KeyOrigin::File(_))) => {
+            let note = format!("its key is in {origin}; any program that runs as you can read it");
+            GatewayCheck { name, problem: None, note: Some(note) }
+        }
+        Ok(Some(_) | None) => GatewayCheck { name, ..GatewayCheck::default() },
+    }
 }
 
 #[cfg(test)]

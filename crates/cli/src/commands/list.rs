@@ -99,7 +99,7 @@ fn row(tool: &LoadedTool, loaded: &Loaded) -> (&'static str, &'static str, Strin
                     "the policies have errors; no tool is served until they are fixed".to_owned()
                 }
                 (None, []) => lifecycle.because.to_owned(),
-                (None, missing) => format!("set {}", missing.join(", ")),
+                (None, missing) => format!("not set: {}; run `toolgate secret set NAME`", missing.join(", ")),
             };
             (state, candidate.tool.level().name(), at, why)
         }

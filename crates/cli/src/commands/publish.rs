@@ -182,7 +182,7 @@ async fn publish(
     }
     // Announce before the run, which gets the values.
     if let Some(taken) = taken_in(candidate) {
-        writeln!(terminal, "takes      {name}: {taken} from the gateway's environment")?;
+        writeln!(terminal, "takes      {name}: the secrets {taken}")?;
         terminal.flush()?;
     }
     let Some(trial) = tested(toolgate, tool, candidate, args, terminal).await? else {
@@ -302,8 +302,8 @@ fn confirmed(candidate: &Candidate, concerns: &[String], terminal: &mut Terminal
         ));
         return Ok(false);
     }
-    let takes = taken_in(candidate)
-        .map_or_else(String::new, |taken| format!(", and it takes {taken} from the gateway's environment"));
+    let takes =
+        taken_in(candidate).map_or_else(String::new, |taken| format!(", and it gets the secrets {taken}"));
     asked(&format!("`{name}`: {concerns}{takes}. Test and publish it? [y/N] "), terminal)
 }
 
@@ -320,7 +320,7 @@ pub(super) fn asked(question: &str, terminal: &mut Terminal) -> Result<bool, Fai
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// The names of the environment variables that the tool gets.
+/// The names of the secrets that the tool gets.
 fn taken_in(candidate: &Candidate) -> Option<String> {
     let names = candidate.tool.spec().required_environment();
     (!names.is_empty()).then(|| visible(&names.join(", ")).into_owned())

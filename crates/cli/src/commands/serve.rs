@@ -20,7 +20,7 @@ use crate::{
     CommandExit, Failure,
     args::ServeArgs,
     commands::connect,
-    gateway,
+    gateway, passphrase,
     serve::{calls::CallLog, local::LocalSocket, log::Log},
     terminal::{Terminal, json_pretty, visible},
     tokens::{self, Revoked},
@@ -55,7 +55,8 @@ async fn serve(config: Config, args: &ServeArgs, overrides: Overrides) -> Result
     let watching = ConfigWatch::start(&config, &lines);
     let calls = CallLog::start(log, None);
     let observer: Arc<dyn Observer> = Arc::<CallLog>::clone(&calls);
-    let extras = Extras { observer: Some(observer), ..Extras::default() };
+    let passphrase = Some(passphrase::of(&config));
+    let extras = Extras { observer: Some(observer), passphrase, ..Extras::default() };
     let mut signals =
         StopSignals::install().map_err(|error| Failure::new(format!("no signal handler: {error}")))?;
     let opened = tokio::select! {

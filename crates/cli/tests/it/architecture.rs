@@ -37,7 +37,9 @@ const MECHANISMS: &[&str] =
 
 /// Dangerous or central dependencies, each with the only crate that may use it.
 const DOORWAYS: &[(&str, &[&str])] = &[
+    ("argon2", &["toolgate-store"]),
     ("cedar-policy", &["toolgate-policy"]),
+    ("chacha20poly1305", &["toolgate-store"]),
     ("hyper", &["toolgate-egress"]),
     ("jsonschema", &["toolgate-spec"]),
     ("landlock", &["toolgate-sandbox"]),

@@ -28,6 +28,7 @@ const TARGETS: &[(&str, Body)] = &[
     ("claims", bodies::claims),
     ("journal", bodies::journal),
     ("receipt", bodies::receipt),
+    ("secret_store", bodies::secret_store),
     ("result", bodies::result),
     ("events", bodies::events),
     ("challenge", bodies::challenge),

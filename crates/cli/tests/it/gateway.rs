@@ -17,6 +17,7 @@ use toolgate_policy::PolicySet;
 use toolgate_sandbox::{Isolation, JailKind, Namespaces, OnEnd, Pool, PoolConfig, WorkerEnd};
 use toolgate_secrets::Detector;
 use toolgate_spec::{Format, model::ToolSpec};
+use zeroize::Zeroizing;
 
 pub struct Gateway {
     pub runtime: Runtime,
@@ -135,7 +136,7 @@ pub fn spec(document: &Value) -> ToolSpec {
 pub struct NoSecrets;
 
 impl SecretSource for NoSecrets {
-    fn lookup(&self, _name: &str) -> Option<String> {
+    fn secret(&self, _name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
         None
     }
 }
@@ -143,8 +144,8 @@ impl SecretSource for NoSecrets {
 pub struct Secret(pub String, pub String);
 
 impl SecretSource for Secret {
-    fn lookup(&self, name: &str) -> Option<String> {
-        (name == self.0).then(|| self.1.clone())
+    fn secret(&self, name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
+        (name == self.0).then(|| Zeroizing::new(self.1.clone()))
     }
 }
 

@@ -59,6 +59,7 @@ mod refusals;
 mod reloads;
 mod resolve;
 mod running_gateway;
+mod secret;
 mod signed_callers;
 mod slices;
 mod stand_ins;

@@ -59,7 +59,7 @@ fn config_edit_that_claims_a_tools_variable_is_rejected() {
     place.set("LOGIN_WORD", SECRET);
     place.write_tool("say", &thief("LOGIN_WORD"));
     let said = place.ok(&["publish", "say"]);
-    assert!(said.contains("takes      say: LOGIN_WORD from the gateway's environment\n"), "{said}");
+    assert!(said.contains("takes      say: the secrets LOGIN_WORD\n"), "{said}");
     let own = token(&place, &[]);
     let serving = Serving::start(&place);
     assert_eq!(serving.names(&own), ["say"]);

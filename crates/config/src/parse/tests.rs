@@ -253,7 +253,7 @@ fn paths_among(keys: &[ConfigKey]) -> usize {
 #[test]
 fn every_path_is_resolved_and_guarded() {
     let config = parse(
-        "version: 1\nworkspace: rel/w\nstate: rel/s\ntools: [rel/t]\npolicy: {baseline: rel/b, profiles: rel/p, overrides: rel/o, cedar: [rel/c]}\nsecrets: {rules: [rel/r]}\nauth:\n  jwt:\n  - {issuer: i, audience: a, key: {pem_file: rel/k}}\n  - {issuer: j, audience: a, key: {jwks_file: rel/../../j}}\n",
+        "version: 1\nworkspace: rel/w\nstate: rel/s\ntools: [rel/t]\npolicy: {baseline: rel/b, profiles: rel/p, overrides: rel/o, cedar: [rel/c]}\nsecrets: {rules: [rel/r], key_file: rel/sk, providers: [{name: p, kind: file, path: rel/sp}]}\nauth:\n  jwt:\n  - {issuer: i, audience: a, key: {pem_file: rel/k}}\n  - {issuer: j, audience: a, key: {jwks_file: rel/../../j}}\n",
     )
     .unwrap();
     let written = config.entries().iter().filter(|entry| entry.value.to_string().contains("rel/")).count();
@@ -261,7 +261,7 @@ fn every_path_is_resolved_and_guarded() {
     let typed = format!("{:?}", Config { entries: Vec::new(), ..config.clone() });
     assert!(!typed.contains("\"rel/"), "{typed}");
     let guarded = config.guarded_paths();
-    for path in ["s", "t", "b", "p", "o", "c", "k", "r"] {
+    for path in ["s", "t", "b", "p", "o", "c", "k", "r", "sk", "sp"] {
         assert!(guarded.contains(&Path::new("/srv/gate/rel").join(path)), "{path}");
     }
     assert!(guarded.contains(&Path::new("/srv/gate/rel/../../j").to_owned()));

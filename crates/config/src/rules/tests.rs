@@ -158,3 +158,17 @@ fn workspace_inside_the_state_directory_is_rejected() {
     }
     check("workspace: a\nstate: ab", &[]);
 }
+
+#[test]
+fn providers_need_their_own_keys() {
+    check(
+        "secrets: {providers: [{name: a, kind: file}, {name: a, kind: command, command: [pass, show]}]}",
+        &[
+            "secrets.providers.0.kind: `path` is missing",
+            "secrets.providers.1.name: duplicate name",
+            "secrets.providers.1.kind: `command` has no argument with `{name}`",
+        ],
+    );
+    check("secrets: {providers: [{name: a, kind: env}, {name: b, kind: file, path: x}]}", &[]);
+    check("secrets: {providers: [{name: a, kind: command, command: [pass, show, 'x/{name}']}]}", &[]);
+}

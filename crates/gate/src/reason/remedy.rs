@@ -51,7 +51,7 @@ remedies! {
     ResultTooLarge "Ask for less at once, or let the tool return less.";
     HostCalls "Ask for less at once, or let the tool call helpers less often.";
     HostBytes "Ask for less at once, or let the tool read and fetch less.";
-    MissingSecret "Set the environment variable that the message names, and start the gateway again.";
+    MissingSecret "Run `toolgate list`, which names the missing value, then `toolgate secret set NAME`.";
     ArgumentsTooLarge "Send smaller arguments, or pass a path to a file in the workspace.";
     Busy "Call again later, or raise `limits.calls`, `limits.calls_per_caller` or `limits.waiting`.";
     WorkerUnavailable "Run `toolgate doctor`: it lists what the host lacks. `worker.required: hardened` refuses weaker hosts on purpose.";

@@ -705,7 +705,7 @@ impl World {
             overrides: None,
             handlers: Arc::new(FakeHandlers(Arc::clone(&fake))),
             passes: Arc::<MemoryPasses>::default(),
-            environment: Arc::new(|_: &str| None),
+            secrets: Arc::new(|_: &str| None),
         };
         let world = Self { gate, journal, queue, clock, fake, publisher };
         world.make_live(documents);

@@ -7,7 +7,7 @@ use toolgate_gate::{
     Handlers, Refusal, RunFailure, RunFuture, RunReport, RunRequest, Runnable, StopFlag, Survey, Surveyed,
     Touch,
 };
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, SecretSource};
 use toolgate_sandbox::Lease;
 use toolgate_spec::model::{SandboxKind, ToolSpec};
 
@@ -166,7 +166,7 @@ mod tests {
                 state: "/tmp/state".into(),
                 guarded: Vec::new(),
             },
-            secrets: Arc::new(EnvironmentSecrets(OwnVariables::named([]))),
+            secrets: Arc::new(|name: &str| std::env::var(name).ok()),
         };
         handlers.prepare(&Arc::new(spec), &policy).map(|_| ())
     }

@@ -67,6 +67,7 @@ pub fn bind(
         }
     }
     let mut sent = Vec::new();
+    let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
         let value = resolve(variable, source, &mut sent)
             .map_err(|message| report::failure(Reason::MissingSecret, message))?;
@@ -81,8 +82,9 @@ pub fn bind(
 
 /// A mask for all secrets that are set now, for texts that no run produced.
 pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
-    let set: Vec<String> =
-        spec.required_environment().into_iter().filter_map(|name| source.lookup(name)).collect();
+    let consumer = SecretConsumer::Tool(&spec.name);
+    let names = spec.required_environment().into_iter();
+    let set: Vec<Zeroizing<String>> = names.filter_map(|name| source.secret(name, consumer)).collect();
     Mask::new(&set.iter().flat_map(|value| worth_hiding(value)).collect::<Vec<_>>())
 }
 
@@ -102,6 +104,7 @@ const SHORTEST_LINE: usize = 8;
 /// The variable's text, with its secrets added to `sent`; or an error if a secret is not set.
 pub fn resolve(
     variable: &StaticVariable,
+    consumer: SecretConsumer<'_>,
     source: &dyn SecretSource,
     sent: &mut Vec<String>,
 ) -> Result<String, String> {
@@ -110,19 +113,18 @@ pub fn resolve(
         match part {
             TemplatePart::Literal(literal) => text.push_str(literal),
             TemplatePart::Variable(name) => {
-                let value =
-                    source.lookup(name).filter(|value| !value.trim().is_empty()).ok_or_else(|| {
-                        source.refusal(name).unwrap_or_else(|| {
-                            format!(
-                                "`{}` needs `{name}`, which is not set; set it in the gateway's environment",
-                                variable.name
-                            )
-                        })
-                    })?;
+                let value = source.secret(name, consumer).filter(|value| !value.trim().is_empty());
+                let value = value
+                    .ok_or_else(|| source.refusal(name).unwrap_or_else(|| missing(&variable.name, name)))?;
                 text.push_str(&value);
                 sent.extend(worth_hiding(&value));
             }
         }
     }
     Ok(text)
+}
+
+/// For operators and authors; callers are not told the name.
+fn missing(variable: &str, name: &str) -> String {
+    format!("`{variable}` needs `{name}`, which is not set; run `toolgate secret set {name}`")
 }

@@ -29,6 +29,7 @@ use toolgate_spec::{
     Format,
     model::{Body, Handler, ToolSpec},
 };
+use zeroize::Zeroizing;
 
 /// Loading all rules is slow.
 static DETECTOR: LazyLock<Arc<Detector>> = LazyLock::new(|| Detector::shipped().unwrap());
@@ -324,7 +325,7 @@ impl Launch for Unjailed {
 struct Secrets(BTreeMap<String, String>);
 
 impl SecretSource for Secrets {
-    fn lookup(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned()
+    fn secret(&self, name: &str, _consumer: SecretConsumer<'_>) -> Option<Zeroizing<String>> {
+        self.0.get(name).cloned().map(Zeroizing::new)
     }
 }

@@ -54,6 +54,11 @@ impl LoadCache {
         self.sound = None;
     }
 
+    /// The version of the secrets at the last load.
+    pub fn secrets_seen(&self) -> Option<u64> {
+        self.rules.as_ref().map(|rules| rules.secrets)
+    }
+
     pub const fn passes_seen(&self) -> i64 {
         self.passes_seen
     }

@@ -29,6 +29,7 @@ impl Rules {
         self.publisher.policies == other.publisher.policies
             && self.publisher.overrides == other.publisher.overrides
             && self.own == other.own
+            && self.secrets == other.secrets
             && self.guarded == other.guarded
     }
 }

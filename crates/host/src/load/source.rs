@@ -15,7 +15,6 @@ use crate::{
     catalog,
     documents::{Document, Documents, TouchedFile},
     exposure,
-    handlers::own_variables,
     parallel::in_parallel,
 };
 

@@ -80,7 +80,7 @@ pub(super) fn publisher(
         overrides: overrides.map(Arc::new),
         handlers: Arc::clone(handlers) as Arc<dyn toolgate_gate::Handlers>,
         passes: Arc::clone(state) as Arc<dyn toolgate_gate::PassStore>,
-        environment: Arc::new(|name: &str| std::env::var(name).ok()),
+        secrets: Arc::new(secrets.clone()),
     })
 }
 

@@ -82,6 +82,12 @@ impl Toolgate {
         self.cache().forget();
     }
 
+    /// Whether a secret was set or removed since the last load. Blocks while the store is opened.
+    pub fn has_new_secrets(&self) -> bool {
+        let loaded = self.cache().secrets_seen();
+        loaded.is_some_and(|seen| seen != self.secret_values.version())
+    }
+
     /// The ids of tools whose Local Pass or publication changed since the last load.
     pub fn changed_passes(&self) -> Result<Vec<String>, OpenError> {
         let seen = self.cache().passes_seen();

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, future::Future, path::PathBuf, pin::Pin, s
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
-    time::Interval,
+    time::{Interval, MissedTickBehavior},
 };
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Overrides, model::JwtKey};
@@ -140,6 +140,12 @@ pub async fn keep_fresh(
                         toolgate.drop_unpublished();
                     }
                     continue;
+                }
+                true
+            }
+            () = new_secrets(&toolgate, &mut secrets) => {
+                if let Some(problem) = toolgate.secret_values().problem() {
+                    log.error(&problem);
                 }
                 true
             }
@@ -321,6 +327,10 @@ fn report_gone(before: &LiveSet, toolgate: &Toolgate, loaded: &Loaded, log: &Ser
             None => "its document was removed".to_owned(),
             Some((Err(problem), _)) => problem.clone(),
             Some((Ok(_), false)) => "`exposure` or its document hides it".to_owned(),
+            Some((Ok(candidate), true)) if !candidate.lifecycle.missing.is_empty() => {
+                let missing = candidate.lifecycle.missing.join(", ");
+                format!("not set: {missing}; run `toolgate secret set NAME`")
+            }
             Some((Ok(candidate), true)) => {
                 format!("{}; publish it with `toolgate publish {name}`", candidate.lifecycle.because)
             }

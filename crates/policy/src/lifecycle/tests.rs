@@ -92,7 +92,7 @@ fn draft_to_test_failed_and_back() {
 #[test]
 fn missing_requirements_to_active_draft_and_from_active() {
     let passed = LifecycleInputs { draft: Some(false), run: Some(PASSED), env: &[] };
-    let because = "environment variables are unset or blank";
+    let because = "values that it needs are not set";
     check(passed, &format!("MISSING_REQUIREMENTS [API_KEY NAME] {because}"));
     check(
         LifecycleInputs { env: &[("API_KEY", ""), ("NAME", " \t\n")], ..passed },

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_gate::Reason;
-use toolgate_policy::Mask;
+use toolgate_policy::{Mask, SecretConsumer, SecretSource};
 use toolgate_spec::model::{StaticVariable, ToolSpec};
 
 use crate::{
@@ -34,6 +34,7 @@ pub fn secret_names(spec: &ToolSpec) -> Vec<&str> {
 pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, RunProblem> {
     let mut values = Map::new();
     let mut sent = Vec::new();
+    let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
         let text = secrets::resolve(variable, source, &mut sent)
             .map_err(|message| RunProblem { reason: Reason::MissingSecret, message })?;
