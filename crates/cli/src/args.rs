@@ -402,6 +402,7 @@ impl Command {
             Self::Approvals(args) => args.command.format(),
             Self::Token(args) => Some(args.command.format()),
             Self::Upstream(args) => Some(args.format),
+            Self::Secret(args) => args.command.format(),
             Self::Audit(args) => args.command.format(),
             Self::Config(ConfigCommandArgs { command: ConfigCommand::Show { format, .. }, .. }) => {
                 Some(*format)

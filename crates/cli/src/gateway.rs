@@ -63,7 +63,8 @@ impl Drop for Opened {
 }
 
 pub async fn open(config: Config, journal_owner: JournalOwner) -> Result<Toolgate, Failure> {
-    open_with(config, Extras { journal_owner, ..Extras::default() }, Terminal::note).await
+    let passphrase = Some(passphrase::of(&config));
+    open_with(config, Extras { journal_owner, passphrase, ..Extras::default() }, Terminal::note).await
 }
 
 /// `say` prints warnings that must always appear, at any log level.

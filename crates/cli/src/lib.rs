@@ -98,6 +98,7 @@ fn dispatch(command: Command, terminal: &mut Terminal) -> Result<CommandExit, Fa
         Command::Call(args) => commands::call::run(&args, terminal),
         Command::Approvals(args) => commands::approvals::run(&args, terminal),
         Command::Token(args) => commands::token::run(&args, terminal),
+        Command::Secret(args) => commands::secret::run(&args, terminal),
         Command::Upstream(args) => commands::upstream::run(&args, terminal),
         Command::Audit(args) => commands::audit::run(&args, terminal),
         Command::Connect(args) => commands::connect::run(&args, terminal),

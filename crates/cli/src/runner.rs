@@ -9,10 +9,10 @@ use toolgate_gate::{
     UnreportedEffects,
 };
 use toolgate_handlers::{
-    AllowedCommands, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment, JsHandlers, JsRunner,
-    McpHandlers, OwnVariables, Places, RustHandlers, ToolHandlers, Upstreams,
+    AllowedCommands, CliHandlers, CommandHost, GatewayEnvironment, JsHandlers, JsRunner, McpHandlers,
+    OwnVariables, Places, RustHandlers, ToolHandlers, Upstreams,
 };
-use toolgate_policy::EffectivePolicy;
+use toolgate_policy::{EffectivePolicy, SecretSource};
 use toolgate_sandbox::{Isolation, JailKind, LayerSet, Namespaces, Pool, PoolConfig, container_egress};
 use toolgate_secrets::Detector;
 use toolgate_spec::{
@@ -69,7 +69,8 @@ impl Runner {
         let state = toolgate_config::state_in(&workspace, &environment);
         let secrets = passphrase::secrets_of_drafts(&workspace, &state, own.clone(), &environment);
         let places = Places { workspace, home, state, guarded };
-        Ok(Self { runtime, pool, places, own, program, required: required(JailKind::Command) })
+        let (secrets, required) = (Arc::new(secrets), required(JailKind::Command));
+        Ok(Self { runtime, pool, places, own, secrets, program, required })
     }
 
     /// Runs a draft once for its author. Effects that need approval count as approved.

@@ -14,9 +14,11 @@ use crate::{
 };
 
 mod auth;
+mod secrets;
 mod upstream;
 
 pub use auth::{AnonymousAccess, Auth, IssuerAlgorithm, JwtIssuer, JwtKey, LocalCaller};
+pub use secrets::{SecretKeyPlace, SecretProvider, SecretProviderKind, SecretSettings, default_key_file};
 pub use upstream::{CallerIsolation, MaxRisk, Upstream, UpstreamApproval, UpstreamToolSettings};
 
 /// The settings from `toolgate.yaml`, the environment and the command line together.

@@ -14,14 +14,14 @@ use std::{sync::Arc, time::Duration};
 
 pub use helpers::missing_helpers;
 pub use port::JsHandlers;
-pub use secrets::{EnvironmentSecrets, SecretSource, check_variables};
+pub use secrets::check_variables;
 use serde_json::{Map, Value};
 use toolgate_egress::{Egress, EgressRules};
 use toolgate_gate::{
     ApprovedSecrets, DiskCheckPermits, Purpose, Refusal, RunFailure, RunReport, RunRequest, StopFlag,
     UnreportedEffects,
 };
-use toolgate_policy::{EffectivePolicy, Mask, policy_digest};
+use toolgate_policy::{EffectivePolicy, Mask, SecretSource, policy_digest};
 use toolgate_sandbox::{
     Lease, Pool, Tenant,
     wire::{Load, RunLimits, RunScript},

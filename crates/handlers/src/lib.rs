@@ -27,10 +27,7 @@ pub use files::{
     FileGrants, FileRights, FileStat, Files, FindOptions, GrepOptions, HeldPath, JudgedPath, Occurrences,
     RedactedReads, SearchHit, SearchOptions, SecretRedactor, SortOptions, copy_workspace,
 };
-pub use js::{
-    EnvironmentSecrets, FUEL_PER_STATEMENT, JsHandlers, JsRunner, JsTool, SecretSource, check_variables,
-    missing_helpers,
-};
+pub use js::{FUEL_PER_STATEMENT, JsHandlers, JsRunner, JsTool, check_variables, missing_helpers};
 pub use mcp::{
     ListingObserver, McpHandlers, UpstreamIsolation, UpstreamLimits, UpstreamServer, UpstreamStatus,
     UpstreamTransport, Upstreams,

@@ -7,11 +7,7 @@ use toolgate_policy::{EffectivePolicy, SecretSource};
 use toolgate_spec::model::{Body, Handler, ToolSpec};
 
 use crate::{
-    cli::CliHandlers,
-    js::{EnvironmentSecrets, JsHandlers},
-    mcp::McpHandlers,
-    own_variables::OwnVariables,
-    rust::RustHandlers,
+    cli::CliHandlers, js::JsHandlers, mcp::McpHandlers, own_variables::OwnVariables, rust::RustHandlers,
 };
 
 /// Every kind of tool that this gateway runs.

@@ -9,7 +9,7 @@ use crate::OpenError;
 
 /// Fails if a rule misses its own examples. A gateway does not start with a detector that has a gap.
 pub fn open_detector(config: &Config) -> Result<Arc<Detector>, OpenError> {
-    let SecretSettings { rules, disabled } = &config.secrets;
+    let SecretSettings { rules, disabled, .. } = &config.secrets;
     let invalid = |problem: String| OpenError { part: "secrets", problem };
     if rules.is_empty() && disabled.is_empty() {
         return Detector::shipped().map_err(|error| invalid(error.to_string()));

@@ -8,9 +8,8 @@ use toolgate_config::{
 };
 use toolgate_egress::Egress;
 use toolgate_handlers::{
-    AllowedCommands, CliCommand, CliHandlers, CommandHost, EnvironmentSecrets, GatewayEnvironment,
-    JsHandlers, JsRunner, McpHandlers, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers,
-    Upstreams,
+    AllowedCommands, CliCommand, CliHandlers, CommandHost, GatewayEnvironment, JsHandlers, JsRunner,
+    McpHandlers, OutputParser, OwnVariables, Places, RustHandlers, ToolHandlers, Upstreams,
 };
 use toolgate_policy::SecretSource;
 use toolgate_sandbox::{
@@ -39,6 +38,7 @@ pub fn open_handlers(
     detector: &Arc<Detector>,
     made_in_code: CommandsInCode,
     in_code: &InCode,
+    secrets: &SecretValues,
     alarm: &Arc<EscapeAlarm>,
 ) -> Result<ToolHandlers, OpenError> {
     let broken = |problem: String| OpenError { part: "sandbox", problem };
@@ -51,7 +51,7 @@ pub fn open_handlers(
     let home = toolgate_handlers::home().map_err(|problem| OpenError { part: "home folder", problem })?;
     let places = Places { workspace, home, state: config.state.clone(), guarded: config.guarded_paths() };
     let own = own_variables(config.own_variables());
-    let secrets = Arc::new(EnvironmentSecrets(own.clone()));
+    let secrets: Arc<dyn SecretSource> = Arc::new(secrets.clone());
     let required = required_layers(config, JailKind::Command);
     let js = JsHandlers {
         runner: JsRunner::new(pool, Some(egress.clone()), Arc::clone(detector)),

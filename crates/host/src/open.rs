@@ -47,6 +47,7 @@ use crate::{
     load::{InCode, LoadCache, Loaded, ToolOrigin, TrialSelection},
     rollback::StateRollback,
     rust_tool::RustTool,
+    secret_values::{SecretValues, open_vault},
     serve::CachedAuthenticator,
     telemetry::{Observers, start_telemetry},
     upstreams::ListingWatch,
@@ -163,14 +164,18 @@ impl Toolgate {
         let checks = extras.tools.iter().map(RustTool::check).collect();
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
-        let handlers = open_handlers(&config, egress.clone(), &detector, commands, &in_code, &alarm)?;
+        let vault = open_vault(&config.state, &config.workspace, &config.secrets, extras.passphrase);
+        let own = own_variables(config.own_variables());
+        let secret_values = SecretValues::with_store(vault, &config.secrets, own);
+        let handlers =
+            open_handlers(&config, egress.clone(), &detector, commands, &in_code, &secret_values, &alarm)?;
         handlers.mcp.upstreams.observe(ListingWatch {
             directory: config.state.clone(),
             passes: Arc::clone(&state),
             journal: journal.clone(),
         });
         let handlers = Arc::new(handlers);
-        let publisher = publisher(&config, &handlers, &state)?;
+        let publisher = publisher(&config, &handlers, &state, &secret_values)?;
         let toolgate = Self {
             gate,
             publisher: ArcSwap::from_pointee(publisher),
@@ -232,6 +237,11 @@ impl Toolgate {
 
     pub(crate) fn handlers(&self) -> &ToolHandlers {
         &self.handlers
+    }
+
+    /// The source of the tools' secrets.
+    pub const fn secret_values(&self) -> &SecretValues {
+        &self.secret_values
     }
 
     pub const fn egress(&self) -> &Egress {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anstyle::Style;
 use serde_json::{Value, json};
-use toolgate::{LoadProblem, layer_state};
+use toolgate::{Config, LoadProblem, layer_state};
 use toolgate_config::Overrides;
 use toolgate_sandbox::{HostRow, HostState, HostStrength, probe};
 use toolgate_store::KeyOrigin;

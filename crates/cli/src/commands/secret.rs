@@ -12,14 +12,14 @@ use toolgate_store::{KeyOrigin, ListedSecret, SecretScope, SecretVault, VaultErr
 use zeroize::Zeroizing;
 
 use crate::{
-    Ending, Failure,
+    CommandExit, Failure,
     args::{OutputFormat, SecretArgs, SecretCommand},
     gateway, passphrase,
     terminal::{Terminal, visible},
     time,
 };
 
-pub fn run(args: &SecretArgs, terminal: &mut Terminal) -> Result<Ending, Failure> {
+pub fn run(args: &SecretArgs, terminal: &mut Terminal) -> Result<CommandExit, Failure> {
     let config = args.config.load(&Overrides::default())?;
     let vault = passphrase::vault(&config);
     match &args.command {
@@ -54,7 +54,7 @@ pub fn run(args: &SecretArgs, terminal: &mut Terminal) -> Result<Ending, Failure
         }
         SecretCommand::ImportEnv { names } => import(&config, &vault, names, terminal)?,
     }
-    Ok(Ending::Clean)
+    Ok(CommandExit::Clean)
 }
 
 fn set(

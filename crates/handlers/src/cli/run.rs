@@ -19,7 +19,7 @@ use toolgate_gate::{
     Handlers, Purpose, Reason, Refusal, RunFuture, RunReport, RunRequest, Runnable, StopFlag, Survey,
     Surveyed, Touch, UnreportedEffects,
 };
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, SecretConsumer, SecretSource};
 use toolgate_sandbox::{Access, Bind, Ending, Source, Trace};
 use toolgate_secrets::Detector;
 use toolgate_spec::model::ToolSpec;
@@ -48,7 +48,7 @@ use crate::{
         },
     },
     guard::SecretGuard,
-    js::{SecretSource, secrets},
+    js::secrets,
 };
 
 /// The handler of command tools.
@@ -119,7 +119,7 @@ impl Runnable for PreparedCommand {
     }
 
     fn mask(&self) -> Mask {
-        secrets::mask_of(&self.tool.spec, self.secrets.as_ref())
+        secrets::mask_of(&self.tool.spec, self.consumer(), self.secrets.as_ref())
     }
 }
 
@@ -141,10 +141,15 @@ impl Surveyed for SurveyedCommand {
 }
 
 impl PreparedCommand {
+    fn consumer(&self) -> SecretConsumer<'_> {
+        SecretConsumer::Tool(&self.tool.spec.name)
+    }
+
     async fn run(&self, settled: &PreparedCall, request: RunRequest<'_>) -> RunReport {
         // Path checks count towards the deadline of the call.
         let due = Instant::now() + self.tool.deadline;
-        let statics = match static_variables::resolve(&self.tool.spec, self.secrets.as_ref()) {
+        let statics = match static_variables::resolve(&self.tool.spec, self.consumer(), self.secrets.as_ref())
+        {
             Ok(statics) => statics,
             Err(problem) => return report::without_a_run(problem, &Mask::new(&[])),
         };

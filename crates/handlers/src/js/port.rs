@@ -7,11 +7,11 @@ use toolgate_gate::{
     Handlers, Refusal, RunFailure, RunFuture, RunReport, RunRequest, Runnable, StopFlag, Survey, Surveyed,
     Touch,
 };
-use toolgate_policy::{EffectivePolicy, Mask, SecretSource};
+use toolgate_policy::{EffectivePolicy, Mask, SecretConsumer, SecretSource};
 use toolgate_sandbox::Lease;
 use toolgate_spec::model::{SandboxKind, ToolSpec};
 
-use super::{JsRunner, JsTool, SecretSource, missing_helpers, secrets};
+use super::{JsRunner, JsTool, missing_helpers, secrets};
 use crate::{places::Places, survey::CallGrants};
 
 /// The handler of JavaScript tools.
@@ -58,7 +58,7 @@ impl Runnable for PreparedJs {
     }
 
     fn mask(&self) -> Mask {
-        secrets::mask_of(&self.spec, self.secrets.as_ref())
+        secrets::mask_of(&self.spec, SecretConsumer::Tool(&self.spec.name), self.secrets.as_ref())
     }
 }
 
@@ -126,7 +126,6 @@ mod tests {
     use toolgate_spec::Format;
 
     use super::*;
-    use crate::{js::EnvironmentSecrets, own_variables::OwnVariables};
 
     /// Prepares a tool with this operator setting of `execution.sandbox`. No worker is started.
     fn prepare(extends: Option<&str>, sandbox: Option<&str>) -> Result<(), String> {

@@ -3,38 +3,15 @@
 
 use serde_json::{Map, Value};
 use toolgate_gate::{Reason, RunFailure};
-use toolgate_policy::Mask;
+use toolgate_policy::{Mask, SecretConsumer, SecretSource};
 use toolgate_spec::{
     TemplatePart,
     model::{StaticVariable, ToolSpec},
 };
 
+use zeroize::Zeroizing;
+
 use super::report;
-use crate::own_variables::OwnVariables;
-
-/// The source of placeholder values. It is queried for every call.
-pub trait SecretSource: Send + Sync {
-    fn lookup(&self, name: &str) -> Option<String>;
-
-    /// Why no tool gets this variable, whether it is set or not.
-    fn refusal(&self, _name: &str) -> Option<String> {
-        None
-    }
-}
-
-/// The environment of the gateway's start, without the gateway's own variables.
-#[derive(Clone, Debug)]
-pub struct EnvironmentSecrets(pub OwnVariables);
-
-impl SecretSource for EnvironmentSecrets {
-    fn lookup(&self, name: &str) -> Option<String> {
-        if self.0.contains(name) { None } else { std::env::var(name).ok() }
-    }
-
-    fn refusal(&self, name: &str) -> Option<String> {
-        self.0.contains(name).then(|| self.0.refusal(name))
-    }
-}
 
 /// Rejects a tool that uses a variable it can never get.
 pub fn check_variables(spec: &ToolSpec, source: &dyn SecretSource) -> Result<(), String> {
@@ -69,7 +46,7 @@ pub fn bind(
     let mut sent = Vec::new();
     let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
-        let value = resolve(variable, source, &mut sent)
+        let value = resolve(variable, consumer, source, &mut sent)
             .map_err(|message| report::failure(Reason::MissingSecret, message))?;
         if value.trim().is_empty() {
             values.remove(&variable.name);
@@ -81,8 +58,7 @@ pub fn bind(
 }
 
 /// A mask for all secrets that are set now, for texts that no run produced.
-pub fn mask_of(spec: &ToolSpec, source: &dyn SecretSource) -> Mask {
-    let consumer = SecretConsumer::Tool(&spec.name);
+pub fn mask_of(spec: &ToolSpec, consumer: SecretConsumer<'_>, source: &dyn SecretSource) -> Mask {
     let names = spec.required_environment().into_iter();
     let set: Vec<Zeroizing<String>> = names.filter_map(|name| source.secret(name, consumer)).collect();
     Mask::new(&set.iter().flat_map(|value| worth_hiding(value)).collect::<Vec<_>>())

@@ -20,9 +20,9 @@ use toolgate_gate::{
 };
 use toolgate_handlers::{
     AllowedCommands, CliHandlers, CliTool, CommandHost, CommandOrder, CommandOutcome, Denials,
-    GatewayEnvironment, Launch, NetworkEffects, OutputParser, OwnVariables, Places, SecretSource,
+    GatewayEnvironment, Launch, NetworkEffects, OutputParser, OwnVariables, Places,
 };
-use toolgate_policy::{EffectivePolicy, PolicySet};
+use toolgate_policy::{EffectivePolicy, PolicySet, SecretConsumer, SecretSource};
 use toolgate_sandbox::{CommandUsage, Ending};
 use toolgate_secrets::Detector;
 use toolgate_spec::{

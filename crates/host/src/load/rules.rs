@@ -5,10 +5,12 @@ use std::{path::PathBuf, sync::Arc};
 use toolgate_config::{Config, OwnNames};
 use toolgate_gate::Publisher;
 
-/// Policies, overrides, and the gateway's own files and variables, which tools must not access.
+/// Policies, overrides, secrets, and the gateway's own files and variables, which tools must not access.
 pub(crate) struct Rules {
     pub publisher: Arc<Publisher>,
     pub own: OwnNames,
+    /// The version of the secrets, which decide whether requirements are missing.
+    pub secrets: u64,
     /// The gateway's own paths, each with its real path. A tool's blocked paths contain the real paths of its assessment.
     guarded: Vec<(PathBuf, PathBuf)>,
 }
@@ -18,6 +20,7 @@ impl Rules {
     pub fn now(publisher: Arc<Publisher>, config: &Config) -> Self {
         let with_real = |path: PathBuf| (path.clone(), path.canonicalize().unwrap_or(path));
         Self {
+            secrets: publisher.secrets.version(),
             publisher,
             own: config.own_variables(),
             guarded: config.guarded_paths().into_iter().map(with_real).collect(),

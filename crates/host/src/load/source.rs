@@ -7,7 +7,7 @@ use std::{
 
 use toolgate_config::Config;
 use toolgate_gate::{Candidate, ListPosition, Unpublishable};
-use toolgate_handlers::{EnvironmentSecrets, check_variables};
+use toolgate_handlers::check_variables;
 use toolgate_spec::{ToolCheck, is_deceptive};
 
 use super::{InCode, LoadedTool, ToolOrigin, is_javascript, rules::Rules};
@@ -51,8 +51,7 @@ pub(super) fn all<'d>(
 
 /// Assesses tools, on several threads if there are many.
 pub(super) fn assess(sources: &[&ToolSource<'_>], rules: &Rules) -> Vec<ToolAssessment> {
-    let secrets = EnvironmentSecrets(own_variables(rules.own.clone()));
-    in_parallel(sources, |source| source.assess(rules, &secrets))
+    in_parallel(sources, |source| source.assess(rules))
 }
 
 impl<'d> ToolSource<'d> {
@@ -139,11 +138,11 @@ impl<'d> ToolSource<'d> {
         }
     }
 
-    fn assess(&self, rules: &Rules, secrets: &EnvironmentSecrets) -> ToolAssessment {
+    fn assess(&self, rules: &Rules) -> ToolAssessment {
         let spec = self.check.spec.as_ref().filter(|_| !self.is_shipped);
         ToolAssessment {
             refusal: if self.is_shipped { None } else { refused_name(self.check) },
-            asks_for_own: spec.and_then(|spec| check_variables(spec, secrets).err()),
+            asks_for_own: spec.and_then(|spec| check_variables(spec, rules.publisher.secrets.as_ref()).err()),
             candidate: rules.publisher.assess(self.check),
         }
     }

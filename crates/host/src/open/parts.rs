@@ -23,6 +23,7 @@ use crate::{
     journal::FileJournal,
     policies::{overrides_from, policies_from},
     rollback::{StateRollback, remember_compared, undo_rollback},
+    secret_values::SecretValues,
     upstreams::servers,
 };
 
@@ -68,6 +69,7 @@ pub(super) fn publisher(
     config: &Config,
     handlers: &Arc<ToolHandlers>,
     state: &Arc<StateDb>,
+    secrets: &SecretValues,
 ) -> Result<Publisher, OpenError> {
     let broken = |error: crate::PolicyFilesError| OpenError { part: "policy", problem: error.to_string() };
     let files = &config.policy;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolgate_config::{Config, Overrides, model::Approvals};
 use toolgate_gate::{LiveTool, Publisher, text_for_journal};
+use toolgate_policy::SecretSource as _;
 use toolgate_store::FileChanges;
 
 use super::{
@@ -79,6 +80,7 @@ impl Toolgate {
 
     /// Makes the next reload assess every tool, also those whose documents did not change.
     pub fn forget_assessments(&self) {
+        self.secret_values.forget();
         self.cache().forget();
     }
 
@@ -116,8 +118,10 @@ impl Toolgate {
         };
         // Block the files and variables that the new configuration names.
         let own = own_variables(config.own_variables());
-        let handlers = self.handlers.as_ref().clone().guarding(config.guarded_paths(), own);
-        let publisher = publisher(&config, &Arc::new(handlers), &self.state).map_err(|error| {
+        let secrets = self.secret_values.withholding(own.clone());
+        let handlers = self.handlers.as_ref().clone();
+        let handlers = handlers.guarding(config.guarded_paths(), own, Arc::new(secrets.clone()));
+        let publisher = publisher(&config, &Arc::new(handlers), &self.state, &secrets).map_err(|error| {
             self.drop_changed(&config, &changes);
             broken(error)
         })?;

@@ -121,6 +121,8 @@ pub async fn keep_fresh(
     let mut to_try = TrialSelection::UntestedOrFailed;
     let mut trials = ShippedToolTests::begin(&toolgate, to_try);
     let mut upkeep = PeriodicChecks::new(&toolgate);
+    let mut secrets = tokio::time::interval(SECRETS_EVERY);
+    secrets.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let mut is_everything = false;
         let may_try = tokio::select! {
@@ -184,6 +186,21 @@ impl fmt::Debug for ConfigWatch {
         f.debug_struct("ConfigWatch").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
+
+/// Waits until a process has set or removed a secret. Opening the store may wait for the keyring, so a thread does it.
+async fn new_secrets(toolgate: &Arc<Toolgate>, every: &mut Interval) {
+    loop {
+        every.tick().await;
+        let toolgate = Arc::clone(toolgate);
+        let checked = tokio::task::spawn_blocking(move || toolgate.has_new_secrets()).await;
+        if checked.is_ok_and(|has_new| has_new) {
+            return;
+        }
+    }
+}
+
+/// As often as the state is polled.
+const SECRETS_EVERY: Duration = Duration::from_millis(200);
 
 /// Checks that run every second or minute.
 struct PeriodicChecks {

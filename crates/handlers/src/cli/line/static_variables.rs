@@ -1,4 +1,4 @@
-//! Values of static variables: literal text, and placeholders that are resolved from the gateway's environment at
+//! Values of static variables: literal text, and placeholders that are resolved from the secret source at
 //! each call.
 
 use serde_json::{Map, Value};
@@ -6,10 +6,7 @@ use toolgate_gate::Reason;
 use toolgate_policy::{Mask, SecretConsumer, SecretSource};
 use toolgate_spec::model::{StaticVariable, ToolSpec};
 
-use crate::{
-    cli::report::RunProblem,
-    js::{SecretSource, secrets},
-};
+use crate::{cli::report::RunProblem, js::secrets};
 
 /// The variables of one call, and the mask for their secrets.
 pub struct Statics {
@@ -31,12 +28,15 @@ pub fn secret_names(spec: &ToolSpec) -> Vec<&str> {
     secret.map(|variable| variable.name.as_str()).collect()
 }
 
-pub fn resolve(spec: &ToolSpec, source: &dyn SecretSource) -> Result<Statics, RunProblem> {
+pub fn resolve(
+    spec: &ToolSpec,
+    consumer: SecretConsumer<'_>,
+    source: &dyn SecretSource,
+) -> Result<Statics, RunProblem> {
     let mut values = Map::new();
     let mut sent = Vec::new();
-    let consumer = SecretConsumer::Tool(&spec.name);
     for variable in spec.effective_statics() {
-        let text = secrets::resolve(variable, source, &mut sent)
+        let text = secrets::resolve(variable, consumer, source, &mut sent)
             .map_err(|message| RunProblem { reason: Reason::MissingSecret, message })?;
         values.insert(variable.name.clone(), Value::String(text));
     }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde_json::Map;
 use tokio::time::Instant;
 use toolgate_gate::{ApprovedSecrets, DiskCheckPermits, Purpose, RunRequest, StopFlag, UnreportedEffects};
-use toolgate_policy::{EffectivePolicy, Mask};
+use toolgate_policy::{EffectivePolicy, Mask, SecretConsumer};
 use toolgate_spec::model::ToolSpec;
 
 use super::{CliHandlers, PreparedCommand, order, order::ServiceProcess};
@@ -33,6 +33,11 @@ impl CliHandlers {
 }
 
 impl ServicePlan {
+    /// Services are upstream servers. Secrets can be set for one of them only.
+    fn consumer(&self) -> SecretConsumer<'_> {
+        SecretConsumer::Upstream(&self.0.tool.spec.name)
+    }
+
     /// Starts the command. The jail gets the files as they are now.
     pub async fn start(
         &self,
@@ -43,8 +48,9 @@ impl ServicePlan {
         let arguments = Map::new();
         let survey =
             prepared.tool.survey(&arguments, &StopFlag::default()).map_err(|refusal| refusal.message)?;
-        let statics = static_variables::resolve(&prepared.tool.spec, prepared.secrets.as_ref())
-            .map_err(|problem| problem.message)?;
+        let statics =
+            static_variables::resolve(&prepared.tool.spec, self.consumer(), prepared.secrets.as_ref())
+                .map_err(|problem| problem.message)?;
         let (agreed, left) = (ApprovedSecrets::default(), UnreportedEffects::default());
         let request = RunRequest {
             arguments: &arguments,
@@ -63,7 +69,7 @@ impl ServicePlan {
 
     /// Hides the current values of the command's secrets.
     pub fn mask(&self) -> Mask {
-        secrets::mask_of(&self.0.tool.spec, self.0.secrets.as_ref())
+        secrets::mask_of(&self.0.tool.spec, self.consumer(), self.0.secrets.as_ref())
     }
 }
 
