@@ -17,7 +17,7 @@ pub struct ToolHandlers {
 }
 
 impl ToolHandlers {
-    /// Names the gateway's own files, variables and secrets anew.
+    /// Replaces the gateway's own files and variables, and the source of secrets.
     #[must_use]
     pub fn guarding(
         mut self,

@@ -236,7 +236,7 @@ impl Toolgate {
         &self.state
     }
 
-    /// Where tools get their secrets from.
+    /// The source of the tools' secrets.
     pub const fn secret_values(&self) -> &SecretValues {
         &self.secret_values
     }

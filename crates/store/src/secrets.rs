@@ -51,7 +51,7 @@ pub struct SecretVault {
     cache: Mutex<VaultCache>,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Clone, Eq, PartialEq)]
 pub enum StoredSecret {
     Value(Zeroizing<String>),

@@ -134,7 +134,7 @@ fn read(plain: &[u8]) -> Option<VaultContent> {
     Some(content)
 }
 
-/// With room for padding and tag, so that no growth leaves a copy behind.
+/// Reserves room for padding and tag, because a growing buffer would leave a copy behind.
 fn write(content: &VaultContent) -> Result<Zeroizing<Vec<u8>>, String> {
     let values: Vec<Zeroizing<String>> = content
         .entries

@@ -41,7 +41,7 @@ pub trait PassphraseSource: Send + Sync {
     fn new_one(&self) -> Result<Zeroizing<String>, String>;
 }
 
-/// Where to look for the key.
+/// The places to look for the key.
 #[derive(Clone)]
 pub struct VaultKeySettings {
     pub place: KeyPlace,
