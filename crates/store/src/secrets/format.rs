@@ -67,7 +67,7 @@ impl SealedVault {
     }
 
     /// Encrypts with a fresh nonce. 192 random bits do not repeat.
-    pub fn seal(content: &VaultContent, lock: VaultLock, key: &VaultKey) -> Result<Vec<u8>, String> {
+    pub fn seal(content: &VaultContent, lock: &VaultLock, key: &VaultKey) -> Result<Vec<u8>, String> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce)
             .map_err(|error| format!("the system returned no random bytes: {error}"))?;
