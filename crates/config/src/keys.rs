@@ -345,7 +345,7 @@ const SECRETS: &[ConfigKey] = &[
         "providers",
         ConfigValueKind::Sections(PROVIDERS),
         Texts(&[]),
-        "Where secrets come from that are not in the store, in this order. Empty: the environment.",
+        "Sources of secrets that the store does not have, in this order. Empty: the environment.",
     ),
 ];
 

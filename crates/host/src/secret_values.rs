@@ -199,7 +199,7 @@ impl PassphraseSource for PassphraseFile {
         self.read.get_or_init(|| self.read_named(PASSPHRASE_FILE)).clone()
     }
 
-    /// For a rotation from another variable, so that both are known.
+    /// A rotation needs both passphrases, so the new one has its own variable.
     fn new_one(&self) -> Result<Zeroizing<String>, String> {
         if std::env::var_os(NEW_PASSPHRASE_FILE).is_some() {
             return self.read_named(NEW_PASSPHRASE_FILE);

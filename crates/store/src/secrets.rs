@@ -51,7 +51,7 @@ pub struct SecretVault {
     cache: Mutex<VaultCache>,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Clone, Eq, PartialEq)]
 pub enum StoredSecret {
     Value(Zeroizing<String>),
@@ -248,7 +248,7 @@ impl SecretVault {
 
     fn write(&self, mut content: VaultContent, key: &PlacedKey) -> Result<(), VaultError> {
         content.generation = content.generation.saturating_add(1);
-        let file = SealedVault::seal(&content, key.lock.clone(), &key.key).map_err(VaultError)?;
+        let file = SealedVault::seal(&content, &key.lock, &key.key).map_err(VaultError)?;
         private::replace(&self.path, &file).map_err(|error| self.broken(&error))
     }
 

@@ -67,7 +67,7 @@ impl SealedVault {
     }
 
     /// Encrypts with a fresh nonce. 192 random bits do not repeat.
-    pub fn seal(content: &VaultContent, lock: VaultLock, key: &VaultKey) -> Result<Vec<u8>, String> {
+    pub fn seal(content: &VaultContent, lock: &VaultLock, key: &VaultKey) -> Result<Vec<u8>, String> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce)
             .map_err(|error| format!("the system returned no random bytes: {error}"))?;
@@ -134,7 +134,7 @@ fn read(plain: &[u8]) -> Option<VaultContent> {
     Some(content)
 }
 
-/// With room for padding and tag, so that no growth leaves a copy behind.
+/// Reserves room for padding and tag, because a growing buffer would leave a copy behind.
 fn write(content: &VaultContent) -> Result<Zeroizing<Vec<u8>>, String> {
     let values: Vec<Zeroizing<String>> = content
         .entries

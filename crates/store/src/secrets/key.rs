@@ -64,7 +64,7 @@ impl From<[u8; KEY_BYTES]> for VaultKey {
 
 impl KeyId {
     pub fn hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:032x}", u128::from_be_bytes(self.0))
     }
 }
 

@@ -41,7 +41,7 @@ pub trait PassphraseSource: Send + Sync {
     fn new_one(&self) -> Result<Zeroizing<String>, String>;
 }
 
-/// Where to look for the key.
+/// The places to look for the key.
 #[derive(Clone)]
 pub struct VaultKeySettings {
     pub place: KeyPlace,
@@ -97,7 +97,7 @@ impl VaultKeySettings {
                     self.place.name()
                 ));
             }
-            let key = VaultKey::derived(&*self.passphrase.current()?, salt, *cost)?;
+            let key = VaultKey::derived(&self.passphrase.current()?, salt, *cost)?;
             if key.id() != lock.id {
                 return Err("wrong passphrase".to_owned());
             }
@@ -324,7 +324,7 @@ type KeyFileCheck = fn(&Path, &Metadata) -> io::Result<()>;
 
 /// systemd leaves a credential to root and lets the service read it by an access control list, which shows as a group's right.
 fn check_credential(_path: &Path, metadata: &Metadata) -> io::Result<()> {
-    if metadata.is_file() && metadata.mode() & 0o007 == 0 {
+    if metadata.is_file() && metadata.mode() & READABLE_BY_ALL == 0 {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can read this credential"))
@@ -371,4 +371,5 @@ pub(crate) fn lock_directory(dir: &Path) -> io::Result<File> {
 const CREDENTIAL: &str = "toolgate.key";
 const NO_CREDENTIAL: &str = "no credential: CREDENTIALS_DIRECTORY is not set; add `LoadCredentialEncrypted=toolgate.key:…` to the unit";
 const HOW_TO_MAKE: &str = "make one with `head -c 32 /dev/urandom | base64`";
+const READABLE_BY_ALL: u32 = 0o007;
 const MAX_KEY_FILE: usize = 64 << 10;

@@ -74,7 +74,7 @@ fn exchange(child: &mut Child, input: &[u8]) -> Result<Zeroizing<Vec<u8>>, Strin
     let Some(stdout) = child.stdout.take() else { return Err("has no output".to_owned()) };
     let (send, read) = mpsc::channel();
     std::thread::spawn(move || {
-        // Reserved, so that no growth leaves a copy behind.
+        // Reserved, because a growing buffer would leave a copy behind.
         let mut output = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT + 1));
         let most = u64::try_from(MAX_OUTPUT).unwrap_or(u64::MAX).saturating_add(1);
         let result = stdout.take(most).read_to_end(&mut output).map(|_| output);
@@ -104,7 +104,7 @@ fn wait(child: &mut Child, until: Instant) -> Option<std::process::ExitStatus> {
     None
 }
 
-/// What programs need to find their files, their agents and the keyring.
+/// Needed by programs to find their files, their agents and the keyring.
 const BASIC_VARIABLES: &[&str] =
     &["PATH", "HOME", "USER", "LANG", "LC_ALL", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 const TIME_LIMIT: Duration = Duration::from_secs(10);

@@ -19,7 +19,7 @@ fn stored(key: &VaultKey) -> VaultLock {
 fn content_survives_a_round_trip() {
     let key = VaultKey::random().unwrap();
     for written in [content(&[]), content(&[("A", "one\n\"\\ü"), ("B", &"x".repeat(20_000))])] {
-        let file = SealedVault::seal(&written, stored(&key), &key).unwrap();
+        let file = SealedVault::seal(&written, &stored(&key), &key).unwrap();
         let sealed = SealedVault::parse(&file).unwrap();
         assert_eq!(sealed.lock, stored(&key));
         assert!(sealed.open(&key).unwrap() == written);
@@ -30,7 +30,7 @@ fn content_survives_a_round_trip() {
 #[test]
 fn size_reveals_steps_only_and_each_write_differs() {
     let key = VaultKey::random().unwrap();
-    let seal = |value: &str| SealedVault::seal(&content(&[("A", value)]), stored(&key), &key).unwrap();
+    let seal = |value: &str| SealedVault::seal(&content(&[("A", value)]), &stored(&key), &key).unwrap();
     assert_eq!(seal("x").len(), seal(&"x".repeat(1_000)).len());
     assert_ne!(seal("x"), seal("x"), "a nonce is never used twice");
 }
@@ -39,7 +39,7 @@ fn size_reveals_steps_only_and_each_write_differs() {
 #[test]
 fn parts_of_two_files_do_not_fit() {
     let key = VaultKey::random().unwrap();
-    let seal = |value: &str| SealedVault::seal(&content(&[("A", value)]), stored(&key), &key).unwrap();
+    let seal = |value: &str| SealedVault::seal(&content(&[("A", value)]), &stored(&key), &key).unwrap();
     let (old, new) = (seal("old"), seal("new"));
     // Before their nonces the two files are equal.
     let nonce = MAGIC.len() + 1 + 16;
@@ -54,7 +54,7 @@ fn costs_of_a_changed_header_are_bounded() {
     let key = VaultKey::random().unwrap();
     let cost = PassphraseCost::default();
     let lock = VaultLock { id: key.id(), kind: LockKind::Passphrase { salt: [7; SALT_BYTES], cost } };
-    let file = SealedVault::seal(&content(&[]), lock.clone(), &key).unwrap();
+    let file = SealedVault::seal(&content(&[]), &lock, &key).unwrap();
     assert_eq!(SealedVault::parse(&file).unwrap().lock, lock);
     // The three numbers begin after magic, kind, id and salt.
     let costs = MAGIC.len() + 1 + 16 + SALT_BYTES;
