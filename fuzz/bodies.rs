@@ -292,12 +292,13 @@ pub fn events(data: &[u8]) {
         let mut parser = EventParser::new(4096);
         let mut events = Vec::new();
         for piece in data.chunks(size) {
-            if parser.push(piece).is_err() {
-                return (events, true);
-            }
+            let is_too_large = parser.push(piece).is_err();
             while let Some(event) = parser.next_event() {
                 assert!(event.data.len() <= 4096 + 1, "an event exceeds the limit");
                 events.push(event);
+            }
+            if is_too_large {
+                return (events, true);
             }
         }
         (events, false)

@@ -55,7 +55,8 @@ impl PooledEgress {
     }
 
     /// Sends a request and returns when the response head arrived. A redirect is returned, never followed: the caller
-    /// sends another request, which is checked like the first. Records the request in `trail`.
+    /// sends another request, which is checked like the first. `trail` gets the address and the status, but not the
+    /// time and size of the body.
     pub async fn open_stream(
         &self,
         request: &Request,

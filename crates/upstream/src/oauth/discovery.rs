@@ -6,7 +6,7 @@ use url::Url;
 use super::{OAuthError, OAuthSettings, scope, settings::is_secure, wire};
 use crate::{AuthChallenge, HttpClient};
 
-/// What is known about the upstream server and its authorization server.
+/// The metadata of an upstream server and of its authorization server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Discovered {
     /// The value of the `resource` parameter (RFC 8707).
@@ -28,7 +28,7 @@ pub struct AuthorizationServer {
     pub offers_offline_access: bool,
 }
 
-/// Where the token endpoint expects a client secret.
+/// The part of a token request that carries the client secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SecretPlace {
     AuthorizationHeader,

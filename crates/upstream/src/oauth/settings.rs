@@ -1,4 +1,4 @@
-//! What the operator configures for one upstream server.
+//! The OAuth settings of one upstream server.
 
 use std::fmt;
 

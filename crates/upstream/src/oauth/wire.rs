@@ -21,7 +21,7 @@ pub async fn get_document(
     let (status, body) = exchange(http, HttpMethod::Get, url, headers, Bytes::new()).await?;
     match status {
         200 => Ok(serde_json::from_slice(&body).ok()),
-        // A redirect is no document: it would let the server choose another source.
+        // Redirects are not followed: they would let the server choose another source.
         300..500 => Ok(None),
         _ => Err(OAuthError::InvalidResponse("a metadata request failed")),
     }
