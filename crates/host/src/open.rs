@@ -141,10 +141,6 @@ impl Toolgate {
     /// Opens all parts and loads the tools. Needs a Tokio runtime, because tasks on it watch the workers. Programs use
     /// [`Builder::build`], which also checks that `run_if_worker` was called in time.
     pub async fn open(mut config: Config, extras: Extras) -> Result<Self, OpenError> {
-        // A program that embeds the gateway reads no environment with its configuration.
-        if config.secrets.key_file.is_none() {
-            config.secrets.key_file = default_key_file(&|name| std::env::var(name).ok());
-        }
         check_own(extras.commands.keys().chain(extras.parsers.keys()))?;
         let state = open_state(&config)?;
         let journal = open_journal(&config, extras.journal_owner)?;
@@ -164,16 +160,11 @@ impl Toolgate {
         let checks = extras.tools.iter().map(RustTool::check).collect();
         let in_code = InCode { tools: extras.tools, checks, cedar: extras.cedar };
         let commands = CommandsInCode { commands: extras.commands, parsers: extras.parsers };
-        let vault = open_vault(&config.state, &config.workspace, &config.secrets, extras.passphrase);
-        let own = own_variables(config.own_variables());
-        let secret_values = SecretValues::with_store(vault, &config.secrets, own);
+        let secret_values = open_secrets(&mut config, extras.passphrase);
         let handlers =
             open_handlers(&config, egress.clone(), &detector, commands, &in_code, &secret_values, &alarm)?;
-        handlers.mcp.upstreams.observe(ListingWatch {
-            directory: config.state.clone(),
-            passes: Arc::clone(&state),
-            journal: journal.clone(),
-        });
+        let (directory, passes) = (config.state.clone(), Arc::clone(&state));
+        handlers.mcp.upstreams.observe(ListingWatch { directory, passes, journal: journal.clone() });
         let handlers = Arc::new(handlers);
         let publisher = publisher(&config, &handlers, &state, &secret_values)?;
         let toolgate = Self {
@@ -322,6 +313,15 @@ impl Toolgate {
         }
         Ok(self.journal.files.close()?)
     }
+}
+
+fn open_secrets(config: &mut Config, passphrase: Option<Arc<dyn PassphraseSource>>) -> SecretValues {
+    // A program that embeds the gateway reads no environment with its configuration.
+    if config.secrets.key_file.is_none() {
+        config.secrets.key_file = default_key_file(&|name| std::env::var(name).ok());
+    }
+    let vault = open_vault(&config.state, &config.workspace, &config.secrets, passphrase);
+    SecretValues::with_store(vault, &config.secrets, own_variables(config.own_variables()))
 }
 
 /// Fails if a Rust tool of the program cannot be served, because that is a bug in the program.
