@@ -90,9 +90,9 @@ fn walkdir(dir: &Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
-            files.extend(walkdir(&entry))
+            files.extend(walkdir(&entry));
         } else if entry.is_file() {
-            files.push(entry)
+            files.push(entry);
         }
     }
     files
@@ -237,7 +237,7 @@ impl StdioSession {
 
     fn wait(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let message = self.lines.recv_timeout(Duration::from_secs(60)).expect("an answer");
+            let message = self.lines.recv_timeout(Duration::from_mins(1)).expect("an answer");
             if is_it(&message) {
                 return message;
             }
