@@ -36,7 +36,11 @@ pub(crate) const ROOT: &[ConfigKey] = &[
         Texts(&[]),
         "MCP servers whose tools this gateway serves; see docs/upstreams.md.",
     ),
-    ConfigKey::section("secrets", SECRETS, "Which text is detected as a secret; see docs/secrets.md."),
+    ConfigKey::section(
+        "secrets",
+        SECRETS,
+        "Secrets of tools and their detection; see docs/secrets-at-rest.md, docs/secrets.md.",
+    ),
     ConfigKey::section("worker", WORKER, "The sandboxed processes that run JavaScript tools."),
     ConfigKey::section("limits", LIMITS, "Limits for calls, in total and per caller."),
     ConfigKey::section("metrics", METRICS, "Metrics and traces, and where they are sent."),

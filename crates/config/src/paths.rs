@@ -25,8 +25,10 @@ pub(crate) fn resolve_all(config: &mut Config, base: &Path) {
         JwtKey::SecretEnv(_) | JwtKey::JwksUrl(_) => None,
     });
     let granted = upstreams.iter_mut().flat_map(|server| server.read.iter_mut().chain(&mut server.write));
-    let paths =
-        [workspace, state].into_iter().chain(tools).chain(policy).chain(keys).chain(&mut secrets.rules);
+    let SecretSettings { rules, key_file, providers, .. } = secrets;
+    let providers = providers.iter_mut().filter_map(|provider| provider.path.as_mut());
+    let of_secrets = rules.iter_mut().chain(key_file).chain(providers);
+    let paths = [workspace, state].into_iter().chain(tools).chain(policy).chain(keys).chain(of_secrets);
     for path in paths.chain(granted) {
         *path = resolved(base, path);
     }

@@ -27,7 +27,7 @@ impl SecretGuard {
     }
 
     /// Replaces credentials that this call was given, so that the detector reports only foreign ones. The detector
-    /// also disk_checks at the text before a secret; the replacement therefore covers that context as well.
+    /// also looks at the text before a secret; the replacement therefore covers that context as well.
     fn without_own_secrets<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         if self.own_secrets.is_empty() {
             return Cow::Borrowed(bytes);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use challenge::AuthChallenge;
 pub use link::HttpSession;
 pub use port::{
-    BearerSource, HttpBody, HttpClient, HttpEndpoint, HttpError, HttpFuture, HttpLimits, HttpMethod,
+    BearerSource, ExchangeLimits, HttpBody, HttpClient, HttpEndpoint, HttpError, HttpFuture, HttpMethod,
     HttpRequest, HttpResponse,
 };
 pub use sse::{EventParser, ServerEvent};

@@ -22,8 +22,8 @@ pub use connection::{Connection, ConnectionLimits};
 pub use error::UpstreamError;
 pub use handshake::{ClientIdentity, Era, ServerIdentity};
 pub use http::{
-    AuthChallenge, BearerSource, EventParser, HttpBody, HttpClient, HttpEndpoint, HttpError, HttpFuture,
-    HttpLimits, HttpMethod, HttpRequest, HttpResponse, ServerEvent,
+    AuthChallenge, BearerSource, EventParser, ExchangeLimits, HttpBody, HttpClient, HttpEndpoint, HttpError,
+    HttpFuture, HttpMethod, HttpRequest, HttpResponse, ServerEvent,
 };
 pub use listing::{ToolDefinition, ToolHints};
 pub use oauth::{

@@ -65,7 +65,7 @@ fn config_edit_that_claims_a_tools_variable_is_rejected() {
     assert_eq!(serving.names(&own), ["say"]);
     place.configure(ISSUER);
     serving.wait_for("change rejected");
-    serving.wait_for("`${LOGIN_WORD}` is a variable of the gateway's own");
+    serving.wait_for("`${LOGIN_WORD}` is a variable of the gateway itself");
     assert_eq!(serving.ask(Some(&signed()), "tools/list", json!({})).0, 401, "a tool knows the word");
     place.write_tool("say", &json!({}));
     serving.wait_for("reloaded: ");

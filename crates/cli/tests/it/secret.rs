@@ -179,7 +179,7 @@ fn removal_makes_the_tool_vanish_from_a_live_session() {
     session.wait_for_change();
     assert_eq!(session.names(), ["word_count"]);
     until("the tools are gone", || serving.names(&own) == ["word_count"]);
-    let said = serving.wait_for("is not served any more");
+    let said = serving.wait_for("is no longer served");
     assert!(said.contains("not set: KEY"), "{said}");
     // A remote caller does not learn the name.
     let answer = serving.call_text(&own, "size", &json!({ "text": "x" }));
@@ -265,7 +265,7 @@ fn value_is_never_an_argument_and_names_are_checked() {
     let ground = SecretPlace::new("");
     let output = ground.given(&["secret", "set", "KEY", CANARY], "");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    for (name, why) in [("key", "upper-case"), ("TOOLGATE_KEY", "gateway's own")] {
+    for (name, why) in [("key", "upper-case"), ("TOOLGATE_KEY", "gateway itself")] {
         let output = ground.given(&["secret", "set", name], CANARY);
         assert!(!output.status.success() && shown(&output).contains(why), "{output:?}");
         assert!(!shown(&output).contains(CANARY));

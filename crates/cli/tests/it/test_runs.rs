@@ -55,7 +55,7 @@ fn test_names_the_kinds_that_do_not_run_yet() {
         fs::write(place.path().join(format!("services/{name}.yaml")), text).unwrap();
     };
     manifest("ask_http", "{http: {url: 'https://word.example/'}}");
-    manifest("ask_mcp", "{mcp: {tool: word, url: 'https://word.example/mcp'}}");
+    manifest("ask_grpc", "{grpc: {endpoint: 'https://word.example:443', service: words.Words, method: Get}}");
     let said = place.fails(&["test", "services"], 2);
     assert!(
         said.contains("no tool was run: `ask_http`: `http` tools cannot be run by this gateway yet"),

@@ -253,7 +253,7 @@ fn paths_among(keys: &[ConfigKey]) -> usize {
 #[test]
 fn every_path_is_resolved_and_guarded() {
     let config = parse(
-        "version: 1\nworkspace: rel/w\nstate: rel/s\ntools: [rel/t]\npolicy: {baseline: rel/b, profiles: rel/p, overrides: rel/o, cedar: [rel/c]}\nsecrets: {rules: [rel/r], key_file: rel/sk, providers: [{name: p, kind: file, path: rel/sp}]}\nauth:\n  jwt:\n  - {issuer: i, audience: a, key: {pem_file: rel/k}}\n  - {issuer: j, audience: a, key: {jwks_file: rel/../../j}}\n",
+        "version: 1\nworkspace: rel/w\nstate: rel/s\ntools: [rel/t]\npolicy: {baseline: rel/b, profiles: rel/p, overrides: rel/o, cedar: [rel/c]}\nsecrets: {rules: [rel/r], key_file: rel/sk, providers: [{name: p, kind: file, path: rel/sp}]}\nupstreams: [{name: u, source: x, read: [rel/ur], write: [rel/uw]}]\nauth:\n  jwt:\n  - {issuer: i, audience: a, key: {pem_file: rel/k}}\n  - {issuer: j, audience: a, key: {jwks_file: rel/../../j}}\n",
     )
     .unwrap();
     let written = config.entries().iter().filter(|entry| entry.value.to_string().contains("rel/")).count();

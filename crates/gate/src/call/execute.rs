@@ -178,7 +178,14 @@ fn finish(
             let message = message_of(failure, gate, tool);
             let texts = [failure.message.as_str()].into_iter().chain(unredacted.as_deref());
             alerts.extend(tool.alarms_in(texts));
-            let stop = StoppedCall::new(failure.reason, message).with_alerts(alerts).with_report(report);
+            let stop = match failure.reason {
+                // The name of a missing secret is for the operator only.
+                Reason::MissingSecret => {
+                    StoppedCall::new(failure.reason, MISSING_SECRET).for_operator(message)
+                }
+                reason => StoppedCall::new(reason, message),
+            };
+            let stop = stop.with_alerts(alerts).with_report(report);
             Err(stop.with_consumed(approval))
         }
     }
@@ -215,5 +222,6 @@ const SHORT_WAIT: Duration = Duration::from_millis(100);
 const CALL_AGAIN: &str = "wait a moment and call again";
 const TARGETS_CHANGED: &str =
     "the targets of the arguments changed after the question was asked; the call was not run";
+const MISSING_SECRET: &str = "a value that the tool needs is not set on the gateway; its operator can set it";
 const WITHHELD: &str = "the tool failed; its message is withheld because this tool's `outputPolicy` has rules about fields; \
      `toolgate run` shows it to the tool's author";

@@ -75,7 +75,7 @@ impl Program {
         Ok(Self { name: command.to_owned(), identity: Some(ProgramIdentity::of(&metadata)), file })
     }
 
-    /// A program that the container runtime disk_checks up. Only its name can be checked; the operator who chose the image
+    /// A program that the container runtime looks up. Only its name can be checked; the operator who chose the image
     /// vouches for its contents.
     pub fn in_image(
         command: &str,

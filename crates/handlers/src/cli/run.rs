@@ -365,7 +365,7 @@ impl ReportWork {
     }
 }
 
-/// Whether the report disk_checks up paths that the command could not find or read.
+/// Whether the report looks up paths that the command could not find or read.
 fn needs_disk(ended: &CommandOutcome) -> bool {
     let complains = |of: &str| ended.stderr.windows(of.len()).any(|part| part == of.as_bytes());
     matches!(ended.ending, Ending::Exited(1..)) && (complains(NOT_THERE) || complains(DENIED))

@@ -332,7 +332,7 @@ fn open_folders(policy: &EffectivePolicy, places: &Places) -> Vec<PathBuf> {
     folders.into_iter().chain(real).filter(|folder| folder.parent().is_some()).collect()
 }
 
-/// DiskCheckPermits up the conventions by the command name and by the real file name.
+/// Looks up the conventions by the command name and by the real file name.
 fn find_conventions(program: &Program) -> Result<&'static Conventions, String> {
     let file = program.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     Conventions::of(&program.name, file).ok_or_else(|| {

@@ -94,7 +94,7 @@ input:
     url: {type: string, format: uri}
     method: {type: string, enum: [GET, POST, put]}
 testInput: {url: 'https://docs.example.com/'}
-handler: {mcp: {tool: fetch, url: 'https://docs.example.com/mcp'}}
+handler: {mcp: {upstream: docs, tool: fetch, pin: 'toolpin1:0000000000000000000000000000000000000000000000000000000000000000'}}
 capability:
   approval: {askForMethods: [POST, PUT]}
   network:
@@ -292,7 +292,7 @@ fn tool_without_network_may_ask_for_it() {
         .replace("    requireApprovalForUnknownHosts: true\n", "")
         .replace("    method: {type: string, enum: [GET, POST, put]}\n", "")
         .replace(
-            "{mcp: {tool: fetch, url: 'https://docs.example.com/mcp'}}",
+            "{mcp: {upstream: docs, tool: fetch, pin: 'toolpin1:0000000000000000000000000000000000000000000000000000000000000000'}}",
             "{cli: {command: cat, stdin: '{url}'}}",
         );
     let found = world.survey(&upgradeable, &json!({ "url": "https://api.example.com/x" })).unwrap();

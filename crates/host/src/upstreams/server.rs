@@ -17,7 +17,7 @@ use toolgate_spec::{Format, check};
 pub fn servers(config: &Config, cli: &CliHandlers, policies: &PolicySet) -> Vec<UpstreamServer> {
     let server = |upstream: &Upstream| UpstreamServer {
         name: upstream.name.clone(),
-        transport: match plan(upstream, cli, policies) {
+        transport: match plan(upstream, config, cli, policies) {
             Ok(plan) => UpstreamTransport::Stdio(plan),
             Err(why) => UpstreamTransport::Unusable(why),
         },
@@ -35,8 +35,14 @@ pub fn servers(config: &Config, cli: &CliHandlers, policies: &PolicySet) -> Vec<
     config.upstreams.iter().map(server).collect()
 }
 
-fn plan(upstream: &Upstream, cli: &CliHandlers, policies: &PolicySet) -> Result<ServicePlan, String> {
-    let manifest = manifest(upstream)?.to_string();
+fn plan(
+    upstream: &Upstream,
+    config: &Config,
+    cli: &CliHandlers,
+    policies: &PolicySet,
+) -> Result<ServicePlan, String> {
+    let base = config.file.as_deref().and_then(Path::parent).unwrap_or(&config.workspace);
+    let manifest = manifest(upstream, base)?.to_string();
     let mut file = check(manifest.as_bytes(), Format::Json);
     let tool = file.tools.pop().ok_or("its settings cannot be used")?;
     let Some(spec) = tool.spec else {
@@ -53,10 +59,11 @@ fn plan(upstream: &Upstream, cli: &CliHandlers, policies: &PolicySet) -> Result<
 }
 
 /// The server as a command without arguments, so a jail treats it like every other command.
-fn manifest(upstream: &Upstream) -> Result<Value, String> {
+fn manifest(upstream: &Upstream, base: &Path) -> Result<Value, String> {
     let mut line = command_line(&upstream.source)?.into_iter();
     let command = line.next().ok_or("`source` is empty")?;
-    let args: Vec<String> = line.chain(upstream.args.iter().cloned()).map(|text| literal(&text)).collect();
+    let args: Vec<String> =
+        line.chain(upstream.args.iter().cloned()).map(|word| literal(&absolute(word, base))).collect();
     let (mut variables, mut env) = (Vec::new(), Map::new());
     for (index, assignment) in upstream.env.iter().enumerate() {
         let (name, value) = assignment.split_once('=').ok_or("`env` needs `NAME=VALUE`")?;
@@ -99,6 +106,12 @@ fn command_line(source: &str) -> Result<Vec<String>, String> {
         Some(first) => Err(format!("`{first}` is a relative path; write it from the root")),
         None => Err("`source` is empty".to_owned()),
     }
+}
+
+/// A word that names a file beside the configuration becomes an absolute path, because a server has another working directory.
+fn absolute(word: String, base: &Path) -> String {
+    let path = base.join(&word);
+    if !word.starts_with('-') && path.is_file() { path.to_string_lossy().into_owned() } else { word }
 }
 
 /// Braces begin a template in documents; two of them are one brace.

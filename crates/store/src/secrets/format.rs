@@ -149,7 +149,7 @@ fn write(content: &VaultContent) -> Result<Zeroizing<Vec<u8>>, String> {
         set_ms: entry.set_ms,
     });
     let plain = PlainVault { generation: content.generation, secrets: secrets.collect() };
-    let mut counter = ByteCounter(0);
+    let mut counter = LengthCounter(0);
     let failed = |error: serde_json::Error| format!("the secrets could not be written: {error}");
     serde_json::to_writer(&mut counter, &plain).map_err(failed)?;
     let padded = counter.0.next_multiple_of(PADDING);
@@ -160,9 +160,9 @@ fn write(content: &VaultContent) -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(message)
 }
 
-struct ByteCounter(usize);
+struct LengthCounter(usize);
 
-impl std::io::Write for ByteCounter {
+impl std::io::Write for LengthCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 = self.0.saturating_add(bytes.len());
         Ok(bytes.len())

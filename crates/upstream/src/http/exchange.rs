@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    HttpLimits, HttpMethod, HttpResponse,
+    ExchangeLimits, HttpMethod, HttpResponse,
     events::{EVENT_STREAM, EventBudget, EventStream, StreamEnd, media_type, read_body},
     link::{HttpLink, LinkRequest, challenge, session_id},
 };
@@ -62,7 +62,7 @@ pub async fn dispatch(
 
 /// Sends a message that has no answer. A failure shows in the next request.
 async fn notify(link: &HttpLink, body: Bytes) {
-    let limits = HttpLimits { head: NOTIFY, idle: NOTIFY, body_bytes: NOTIFY_BYTES };
+    let limits = ExchangeLimits { head: NOTIFY, idle: NOTIFY, body_bytes: NOTIFY_BYTES };
     let headers = link.message_headers(None, &Value::Null);
     let exchange = LinkRequest { method: HttpMethod::Post, headers, body, limits };
     let sent = timeout(NOTIFY, link.send(exchange)).await;
@@ -109,7 +109,7 @@ impl RequestTask {
     ) -> Result<Answered, UpstreamError> {
         let most = self.link.limits.message_bytes;
         let body_bytes = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(STREAM_FACTOR);
-        let limits = HttpLimits { head: deadline, idle: deadline, body_bytes };
+        let limits = ExchangeLimits { head: deadline, idle: deadline, body_bytes };
         let headers = self.link.message_headers(Some(method), params);
         let exchange = LinkRequest { method: HttpMethod::Post, headers, body: self.body.clone(), limits };
         let response = self.link.send(exchange).await?;
@@ -137,7 +137,7 @@ impl RequestTask {
         &self,
         id: u64,
         mut stream: EventStream,
-        limits: HttpLimits,
+        limits: ExchangeLimits,
     ) -> Result<(Result<Value, UpstreamError>, EventStream), UpstreamError> {
         let mut budget = EventBudget::of_request();
         let mut last_id = None;
@@ -172,7 +172,7 @@ impl RequestTask {
     }
 
     /// Every failure is `Lost`: the request was sent before.
-    async fn resume(&self, last_id: &str, limits: HttpLimits) -> Result<EventStream, UpstreamError> {
+    async fn resume(&self, last_id: &str, limits: ExchangeLimits) -> Result<EventStream, UpstreamError> {
         let headers = self.link.stream_headers(Some(last_id));
         let exchange = LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
         let lost = |why: String| UpstreamError::Lost(format!("the response cannot be resumed: {why}"));

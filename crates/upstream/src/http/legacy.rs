@@ -12,7 +12,7 @@ use tokio::{
 use url::Url;
 
 use super::{
-    HttpClient, HttpEndpoint, HttpLimits, HttpMethod,
+    ExchangeLimits, HttpClient, HttpEndpoint, HttpMethod,
     events::{EVENT_STREAM, EventBudget, EventStream, media_type, read_body},
     link::{HttpLink, LinkRequest, challenge},
 };
@@ -41,7 +41,7 @@ pub async fn open(
 
 /// Opens the event stream and waits for its first event, the URL for messages.
 async fn open_stream(link: &HttpLink) -> Result<(EventStream, Url), UpstreamError> {
-    let limits = HttpLimits { head: link.limits.setup, idle: IDLE, body_bytes: u64::MAX };
+    let limits = ExchangeLimits { head: link.limits.setup, idle: IDLE, body_bytes: u64::MAX };
     let headers = link.stream_headers(None);
     let exchange = LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };
     let response = link.send(exchange).await?;
@@ -109,7 +109,8 @@ async fn write_all(link: Arc<HttpLink>, requests: Arc<Requests>, mut queue: mpsc
 
 /// Sends a message. Its answer arrives on the event stream.
 async fn post(link: &HttpLink, body: Bytes) -> Result<(), UpstreamError> {
-    let limits = HttpLimits { head: link.limits.setup, idle: link.limits.setup, body_bytes: RESPONSE_BYTES };
+    let limits =
+        ExchangeLimits { head: link.limits.setup, idle: link.limits.setup, body_bytes: RESPONSE_BYTES };
     let headers = link.message_headers(None, &Value::Null);
     let response = link.send(LinkRequest { method: HttpMethod::Post, headers, body, limits }).await?;
     if let Some(challenge) = challenge(&response) {

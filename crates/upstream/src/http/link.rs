@@ -12,7 +12,7 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use super::{
-    AuthChallenge, HttpClient, HttpEndpoint, HttpLimits, HttpMethod, HttpRequest, HttpResponse,
+    AuthChallenge, ExchangeLimits, HttpClient, HttpEndpoint, HttpMethod, HttpRequest, HttpResponse,
     headers::MirroredArguments,
 };
 use crate::{
@@ -42,7 +42,7 @@ pub struct LinkRequest {
     pub method: HttpMethod,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    pub limits: HttpLimits,
+    pub limits: ExchangeLimits,
 }
 
 impl HttpLink {
@@ -193,7 +193,7 @@ impl HttpLink {
         }
         let mut headers = self.stream_headers(None);
         headers.retain(|(name, _)| name != "Accept");
-        let limits = HttpLimits { head: FAREWELL, idle: FAREWELL, body_bytes: FAREWELL_BYTES };
+        let limits = ExchangeLimits { head: FAREWELL, idle: FAREWELL, body_bytes: FAREWELL_BYTES };
         let exchange = LinkRequest { method: HttpMethod::Delete, headers, body: Bytes::new(), limits };
         // The server may refuse; it then ends the session by itself.
         let _ = timeout(FAREWELL, self.send(exchange)).await;

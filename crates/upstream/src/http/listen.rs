@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    HttpLimits, HttpMethod, HttpResponse,
+    ExchangeLimits, HttpMethod, HttpResponse,
     events::{EVENT_STREAM, EventBudget, EventStream, media_type},
     link::{HttpLink, LinkRequest},
 };
@@ -79,7 +79,7 @@ impl ChangeListener {
     }
 
     async fn listen(&self, cursor: &mut ListenCursor) -> ListenEnd {
-        let limits = HttpLimits { head: HEAD, idle: IDLE, body_bytes: u64::MAX };
+        let limits = ExchangeLimits { head: HEAD, idle: IDLE, body_bytes: u64::MAX };
         let Ok(response) = self.link.send(self.exchange(cursor.last_id.as_deref(), limits)).await else {
             return ListenEnd::Failed;
         };
@@ -125,7 +125,7 @@ impl ChangeListener {
         }
     }
 
-    fn exchange(&self, last_id: Option<&str>, limits: HttpLimits) -> LinkRequest {
+    fn exchange(&self, last_id: Option<&str>, limits: ExchangeLimits) -> LinkRequest {
         let Some(params) = &self.subscription else {
             let headers = self.link.stream_headers(last_id);
             return LinkRequest { method: HttpMethod::Get, headers, body: Bytes::new(), limits };

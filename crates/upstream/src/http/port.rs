@@ -30,7 +30,7 @@ pub struct HttpRequest {
     pub url: Url,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    pub limits: HttpLimits,
+    pub limits: ExchangeLimits,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,7 +52,7 @@ impl HttpMethod {
 
 /// Bounds of one exchange, enforced by the client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct HttpLimits {
+pub struct ExchangeLimits {
     /// From the request to the last response header.
     pub head: Duration,
     /// The longest pause within the body.

@@ -10,7 +10,7 @@ use url::{Url, form_urlencoded};
 use zeroize::Zeroizing;
 
 use super::{OAuthError, error::known_code};
-use crate::{HttpClient, HttpLimits, HttpMethod, HttpRequest, HttpResponse};
+use crate::{ExchangeLimits, HttpClient, HttpMethod, HttpRequest, HttpResponse};
 
 /// Fetches a JSON document. `None` if there is none at this URL.
 pub async fn get_document(
@@ -101,7 +101,7 @@ async fn exchange(
     headers: Vec<(String, String)>,
     body: Bytes,
 ) -> Result<(u16, Zeroizing<Vec<u8>>), OAuthError> {
-    let limits = HttpLimits { head: PATIENCE, idle: PATIENCE, body_bytes: DOCUMENT_BYTES };
+    let limits = ExchangeLimits { head: PATIENCE, idle: PATIENCE, body_bytes: DOCUMENT_BYTES };
     let request = HttpRequest { method, url: url.clone(), headers, body, limits };
     let whole = async {
         let response = http.send(request).await?;

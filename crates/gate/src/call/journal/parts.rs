@@ -127,6 +127,8 @@ pub struct RunEntry {
     pub effect_count: u64,
     /// A list of objects.
     pub effects: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Vec<String>>,
     /// A list of texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<Value>,
@@ -134,8 +136,6 @@ pub struct RunEntry {
     pub refused_count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageEntry>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layers: Option<Vec<String>>,
     /// A number, or null if no worker ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<Value>,

@@ -98,7 +98,7 @@ enum SearchMode {
 }
 
 impl Conventions {
-    /// DiskCheckPermits up a program by its command name and by the file that the name resolves to: `slogin` is an `ssh`. `None`
+    /// Looks up a program by its command name and by the file that the name resolves to: `slogin` is an `ssh`. `None`
     /// if the two names have different conventions, because it is unclear which apply.
     pub fn of(command: &str, file_name: &str) -> Option<&'static Self> {
         match (Self::by_name(command), Self::by_name(file_name)) {

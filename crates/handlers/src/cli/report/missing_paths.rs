@@ -1,7 +1,7 @@
 //! Finds paths that a failed command reported as missing although they exist on the host. `stat` calls are not
 //! observed, so the command's own error output is the only hint.
 //!
-//! Only paths that the author wrote are looked up on the host. DiskCheckPermit up a caller's paths would reveal which files
+//! Only paths that the author wrote are looked up on the host. Looking up a caller's paths would reveal which files
 //! exist.
 
 use std::{fs, path::PathBuf};
