@@ -39,6 +39,6 @@ pub use request::{BodyHolds, Redirects, Request, effective_methods};
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use response::{Hop, HopTrail, Response};
 pub use rules::{EgressMode, EgressRules, Guard, HostRule};
-pub use stream::{PooledEgress, StreamBody, StreamLimits, StreamResponse};
+pub use stream::{PooledEgress, StreamLimits, StreamResponse, StreamedBody};
 pub use target::parse_url;
 pub use tls::TlsRoots;

@@ -114,7 +114,7 @@ impl PooledEgress {
         }
         let headers =
             listed(&head.headers, BodyState::AsReceived, self.egress.limits().response_header_bytes)?;
-        let body = StreamBody {
+        let body = StreamedBody {
             incoming,
             pool_return: Some(PoolReturn { target, connection, announced: announced_idle(&head.headers) }),
             client: self.clone(),
@@ -131,11 +131,11 @@ pub struct StreamResponse {
     pub status: u16,
     /// As in `Response::headers`.
     pub headers: Vec<(String, String)>,
-    pub body: StreamBody,
+    pub body: StreamedBody,
 }
 
 /// The body of a streamed response. Dropping it before its end closes the connection.
-pub struct StreamBody {
+pub struct StreamedBody {
     incoming: Incoming,
     /// Taken when the body ended and the connection went back to the pool.
     pool_return: Option<PoolReturn>,
@@ -150,7 +150,7 @@ struct PoolReturn {
     announced: Option<Duration>,
 }
 
-impl StreamBody {
+impl StreamedBody {
     /// Returns the next piece, or `None` at the end. After an error the connection is closed.
     pub async fn next(&mut self) -> Result<Option<Bytes>, EgressError> {
         let next = self.read().await;
@@ -201,9 +201,9 @@ impl fmt::Debug for PooledEgress {
     }
 }
 
-impl fmt::Debug for StreamBody {
+impl fmt::Debug for StreamedBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamBody").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("StreamedBody").field("left", &self.left).finish_non_exhaustive()
     }
 }
 

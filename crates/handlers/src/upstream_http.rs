@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use toolgate_egress::{
-    BodyHolds, EgressError, HopTrail, PooledEgress, Redirects, Request, StreamBody, StreamLimits,
+    BodyHolds, EgressError, HopTrail, PooledEgress, Redirects, Request, StreamLimits, StreamedBody,
 };
 use toolgate_upstream::{HttpBody, HttpClient, HttpError, HttpFuture, HttpRequest, HttpResponse};
 
@@ -41,7 +41,7 @@ impl HttpClient for UpstreamHttp {
     }
 }
 
-struct UpstreamBody(StreamBody);
+struct UpstreamBody(StreamedBody);
 
 impl HttpBody for UpstreamBody {
     fn next(&mut self) -> HttpFuture<'_, Result<Option<Bytes>, HttpError>> {

@@ -22,7 +22,7 @@ async fn opened(client: &PooledEgress, url: &str) -> Result<StreamResponse, Egre
     client.open_stream(&Request::get(url), LIMITS, &HopTrail::default()).await
 }
 
-async fn whole(mut body: StreamBody) -> Result<String, EgressError> {
+async fn whole(mut body: StreamedBody) -> Result<String, EgressError> {
     let mut text = String::new();
     while let Some(piece) = body.next().await? {
         text.push_str(&String::from_utf8_lossy(&piece));

@@ -1,10 +1,6 @@
 //! Connections to a server of the official SDK, through egress.
 
-use std::{
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rmcp::{
     ErrorData, ServerHandler,
@@ -18,7 +14,6 @@ use rmcp::{
     },
 };
 use serde_json::{Map, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use toolgate_egress::{Egress, EgressLimits, EgressRules, Listeners, SystemResolver, TlsRoots};
 use toolgate_upstream::{ClientIdentity, Connection, ConnectionLimits, Era, HttpEndpoint, UpstreamError};
 use url::Url;

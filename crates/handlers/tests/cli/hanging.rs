@@ -54,7 +54,7 @@ fn command_without_a_disk_permit_is_rejected_and_others_run() {
         let (tool, recorder) = world.recorded(&manifest(cli, allowed, "read"), said("done"));
         let failure = run(&tool, &disk_checks).outcome.unwrap_err();
         assert_eq!(failure.reason, Reason::Busy, "{}", failure.message);
-        assert!(failure.message.starts_with("too many calls look at files"), "{}", failure.message);
+        assert!(failure.message.starts_with("too many file checks are running"), "{}", failure.message);
         assert!(recorder.is_unused(), "nothing is run");
     }
     let (tool, _) = world.recorded(&manifest("", "", "read"), said("done"));

@@ -1,6 +1,9 @@
 //! The document of an upstream tool: what a model sees, and how the gate treats it.
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    path::Path,
+};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +27,11 @@ pub enum DocumentError {
 }
 
 /// Describes a listed tool as a document. What the server claims only tightens: without a hint, a tool counts as one that writes.
-pub fn tool_document(upstream: &Upstream, tool: &ToolDefinition) -> Result<UpstreamDocument, DocumentError> {
+pub fn tool_document(
+    upstream: &Upstream,
+    workspace: &Path,
+    tool: &ToolDefinition,
+) -> Result<UpstreamDocument, DocumentError> {
     let settings = upstream.tools.iter().find(|settings| settings.tool == tool.name);
     if settings.is_none() && !upstream.tools.is_empty() {
         return Err(DocumentError::NotSelected);
@@ -41,7 +48,7 @@ pub fn tool_document(upstream: &Upstream, tool: &ToolDefinition) -> Result<Upstr
     }
     let pin = Pin::of(tool);
     set("handler", json!({ "mcp": { "upstream": upstream.name, "tool": tool.name, "pin": pin.as_str() } }));
-    set("capability", capability(upstream, settings)?);
+    set("capability", capability(upstream, workspace, settings)?);
     Ok(UpstreamDocument { name, document })
 }
 
@@ -90,11 +97,13 @@ fn schema(listed: &Map<String, Value>) -> Value {
 }
 
 /// The reach of the server, because every tool of it has that reach.
-fn capability(upstream: &Upstream, settings: Option<&UpstreamToolSettings>) -> Result<Value, DocumentError> {
+fn capability(
+    upstream: &Upstream,
+    workspace: &Path,
+    settings: Option<&UpstreamToolSettings>,
+) -> Result<Value, DocumentError> {
     let mut capability = Map::new();
-    let paths = upstream.read.iter().chain(&upstream.write);
-    let paths: Option<Vec<&str>> = paths.map(|path| path.to_str()).collect();
-    let paths = paths.ok_or(DocumentError::Path)?;
+    let paths = granted_paths(upstream, workspace).ok_or(DocumentError::Path)?;
     if !paths.is_empty() {
         capability.insert("execution".to_owned(), json!({ "allowedPaths": paths }));
     }
@@ -106,6 +115,19 @@ fn capability(upstream: &Upstream, settings: Option<&UpstreamToolSettings>) -> R
         capability.insert("approval".to_owned(), json!({ "level": approval.name() }));
     }
     Ok(Value::Object(capability))
+}
+
+/// The paths of a server, those in the workspace as `$WORKSPACE/…`. `None` if one is not UTF-8.
+pub(super) fn granted_paths(upstream: &Upstream, workspace: &Path) -> Option<Vec<String>> {
+    let granted = upstream.read.iter().chain(&upstream.write).map(|path| {
+        let path_text = path.to_str()?;
+        Some(match path.strip_prefix(workspace).ok().and_then(Path::to_str) {
+            Some("") => "$WORKSPACE".to_owned(),
+            Some(inside) => format!("$WORKSPACE/{inside}"),
+            None => path_text.to_owned(),
+        })
+    });
+    granted.collect()
 }
 
 impl fmt::Display for DocumentError {

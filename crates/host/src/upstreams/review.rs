@@ -76,7 +76,8 @@ impl Toolgate {
         upstream: &Upstream,
         definition: &ToolDefinition,
     ) -> Result<(UpstreamDocument, Candidate), String> {
-        let document = tool_document(upstream, definition).map_err(|error| error.to_string())?;
+        let document =
+            tool_document(upstream, &config.workspace, definition).map_err(|error| error.to_string())?;
         let text = document.to_text();
         let mut file = check(text.as_bytes(), Format::Json);
         let checked = file.tools.pop().ok_or("its definition cannot be read")?;

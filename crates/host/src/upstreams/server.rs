@@ -13,6 +13,8 @@ use toolgate_handlers::{
 use toolgate_policy::{PolicySet, resolve};
 use toolgate_spec::{Format, check};
 
+use super::document::granted_paths;
+
 /// The servers of the configuration. One that cannot be used says why, and does not keep the others from working.
 pub fn servers(config: &Config, cli: &CliHandlers, policies: &PolicySet) -> Vec<UpstreamServer> {
     let server = |upstream: &Upstream| UpstreamServer {
@@ -42,7 +44,7 @@ fn plan(
     policies: &PolicySet,
 ) -> Result<ServicePlan, String> {
     let base = config.file.as_deref().and_then(Path::parent).unwrap_or(&config.workspace);
-    let manifest = manifest(upstream, base)?.to_string();
+    let manifest = manifest(upstream, &config.workspace, base)?.to_string();
     let mut file = check(manifest.as_bytes(), Format::Json);
     let tool = file.tools.pop().ok_or("its settings cannot be used")?;
     let Some(spec) = tool.spec else {
@@ -59,7 +61,7 @@ fn plan(
 }
 
 /// The server as a command without arguments, so a jail treats it like every other command.
-fn manifest(upstream: &Upstream, base: &Path) -> Result<Value, String> {
+fn manifest(upstream: &Upstream, workspace: &Path, base: &Path) -> Result<Value, String> {
     let mut line = command_line(&upstream.source)?.into_iter();
     let command = line.next().ok_or("`source` is empty")?;
     let args: Vec<String> =
@@ -71,12 +73,7 @@ fn manifest(upstream: &Upstream, base: &Path) -> Result<Value, String> {
         env.insert(name.to_owned(), format!("{{{variable}}}").into());
         variables.push(json!({ variable: value }));
     }
-    let paths: Vec<&str> = upstream
-        .read
-        .iter()
-        .chain(&upstream.write)
-        .map(|path| path.to_str().ok_or("a path is not UTF-8"))
-        .collect::<Result<_, _>>()?;
+    let paths = granted_paths(upstream, workspace).ok_or("a path is not UTF-8")?;
     let mut capability = Map::new();
     if !paths.is_empty() {
         capability.insert("execution".to_owned(), json!({ "allowedPaths": paths }));
