@@ -66,7 +66,8 @@ pub struct UpstreamLimits {
 pub(super) struct RunningServer {
     pub settings: UpstreamServer,
     slots: Mutex<HashMap<String, Arc<ConnectionSlot>>>,
-    pub permits: Semaphore,
+    /// One permit per running call.
+    pub permits: Arc<Semaphore>,
 }
 
 /// The place of one connection: one for all callers, or one per caller.
@@ -104,7 +105,7 @@ pub(super) struct ServerProcess {
 
 impl RunningServer {
     pub fn new(settings: UpstreamServer) -> Self {
-        let permits = Semaphore::new(settings.limits.concurrent_calls.max(1));
+        let permits = Arc::new(Semaphore::new(settings.limits.concurrent_calls.max(1)));
         Self { settings, slots: Mutex::default(), permits }
     }
 

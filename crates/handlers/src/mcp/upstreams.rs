@@ -7,7 +7,10 @@ use std::{
 };
 
 use serde_json::{Map, Value};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout_at},
+};
 use toolgate_gate::{DiskCheckPermits, EffectEntry};
 use toolgate_policy::Mask;
 use toolgate_spec::model::McpHandler;
@@ -138,7 +141,7 @@ impl Upstreams {
             self.ready(server, handler, caller).await
         };
         let ready = timeout_at(due, connected).await;
-        let live = match ready.unwrap_or_else(|_| Err(CallFailure::Protocol(late(due)))) {
+        let (live, _permit) = match ready.unwrap_or_else(|_| Err(CallFailure::Protocol(late(due)))) {
             Ok(live) => live,
             Err(failure) => return FinishedCall::without_a_run(failure),
         };
@@ -160,15 +163,16 @@ impl Upstreams {
         }
     }
 
-    /// A connection on which the tool is exactly as it was approved.
+    /// A connection on which the tool is exactly as it was approved, and the permit for a call.
     async fn ready(
         &self,
         server: Arc<RunningServer>,
         handler: &McpHandler,
         caller: &str,
-    ) -> Result<Arc<LiveConnection>, CallFailure> {
+    ) -> Result<(Arc<LiveConnection>, Option<OwnedSemaphorePermit>), CallFailure> {
         let McpHandler { upstream, tool, .. } = handler;
-        let _permit = server.permits.acquire().await;
+        // Fails only for a closed semaphore, and this one is never closed.
+        let permit = Arc::clone(&server.permits).acquire_owned().await.ok();
         let (live, listed) = server.connect(caller, &self.0.disk_checks).await?;
         let listed = match listed {
             Some(listed) => Some(listed),
@@ -183,7 +187,7 @@ impl Upstreams {
             Some(now) if now.as_str() != handler.pin => {
                 Err(CallFailure::Changed(format!("the server changed `{tool}` since its review; {review}")))
             }
-            Some(_) => Ok(live),
+            Some(_) => Ok((live, permit)),
         }
     }
 
