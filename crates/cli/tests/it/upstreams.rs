@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Serving, token, until};
 
-/// A workspace with the test server behind the gateway. Nobody is asked about calls.
+/// A workspace with the test server behind the gateway. Calls need no approval.
 fn place_with(mode: &str) -> (Place, PathBuf) {
     let place = Place::new();
     place.configure("approvals:\n  ask_from: never\n");

@@ -26,7 +26,7 @@ pub enum DocumentError {
     Path,
 }
 
-/// Describes a listed tool as a document. What the server claims only tightens: without a hint, a tool counts as one that writes.
+/// Describes a listed tool as a document. Without a hint of the server, a tool counts as one that writes.
 pub fn tool_document(
     upstream: &Upstream,
     workspace: &Path,

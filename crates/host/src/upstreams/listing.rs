@@ -1,4 +1,4 @@
-//! What a server lists, and what an operator decided about it. One file per server in the state directory.
+//! The listing of a server and the decisions of operators about it. One file per server in the state directory.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ pub struct ListedUpstreamTool {
     pub rejected: Option<String>,
 }
 
-/// What an operator has to do about a tool.
+/// The state of a tool's review.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ReviewState {
     /// Never approved.

@@ -105,7 +105,7 @@ fn command_line(source: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// A word that names a file beside the configuration becomes an absolute path, because a server has another working directory.
+/// Makes the path of a file relative to the configuration absolute, because a server has another working directory.
 fn absolute(word: String, base: &Path) -> String {
     let path = base.join(&word);
     if !word.starts_with('-') && path.is_file() { path.to_string_lossy().into_owned() } else { word }
